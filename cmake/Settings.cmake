@@ -8,6 +8,7 @@ find_package(Armadillo REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 find_package(Threads REQUIRED)
+find_package(TBB REQUIRED)
 
 add_library(attnscope_settings INTERFACE)
 target_include_directories(attnscope_settings INTERFACE "${PROJECT_SOURCE_DIR}")
@@ -28,7 +29,7 @@ string(COMPARE NOTEQUAL "${ATTNSCOPE_SANITIZE}" "" is_sanitized)  # its commas w
 # Optimising or sanitizing, g++ 12 warns of copies inside std::string that cannot happen (GCC bug 105651, mended in 13).
 target_compile_options(attnscope_settings INTERFACE
   "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${is_sanitized}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict>")
-target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads)
+target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads $<LINK_ONLY:TBB::tbb>)
 # Where the project was built is not in what is released.
 target_compile_options(attnscope_settings INTERFACE
   "$<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.;-ffile-prefix-map=${PROJECT_BINARY_DIR}=build>")

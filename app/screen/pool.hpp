@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/thread_pool.hpp"
-#include "core/engine/rows.hpp"
+#include "core/engine/engine.hpp"
 
 namespace app::render {
 

@@ -147,14 +147,17 @@ void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
 
 void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const Engine::Plan& plan) {
   jobs_.let_go(made_stages(shown_->trace()));
-  const Model before = std::exchange(shown_->model, model);
+  Model other = model;  // what may throw comes first
+  std::swap(shown_->model, other);
   const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
   try {
     compute(*shown_, change_, nullptr, &plan);
     ++version_;
-  } catch (...) {  // the trace is what it was
-    shown_->model = before;
+  } catch (...) {  // the trace stays that of the model before, perhaps computed anew
+    std::swap(shown_->model, other);
     shown_->sequence = sequence_before;
+    change_ = {};
+    ++version_;
     throw;
   }
 }

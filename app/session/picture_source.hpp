@@ -9,7 +9,7 @@
 
 #include "app/session/extents.hpp"
 #include "app/session/jobs.hpp"
-#include "core/engine/rows.hpp"
+#include "core/engine/engine.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 

@@ -245,9 +245,9 @@ std::string pairs_words(const Model& model) {
 /// Keys that may be missing: those that their numbers say are, or, where these say nothing and the keys are
 /// few, all. The last is one that a last block may be, unless scores are without it.
 std::vector<std::size_t> keys_that_may_be_missing(const Model& model, const std::vector<Theirs>& theirs) {
-  constexpr std::size_t few = 64;
+  constexpr std::size_t max_keys = 64;
   const std::size_t n = model.n_keys();
-  std::vector<bool> may(n, n <= few);
+  std::vector<bool> may(n, n <= max_keys);
   bool may_last = false;
   for (const Theirs& tensor : theirs)
     for (const Reading& r : tensor.readings) {

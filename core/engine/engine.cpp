@@ -1,15 +1,154 @@
 #include "core/engine/engine.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <iterator>
 #include <thread>
 
 #include "core/engine/parts.hpp"
-#include "core/engine/projecting.hpp"
-#include "core/engine/requests.hpp"
+#include "core/engine/products.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/dropout.hpp"
 #include "core/graph/intended.hpp"
 #include "core/graph/mistaken.hpp"
 
 namespace core::attention::fast {
+namespace {
+
+enum class Extent { same, number, row, more };
+
+struct Place {
+  Extent extent = Extent::same;
+  std::size_t row = 0, column = 0;
+};
+
+/// Where two matrices of one shape differ.
+Place compare(const SharedMatrix& a, const SharedMatrix& b) {
+  if (a.shares_with(b)) return {};
+  if (const auto cell = known_difference(a, b)) return {Extent::number, cell->row, cell->column};
+  Place place;
+  const arma::mat &before = *a, &after = *b;
+  for (std::size_t c = 0; c < before.n_cols; ++c)
+    for (std::size_t r = 0; r < before.n_rows; ++r) {
+      if (before.at(r, c) == after.at(r, c)) continue;
+      if (place.extent == Extent::same)
+        place = {Extent::number, r, c};
+      else if (r != place.row)
+        return {Extent::more};
+      else
+        place.extent = Extent::row;
+    }
+  return place;
+}
+
+/// Puts one difference after another together.
+class Collector {
+ public:
+  Difference result;
+
+  void add(Redo redo) { result.redo = result.redo == Redo::nothing ? redo : Redo::everything; }
+
+  void add_embeddings(const SharedMatrix& before, const SharedMatrix& after,
+                      Redo one_row = Redo::embedding_row) {
+    const Place place = compare(before, after);
+    if (place.extent == Extent::same) return;
+    add(place.extent == Extent::more ? Redo::everything : one_row);
+    result.row = place.row;
+    result.column = place.column;
+    if (place.extent == Extent::number) result.increment = increment(before, after, place);
+  }
+
+  void add_projection(Projected what, const Linear& before, const Linear& after) {
+    add_number(what, false, before.weight, after.weight);
+    if (before.bias.has_value() != after.bias.has_value())
+      add(Redo::everything);
+    else if (before.bias)
+      add_number(what, true, *before.bias, *after.bias);
+  }
+
+  void add_mask(const Mask& before, const Mask& after) {
+    // Named one by one, so that a new rule does not compile until it is known what it has redone.
+    const auto& [causal, method, empty_rows, cells, align, window, prefix, documents, hidden_keys] = before;
+    const bool same_rules = causal == after.causal && method == after.method && align == after.align &&
+                            window == after.window && prefix == after.prefix &&
+                            documents == after.documents && hidden_keys == after.hidden_keys;
+    if (!same_rules) return add(Redo::everything);
+    if (empty_rows != after.empty_rows) add(Redo::scores);
+    if (cells == after.cells) return;
+    add(Redo::mask_rows);
+    std::vector<MaskCell> others;  // sorted, as both lists are
+    std::ranges::set_symmetric_difference(cells, after.cells, std::back_inserter(others));
+    for (const MaskCell& cell : others)
+      if (result.mask_rows.empty() || result.mask_rows.back() != cell.row)
+        result.mask_rows.push_back(cell.row);
+  }
+
+  void add_additions(const Additions& before, const Additions& after) {
+    // Named one by one, as the mask's rules are.
+    const auto& [normalise, positions, score_cap, score_bias, sink] = before;
+    if (!(normalise == after.normalise) || !(positions == after.positions) ||
+        score_cap.has_value() != after.score_cap.has_value() ||
+        score_bias.empty() != after.score_bias.empty())
+      return add(Redo::everything);
+    if (score_cap != after.score_cap || !(score_bias == after.score_bias) || !(sink == after.sink))
+      add(Redo::scores);
+  }
+
+ private:
+  static double increment(const SharedMatrix& before, const SharedMatrix& after, Place place) {
+    return after.at(place.row, place.column) - before.at(place.row, place.column);
+  }
+
+  void add_number(Projected what, bool is_bias, const SharedMatrix& before, const SharedMatrix& after) {
+    const Place place = compare(before, after);
+    if (place.extent == Extent::same) return;
+    add(place.extent == Extent::number ? Redo::projection_number : Redo::everything);
+    result.projected = what;
+    result.is_bias = is_bias;
+    result.row = place.row;
+    result.column = place.column;
+    result.increment = increment(before, after, place);
+  }
+};
+
+bool same_shapes(const Model& a, const Model& b) {
+  const auto& p = a.projections;
+  const auto& q = b.projections;
+  return a.n_tokens() == b.n_tokens() && a.d_model() == b.d_model() && a.d_out() == b.d_out() &&
+         a.d_output() == b.d_output() && a.n_heads == b.n_heads && p.has_value() == q.has_value() &&
+         a.n_keys() == b.n_keys() && a.n_groups() == b.n_groups() && a.has_memory() == b.has_memory() &&
+         a.d_memory() == b.d_memory();
+}
+
+bool same_dropout(const Dropout& a, const Dropout& b) {
+  return a.active() ? a == b : !b.active();
+}
+
+}  // namespace
+
+Difference difference(const Model& before, const Model& after, std::size_t sequence) {
+  if (!same_shapes(before, after)) return {.redo = Redo::everything};
+  Collector all;
+  const Sequence &old = before.sequences[sequence], &now = after.sequences[sequence];
+  all.add_embeddings(old.embeddings, now.embeddings);
+  if (before.has_memory()) all.add_embeddings(old.key_embeddings, now.key_embeddings, Redo::memory_row);
+  if (before.projections) {
+    const Projections &p = *before.projections, &q = *after.projections;
+    all.add_projection(Projected::queries, p.query, q.query);
+    all.add_projection(Projected::keys, p.key, q.key);
+    all.add_projection(Projected::values, p.value, q.value);
+    if (!(p.output == q.output)) all.add(Redo::output);
+  }
+  all.add_mask(before.mask, after.mask);
+  all.add_additions(before.additions, after.additions);
+  if (before.scores != after.scores || scale_factor(before) != scale_factor(after)) all.add(Redo::scores);
+  if (!same_dropout(before.dropout, after.dropout)) all.add(Redo::contexts);
+  if (before.merge != after.merge) all.add(Redo::output);
+  return all.result;
+}
+
 namespace {
 
 constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
@@ -79,40 +218,45 @@ Change Engine::update(const Model& after, std::size_t sequence, const Token* pro
 
 Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan, const Token* progress) {
   Parts& p = *parts_;
-  if (!plan.difference) return {.completed = p.compute(after, sequence, progress)};
-  const Difference& d = *plan.difference;
-  Change change{.everything = false};
-  const auto changed = [&] {
-    switch (d.redo) {
-      case Redo::nothing:
-        return change.heads.assign(p.held.n_heads, {.all = false, .first_sum = p.held.n_tokens()}), true;
-      case Redo::everything:
-        return false;
-      case Redo::scores:
-        return p.update_all(after, From::queries, progress, change);
-      case Redo::contexts:
-        return p.update_all(after, From::weights, progress, change);
-      case Redo::embedding_row:
-        return p.update_embedding(after, d, change);
-      case Redo::memory_row:
-        return p.update_memory(after, d, change);
-      case Redo::projection_number:
-        return p.update_projection(after, d, change);
-      case Redo::mask_rows:
-        return p.update_mask(after, d, change);
-      case Redo::output:
-        change.heads.assign(p.held.n_heads, {.all = false, .first_sum = p.held.n_tokens()});
-        return p.output.all_changed(), true;
+  if (plan.difference) {
+    Change change{.everything = false};
+    Model next = after;  // what may throw comes first: the trace and what it is of change together
+    p.holds = false;
+    if (p.update(after, *plan.difference, progress, change)) {
+      if (!change.completed) return change;
+      renew(p.trace);
+      p.held = std::move(next);
+      p.holds = true;
+      return change;
     }
-    return false;
-  };
-  p.holds = false;
-  if (!changed()) return {.completed = p.compute(after, sequence, progress)};
-  if (!change.completed) return change;
-  p.held = after;
-  p.holds = true;
-  renew(p.trace);
-  return change;
+  }
+  return {.completed = p.compute(after, sequence, progress)};
+}
+
+bool Engine::Parts::update(const Model& after, const Difference& d, const Token* progress, Change& change) {
+  switch (d.redo) {
+    case Redo::everything:
+      return false;
+    case Redo::scores:
+      return update_all(after, From::queries, progress, change);
+    case Redo::contexts:
+      return update_all(after, From::weights, progress, change);
+    case Redo::embedding_row:
+      return update_rows(after, d, true, !after.has_memory(), change);
+    case Redo::memory_row:
+      return update_rows(after, d, false, true, change);
+    case Redo::projection_number:
+      return update_projection(after, d, change);
+    case Redo::mask_rows:
+      return update_mask(after, d, change);
+    case Redo::output:
+      output.all_changed();
+      break;
+    case Redo::nothing:
+      break;
+  }
+  change.heads.assign(held.n_heads, {.all = false, .first_sum = held.n_tokens()});
+  return true;
 }
 
 Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
@@ -150,7 +294,12 @@ Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
 }
 
 const Trace& Engine::trace() const {
+  parts_->restore();
   return parts_->trace;
+}
+
+const Model& Engine::model() const {
+  return parts_->held;
 }
 
 RowView Engine::rows(Stage stage, std::size_t head) const {
@@ -169,7 +318,161 @@ RowView Engine::rows(Stage stage, std::size_t head) const {
 
 const arma::mat& Engine::output() {
   Parts& p = *parts_;
+  p.restore();
   return p.by_reference ? *p.trace.output : p.output.bring_up_to_date(p.all, p.held, p.threads);
+}
+
+namespace {
+
+using std::size_t;
+
+/// How many rows of a head are worked out at a time: the more, the less often keys and values are read again.
+size_t block_rows(const Heads& all, size_t n_threads) {
+  constexpr size_t tile = 24, most_tiles = 6, most_numbers = 393216;
+  const size_t in_memory = most_numbers / all.n_keys;
+  const size_t for_all = all.n_queries * all.heads.size() / (2 * n_threads);  // two blocks for each thread
+  // All rows of a block begin at its first key: in a window, a few rows waste the least.
+  const size_t in_window = all.visibility.mean_width() / 4;
+  return std::clamp<size_t>(std::min({in_memory, for_all, in_window}) / tile, 1, most_tiles) * tile;
+}
+
+/// Takes down what dropout keeps.
+void put_kept(Heads& all, const Model& model, size_t sequence) {
+  all.kept = {};
+  if (!model.dropout.active()) return;
+  const size_t n = model.n_tokens(), n_keys = model.n_keys(), per_sequence = model.n_heads * n * n_keys;
+  if (model.dropout.given.empty()) {
+    random::Generator generator(model.dropout.seed);
+    all.kept.bits = kept(generator, model.dropout, (sequence + 1) * per_sequence);
+    all.kept.first = sequence * per_sequence;
+    return;
+  }
+  all.kept.bits = random::Bits(per_sequence);
+  for (size_t h = 0; h < model.n_heads; ++h)
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < n_keys; ++j)
+        all.kept.bits.add((h * n + i) * n_keys + j,
+                          model.dropout.given[sequence * model.n_heads + h]->at(i, j) != 0);
+}
+
+/// Keys that a query sees, on average and roughly.
+double keys_a_row(const Model& model) {
+  const double n_keys = double(model.n_keys());
+  const auto& [left, right] = model.mask.window;
+  const double before = left ? double(*left) + 1 : n_keys, after = model.mask.causal ? 0
+                                                                   : right           ? double(*right)
+                                                                                     : n_keys;
+  return std::min(model.mask.causal ? n_keys / 2 : n_keys, before + after);
+}
+
+}  // namespace
+
+double operations(const Model& model) {
+  const double n = double(model.n_tokens()), n_keys = double(model.n_keys()), d = double(model.d_out());
+  const double of_keys = d * double(model.n_groups()) / double(model.n_heads);
+  const double projected = model.projections ? n * double(model.d_model()) * d + n * d * d +
+                                                   2 * n_keys * double(model.d_memory()) * of_keys
+                                             : 0;
+  return projected + n * keys_a_row(model) * (2 * d + 20 * double(model.n_heads));
+}
+
+bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  Model next = model;
+  holds = false;
+  if (!covers(model)) return compute_by_reference(std::move(next), s);
+  prepare(model, s);
+  if (!project_all(all, model, s, threads)) return compute_by_reference(std::move(next), s);
+  const std::optional<bool> finite = work_out_all(From::queries, progress);
+  if (!finite) return false;
+  drift.assign(std::max(all.n_queries, all.n_keys), 0);
+  if (!*finite || !measure_lengths()) return compute_by_reference(std::move(next), s);
+  output.all_changed();
+  if (by_reference || trace.heads.empty() || !(kind == kind_of(model)))
+    trace = trace_on_request(all, model, held, sequence, [this]() -> const arma::mat& {
+      return output.bring_up_to_date(all, held, threads);
+    });
+  by_reference = false;
+  kind = kind_of(model);
+  renew(trace);
+  hold(std::move(next), s);
+  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  operations_per_ms = operations(model) / std::max(ms, 1e-3);
+  return true;
+}
+
+bool Engine::Parts::compute_by_reference(Model model, size_t s) {
+  all.heads.clear();  // there may not be room for both
+  trace = attend(model, s);
+  by_reference = true;
+  hold(std::move(model), s);
+  return true;
+}
+
+void Engine::Parts::hold(Model model, size_t s) {
+  held = std::move(model);
+  sequence = trace.sequence = s;
+  holds = true;
+}
+
+void Engine::Parts::restore() {
+  if (holds || held.sequences.empty()) return;
+  const std::lock_guard lock(restoring);
+  if (!holds) compute(Model(held), sequence, nullptr);
+}
+
+void Engine::Parts::prepare(const Model& model, size_t s) {
+  if (!all.same_shape(model)) {
+    trace = Trace{};  // the old one asks for what will be no more
+    all.allocate(model);
+    hide_first = true;
+  }
+  Visibility visibility(model, s);
+  if (!(visibility == all.visibility)) hide_first = true;
+  all.visibility = std::move(visibility);
+  all.uniform = model.scores == ScoreRule::uniform;
+  all.scale = scale_factor(model);
+  all.empty_rows = model.mask.empty_rows;
+  if (!all.preparing.fits(model)) all.preparing = Preparing(model);
+  if (!all.adjusting.fits(model)) all.adjusting = Adjusting(model);
+  all.sinks.clear();
+  if (const auto& sink = model.additions.sink) all.sinks.assign((*sink)->begin(), (*sink)->end());
+  put_kept(all, model, s);
+  all.kept.factor = survivor_factor(model.dropout);
+}
+
+std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress) {
+  const size_t rows = block_rows(all, threads.n_threads()), n_blocks = (all.n_queries + rows - 1) / rows;
+  const size_t count = all.heads.size() * n_blocks;
+  std::atomic<bool> finite{true};
+  std::atomic<size_t> done{0};
+  const auto block = [&](size_t task) {
+    if (progress && !progress->goes_on()) return;
+    const size_t h = task % all.heads.size(),
+                 first = (n_blocks - 1 - task / all.heads.size()) * rows;  // long rows first
+    const size_t end = std::min(first + rows, all.n_queries);
+    if (hide_first)
+      for (size_t i = first; i < end; ++i) hide_row(all, h, i);
+    if (!work_out(all, h, first, end, from)) finite = false;
+    if (progress) progress->report(double(++done) / double(count));
+  };
+  threads.run(count, 2 * all.n_queries * all.n_keys * all.d_out, block);
+  if (progress && !progress->goes_on()) return std::nullopt;
+  hide_first = false;
+  return finite.load();
+}
+
+bool Engine::Parts::measure_lengths() {
+  std::vector<double> queries(all.heads.size()), keys(all.heads.size());
+  threads.run(all.heads.size(), 2 * all.n_queries * all.d_out, [&](size_t h) {
+    for (size_t i = 0; i < all.n_queries; ++i)
+      queries[h] = std::max(queries[h], all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
+    keys[h] = all.longest_key_squared(h);
+  });
+  longest_query = std::sqrt(*std::max_element(queries.begin(), queries.end()));
+  longest_key = std::sqrt(*std::max_element(keys.begin(), keys.end()));
+  return std::isfinite(longest_query * longest_key * std::max(1.0, std::abs(all.scale)));
 }
 
 }  // namespace core::attention::fast

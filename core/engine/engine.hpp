@@ -3,14 +3,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "core/base/token.hpp"
-#include "core/engine/rows.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
 
 namespace core::attention::fast {
+
+/// What an update changed of one head's masked scores and weights, so that pictures of them need no more.
+struct HeadChange {
+  bool all = true;                         ///< every number, whatever the rest says
+  std::vector<std::size_t> rows = {};      ///< these rows in full
+  std::optional<std::size_t> column = {};  ///< this column
+  std::size_t first_sum = SIZE_MAX;        ///< sums of rows changed from this row on; n_tokens when none did
+};
+
+/// What an update changed; stages of other shapes may always have changed.
+struct Change {
+  bool completed = true;               ///< false: called off
+  bool everything = true;              ///< a new trace; heads is empty
+  std::vector<HeadChange> heads = {};  ///< [head]
+};
+
+/// A stage in the form in which it is kept: row after row, weights as the scores of which they are made.
+struct RowView {
+  const double* numbers = nullptr;  ///< nullptr when this stage is not kept; then read it from the trace
+  std::size_t stride = 0;           ///< from one row to the next
+  std::size_t n_rows = 0, n_cols = 0;
+  /// [row]: weights are exp(number − largest) / sum; nullptr when the numbers are the stage itself.
+  const double *largest = nullptr, *sums = nullptr;
+  void (*exponentials)(double* numbers, std::size_t n) = nullptr;  ///< of all weights, fast: eˣ of n numbers
+};
 
 struct Difference;  // in difference.hpp
 
@@ -38,7 +64,8 @@ class Engine {
 
   /// Goes from the model that it holds to another one, recomputing only what depends on what differs.
   ///
-  /// Throws core::Error as attend() does; the engine then holds what it held.
+  /// Throws core::Error as attend() does. Whatever is thrown, here or in compute(), the trace stays that of
+  /// the model before, for which it may be computed anew when it is read next.
   Change update(const Model& after, std::size_t sequence = 0, const Token* progress = nullptr);
 
   /// What update() would have to do to get to another model, which passes check().
@@ -52,6 +79,8 @@ class Engine {
 
   /// Every stage; valid until the next compute() or update(). Empty before the first.
   const Trace& trace() const;
+  /// The model that the trace is of.
+  const Model& model() const;
 
   /// Masked scores, or weights, of a head as they are kept; of other stages nothing.
   RowView rows(Stage stage, std::size_t head) const;

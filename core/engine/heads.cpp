@@ -1,11 +1,40 @@
 #include "core/engine/heads.hpp"
 
+#include <sys/mman.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <new>
+
+#ifdef __linux__
+#endif
 
 namespace core::attention::fast {
+namespace {
+
+constexpr std::size_t cache_line = 64, large_page = std::size_t{2} << 20;
+
+}  // namespace
+
+Buffer::Buffer(std::size_t size) : size_(size) {
+  if (size == 0) return;
+  const std::size_t bytes = size * sizeof(double), unit = bytes < large_page ? cache_line : large_page;
+  const std::size_t rounded = (bytes + unit - 1) / unit * unit;
+  void* memory = std::aligned_alloc(unit, rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+#ifdef __linux__
+  if (unit == large_page)
+    ::madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: rows of many pages are read at once
+#endif
+  numbers_.reset(static_cast<double*>(memory));
+}
+
+void Buffer::Free::operator()(double* numbers) const {
+  std::free(numbers);
+}
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -105,6 +134,12 @@ bool Heads::same_shape(const Model& model) const {
          prepares == (heads.front().bare_queries.size() > 0);
 }
 
+double* Heads::scratch(std::size_t size) {
+  Buffer& own = rows.local();
+  if (own.size() < size) own = Buffer(size);
+  return own.data();
+}
+
 void Heads::prepare_query(std::size_t h, std::size_t i) {
   if (!preparing.any()) return;
   std::copy_n(bare_query(h, i), d_head, query(h, i));
@@ -176,10 +211,10 @@ bool work_out(Heads& all, std::size_t h, std::size_t first, std::size_t end, Fro
   const std::size_t* ends = all.visibility.ends().data();
   const std::size_t filled = *std::max_element(ends + first, ends + end),
                     key = all.visibility.first_of(first, end, all.kernels->panel_width);
-  Scratch::Borrowed exponentials(all.rows, (end - first) * all.row_stride);
+  double* const exponentials = all.scratch((end - first) * all.row_stride);
   bool finite = true;
   for (std::size_t i = first; i < end; ++i) {
-    double* const row = exponentials.data() + (i - first) * all.row_stride;
+    double* const row = exponentials + (i - first) * all.row_stride;
     const std::size_t counted = std::max(ends[i], key);
     std::fill(row + counted, row + std::max(filled, counted), 0.0);
     if (from == From::weights)
@@ -187,12 +222,30 @@ bool work_out(Heads& all, std::size_t h, std::size_t first, std::size_t end, Fro
     else
       finite = work_out_exponentials(all, h, i, row, key) && finite;
   }
-  work_out_contexts(all, h, first, end, exponentials.data(), key);
+  work_out_contexts(all, h, first, end, exponentials, key);
   return finite;
 }
 
 void hide_row(Heads& all, std::size_t h, std::size_t row) {
   std::fill_n(all.scores(h, row), all.row_stride, -infinity);
+}
+
+extern const Kernels plain_kernels;
+#ifdef ATTNSCOPE_X86
+extern const Kernels avx2_kernels, avx512_kernels;
+#endif
+
+std::span<const Kernels> kernels_of_this_processor() {
+  static const std::vector<Kernels> all = [] {
+    std::vector<Kernels> kernels;
+#ifdef ATTNSCOPE_X86
+    if (__builtin_cpu_supports("avx512f")) kernels.push_back(avx512_kernels);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) kernels.push_back(avx2_kernels);
+#endif
+    kernels.push_back(plain_kernels);
+    return kernels;
+  }();
+  return all;
 }
 
 }  // namespace core::attention::fast

@@ -1,18 +1,36 @@
 #pragma once
 
+#include <tbb/enumerable_thread_specific.h>
+
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "core/base/random.hpp"
-#include "core/engine/adjusting.hpp"
-#include "core/engine/buffer.hpp"
 #include "core/engine/kernels.hpp"
-#include "core/engine/preparing.hpp"
-#include "core/engine/scratch.hpp"
-#include "core/engine/visibility.hpp"
+#include "core/engine/rules.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::attention::fast {
+
+/// Doubles that begin at a cache line, with any content; large ones lie in large pages where the system has
+/// them.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t size);
+
+  double* data() { return numbers_.get(); }
+  const double* data() const { return numbers_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(double* numbers) const;
+  };
+  std::unique_ptr<double, Free> numbers_;
+  std::size_t size_ = 0;
+};
 
 /// What is kept of one head; a row of numbers lies in memory after the other.
 struct Head {
@@ -57,7 +75,8 @@ struct Heads : KeptSizes {
   std::vector<Group> groups;
   Buffer contexts;  ///< n_queries × d_out, the heads side by side
   Buffer panels;    ///< of embeddings or contexts while they are multiplied
-  Scratch rows;     ///< of weights while contexts are made of them: they are not kept, memory is slower
+  /// Of each thread: weights while contexts are made of them. They are not kept, memory is slower.
+  tbb::enumerable_thread_specific<Buffer> rows;
 
   bool same_shape(const Model& model) const;
   /// Puts query i of a head, or key j of the head's group, where it meets the others, from its bare numbers.
@@ -65,6 +84,9 @@ struct Heads : KeptSizes {
   void prepare_key(std::size_t h, std::size_t j);
   /// Memory for such a model, nothing visible yet.
   void allocate(const Model& model);
+
+  /// So many numbers of any content, for the thread that calls until it calls again.
+  double* scratch(std::size_t size);
 
   /// The group of a head, and how many heads a group has.
   std::size_t group_of(std::size_t h) const { return h / heads_a_group(); }
@@ -119,5 +141,32 @@ bool work_out(Heads& all, std::size_t head, std::size_t first, std::size_t end, 
 
 /// Forgets a row of which other keys are visible now: nothing of it is visible.
 void hide_row(Heads& all, std::size_t head, std::size_t row);
+
+/// The rows of a head that an update worked out afresh, and whether all of its numbers are finite.
+struct RowsRedone {
+  std::vector<std::size_t> rows;
+  bool finite = true;
+};
+
+/// Brings one head up to date after its query, key and value of token t were replaced.
+///
+/// Row t is worked out afresh where token t asks. In every other row that sees t one score is another: its
+/// sum changes by one exponential and its context by two values, unless so much of the row changes that it is
+/// worked out afresh too. old_value: the d_head numbers that were replaced.
+RowsRedone update_token(Heads& all, std::size_t head, std::size_t t, const double* old_value,
+                        bool asks = true);
+
+/// Adds row_parts[i] · key_parts[j] to the scores of rows first … end − 1 and works out the rest of them
+/// afresh.
+///
+/// They hold n_queries and n_keys numbers. False when a sum is not finite.
+bool update_scores(Heads& all, std::size_t head, std::size_t first, std::size_t end, const double* row_parts,
+                   const double* key_parts);
+
+/// Column c of the contexts of rows first … end − 1 of a head, after that column of its values was replaced.
+///
+/// values: that column, n_keys numbers.
+void update_context_column(Heads& all, std::size_t head, std::size_t first, std::size_t end, std::size_t c,
+                           const double* values);
 
 }  // namespace core::attention::fast

@@ -1,16 +1,63 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/base/thread_pool.hpp"
-#include "core/engine/difference.hpp"
 #include "core/engine/engine.hpp"
 #include "core/engine/heads.hpp"
-#include "core/engine/output.hpp"
-#include "core/engine/requests.hpp"
+#include "core/engine/products.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/trace.hpp"
 
 namespace core::attention::fast {
+
+/// What of the computation must be done again.
+enum class Redo {
+  nothing,
+  everything,
+  scores,             ///< of all heads, from the same queries and keys
+  contexts,           ///< of all heads, from the same weights: another dropout mask
+  embedding_row,      ///< one token's numbers
+  memory_row,         ///< one key's, where keys have numbers of their own
+  projection_number,  ///< one entry of a weight or a bias
+  mask_rows,          ///< rows of which other keys are visible
+  output              ///< the output alone
+};
+
+/// How one model differs from another, of the same shape, that an engine holds.
+struct Difference {
+  Redo redo = Redo::nothing;
+  std::size_t row = 0, column = 0;       ///< of the embeddings, of those of the keys, or of the weight
+  std::optional<double> increment = {};  ///< when one number is another: after − before
+  Projected projected = Projected::queries;
+  bool is_bias = false;                     ///< column is then that of the bias
+  std::vector<std::size_t> mask_rows = {};  ///< ascending
+};
+
+/// What differs for one sequence; everything when it is more than one thing.
+Difference difference(const Model& before, const Model& after, std::size_t sequence);
+
+/// What decides which stages a trace has, and how large those are that do not depend on what is kept.
+struct TraceKind {
+  std::size_t d_model = 0, d_output = 0, n_memory = 0, d_memory = 0;
+  bool norms = false, turns = false, caps = false, places = false, adds = false;
+  friend bool operator==(const TraceKind&, const TraceKind&) = default;
+};
+TraceKind kind_of(const Model& model);
+
+/// A trace of such a model whose stages are made, when they are read, from what is kept and from the model
+/// and the sequence that are held then; all of these must outlive it.
+Trace trace_on_request(Heads& all, const Model& model, const Model& held, const std::size_t& sequence,
+                       std::function<const arma::mat&()> output);
+
+/// Lets every stage be made anew.
+void renew(Trace& trace);
 
 /// Query, key and value of one token, all heads or groups side by side, in the order of Projected; empty
 /// where the token has none.
@@ -22,7 +69,9 @@ struct Engine::Parts {
 
   // The full pass, in compute.cpp.
   bool compute(const Model& model, std::size_t s, const Token* progress);
-  bool compute_by_reference(const Model& model, std::size_t s);
+  bool compute_by_reference(Model model, std::size_t s);
+  /// The numbers and the trace are that model's from now on.
+  void hold(Model model, std::size_t s);
   void prepare(const Model& model, std::size_t s);
   /// Works out all heads from there on; nothing when it was called off, else whether all is finite.
   std::optional<bool> work_out_all(From from, const Token* progress);
@@ -30,9 +79,8 @@ struct Engine::Parts {
   bool measure_lengths();
 
   // Updates, in update.cpp: false when everything must be computed instead.
-  bool update_embedding(const Model& after, const Difference& d, Change& change);
+  bool update(const Model& after, const Difference& d, const Token* progress, Change& change);
   bool add_to_rows(const Model& after, const Difference& d, TokenRows& rows);
-  bool update_memory(const Model& after, const Difference& d, Change& change);
   /// One token's numbers, as one that asks, that is asked, or both.
   bool update_rows(const Model& after, const Difference& d, bool asks, bool is_asked, Change& change);
   bool update_projection(const Model& after, const Difference& d, Change& change);
@@ -51,12 +99,16 @@ struct Engine::Parts {
   /// Whether the next edit of a projection may be too much.
   bool is_far_off() const;
 
+  /// Computes the numbers of held anew where something was thrown, or called off, while they changed.
+  void restore();
+
   ThreadPool threads;
   Heads all;
   bool hide_first = true;  // before rows are worked out: other keys are visible than before
-  Model held;              // what the numbers belong to
-  bool holds = false;      // whether they are complete
+  Model held;              // what the trace is of, with sequence; none before the first pass
   std::size_t sequence = 0;
+  std::atomic<bool> holds = false;  // whether all numbers are those of held; false as long as they change
+  std::mutex restoring;
   bool by_reference = false;  // the trace is attend()'s
   Trace trace;
   TraceKind kind;  // of the trace, where it is not attend()'s

@@ -10,9 +10,9 @@ import sys
 
 # Room: the rooms it may include, then (after "|") the guarded libraries it may include. From the ground up.
 TABLE = """
-core/base       | utf8proc
+core/base       | utf8proc tbb/
 core/graph      core/base
-core/engine     core/base core/graph | cblas
+core/engine     core/base core/graph | cblas tbb/
 core/editing    core/base core/graph
 core/files      core/base core/graph | nlohmann/ zip.h
 core/model      core/base core/graph core/engine core/files | pcre2 utf8proc cblas
@@ -28,7 +28,7 @@ app/ui          core/* app/session app/theme app/screen | imgui
 app/window      core/* app/session app/theme app/screen app/ui
 app             core/base app/cli app/window
 """
-GUARDED = "imgui epoxy/ GLFW/ backends/imgui_impl fontconfig/ cairo zip.h nlohmann/ CLI/ stb_ pcre2 utf8proc cblas".split()
+GUARDED = "tbb/ imgui epoxy/ GLFW/ backends/imgui_impl fontconfig/ cairo zip.h nlohmann/ CLI/ stb_ pcre2 utf8proc cblas".split()
 # These take seconds to compile, so that one source includes them and no header does.
 SLOW = ["nlohmann/json.hpp", "CLI/"]
 # Dear ImGui's releases differ in these; imgui_compat evens them out.

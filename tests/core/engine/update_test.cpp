@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "core/base/error.hpp"
-#include "core/engine/difference.hpp"
 #include "core/engine/engine.hpp"
+#include "core/engine/parts.hpp"
 #include "tests/core/editing/random_edit.hpp"
 #include "tests/core/engine/agreement.hpp"
 #include "tests/support/additions.hpp"

@@ -24,9 +24,11 @@ void expect_errors(std::initializer_list<Case> cases) {
 constexpr const char* small = R"("embeddings": [[1, 2], [3, 4]], )";
 
 void expect_errors_in_small(std::initializer_list<Case> cases) {
-  for (const Case& c : cases)
-    EXPECT_EQ(error_in_session(std::string("{\"attnscope\": 1, ") + small + c.members + "}"),
-              std::string("f.json: ") + c.error);
+  for (const Case& c : cases) {
+    std::string text = "{\"attnscope\": 1, ";
+    text.append(small).append(c.members).append("}");
+    EXPECT_EQ(error_in_session(text), std::string("f.json: ") + c.error);
+  }
 }
 
 TEST(SessionError, NamesTheVersion) {

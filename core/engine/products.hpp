@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <armadillo>
 #include <array>
+#include <cstddef>
+#include <mutex>
+#include <optional>
 #include <span>
 
 #include "core/base/thread_pool.hpp"
-#include "core/engine/buffer.hpp"
+#include "core/engine/heads.hpp"
 #include "core/engine/kernels.hpp"
+#include "core/engine/rules.hpp"
 
 namespace core::attention::fast {
 
@@ -95,5 +99,56 @@ void multiply(const Panels& panels, std::span<const Columns> products, ThreadPoo
              [&](const ProductTile& tile) { take(product, tile); });
   });
 }
+
+/// The projection that makes them, or nullptr.
+const Linear* projection(const Model& model, Projected what);
+
+/// Works out queries, keys and values of all tokens; false when a value is not finite.
+bool project_all(Heads& all, const Model& model, std::size_t sequence, ThreadPool& threads);
+
+/// Row t of the queries of all heads, or of the keys or values of all groups, side by side, afresh.
+std::vector<double> projected_row(const Heads& all, const Model& model, std::size_t sequence, Projected what,
+                                  std::size_t t);
+
+/// The same as it is kept.
+std::vector<double> kept_row(Heads& all, Projected what, std::size_t t);
+
+/// Puts row t in its place in every head or group, and prepares it.
+void put_row(Heads& all, Projected what, std::size_t t, const double* row);
+
+/// Adds a projection's bias, if it has one, to a tile of its products.
+void add_bias(const Linear& linear, const ProductTile& tile);
+
+/// From now on OpenBLAS does each product on the thread that asks for it, in the whole program.
+void keep_blas_to_one_thread();
+
+/// The output of all tokens, worked out when it is asked for and then only where contexts changed.
+class Output {
+ public:
+  void all_changed() { all_ = true; }
+  /// Contexts of rows first … end − 1 changed, in any head.
+  void rows_changed(std::size_t first, std::size_t end);
+  /// Contexts of one head changed, in any row.
+  void head_changed(std::size_t head);
+
+  /// n_tokens × d_output. Several threads may ask: the first works it out, the others wait for it.
+  const arma::mat& bring_up_to_date(Heads& all, const Model& model, ThreadPool& threads);
+
+ private:
+  void redo_rows(Heads& all, const Model& model, std::size_t first, std::size_t end, ThreadPool& threads);
+  bool add_head(Heads& all, const Linear& linear, ThreadPool& threads);
+  void remember(const Heads& all, std::size_t first, std::size_t end);
+
+  std::mutex working_;
+  bool all_ = true;
+  std::size_t first_ = 0, end_ = 0;  // rows that changed
+  std::optional<std::size_t> head_;  // the head that changed
+  std::size_t n_sums_ = 0;           // what was added since all of it was worked out
+  arma::mat output_;
+  Buffer contexts_;  // those that the output was worked out from
+};
+
+/// The heads' contexts as one matrix, n_tokens × d_out, as the model merges them.
+arma::mat merged_contexts(const Heads& all, MergeRule rule);
 
 }  // namespace core::attention::fast

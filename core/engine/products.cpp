@@ -1,15 +1,52 @@
-#include "core/engine/projecting.hpp"
+#include "core/engine/products.hpp"
 
 #include <cblas.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
+#include <utility>
 
-#include "core/engine/panels.hpp"
+#include "core/graph/formulas.hpp"
 #include "core/graph/matrices.hpp"
 
 namespace core::attention::fast {
+namespace {
+
+constexpr std::size_t cached_numbers = 73728;  // 576 KiB
+
+}  // namespace
+
+Panels::Panels(const Kernels& kernels, std::size_t n_rows, std::size_t depth, Buffer& memory)
+    : kernels_(&kernels), n_rows_(n_rows), depth_(depth), width_(kernels.panel_width) {
+  if (memory.size() < n_panels() * width_ * depth) memory = Buffer(n_panels() * width_ * depth);
+  numbers_ = memory.data();
+}
+
+void Panels::fill(std::size_t panel, const arma::mat& matrix, std::size_t first_row) {
+  double* to = numbers_ + panel * width_ * depth_;
+  const std::size_t first = first_row + panel * width_, n = rows_of(panel);
+  for (std::size_t c = 0; c < depth_; ++c, to += width_) {
+    std::copy_n(matrix.colptr(c) + first, n, to);
+    std::fill(to + n, to + width_, 0.0);
+  }
+}
+
+void Panels::fill(std::size_t panel, const double* rows) {
+  double* to = numbers_ + panel * width_ * depth_;
+  const double* from = rows + panel * width_ * depth_;
+  const std::size_t n = rows_of(panel);
+  for (std::size_t c = 0; c < depth_; ++c, ++from, to += width_) {
+    for (std::size_t i = 0; i < n; ++i) to[i] = from[i * depth_];
+    std::fill(to + n, to + width_, 0.0);
+  }
+}
+
+std::size_t Panels::at_once() const {
+  const std::size_t cached = cached_numbers / (width_ * std::max<std::size_t>(depth_, 1));
+  return std::clamp<std::size_t>(cached, 1, most_at_once);
+}
+
 namespace {
 
 /// How many times the columns of a head stand side by side.
@@ -168,6 +205,110 @@ void add_bias(const Linear& linear, const ProductTile& tile) {
 
 void keep_blas_to_one_thread() {
   openblas_set_num_threads(1);
+}
+
+namespace {
+
+constexpr std::size_t most_sums = 64;  // roundings of so many do not show
+
+}  // namespace
+
+arma::mat merged_contexts(const Heads& all, MergeRule rule) {
+  const arma::mat by_token(const_cast<double*>(all.contexts.data()), all.d_out, all.n_queries, false, true);
+  if (rule == MergeRule::concatenate) return by_token.t();
+  std::vector<arma::mat> contexts;
+  for (std::size_t h = 0; h < all.heads.size(); ++h)
+    contexts.push_back(by_token.rows(h * all.d_head, (h + 1) * all.d_head - 1).t());
+  return reshaped_without_transpose(contexts);
+}
+
+void Output::rows_changed(std::size_t first, std::size_t end) {
+  if (first_ == end_) first_ = first, end_ = end;
+  first_ = std::min(first_, first);
+  end_ = std::max(end_, end);
+}
+
+void Output::head_changed(std::size_t head) {
+  if (head_ && *head_ != head) all_ = true;
+  head_ = head;
+}
+
+const arma::mat& Output::bring_up_to_date(Heads& all, const Model& model, ThreadPool& threads) {
+  const std::lock_guard lock(working_);
+  if (!all_ && !head_ && first_ == end_) return output_;
+  bool everything = std::exchange(all_, true);  // next time, when an exception breaks this off
+  const Linear* linear =
+      model.projections && model.projections->output ? &*model.projections->output : nullptr;
+  if (linear == nullptr || model.merge != MergeRule::concatenate) {
+    output_ = merged_contexts(all, model.merge);
+    if (linear != nullptr) output_ = project(output_, *linear);
+  } else {
+    if (contexts_.size() != all.contexts.size()) contexts_ = Buffer(all.contexts.size());
+    if (!everything && head_) everything = n_sums_ == most_sums || !add_head(all, *linear, threads);
+    if (everything) {
+      output_.set_size(all.n_queries, linear->weight.n_cols());
+      redo_rows(all, model, 0, all.n_queries, threads);
+      n_sums_ = 0;
+    } else {
+      redo_rows(all, model, first_, end_, threads);
+    }
+  }
+  all_ = false;
+  head_.reset();
+  first_ = end_ = 0;
+  return output_;
+}
+
+void Output::redo_rows(Heads& all, const Model& model, std::size_t first, std::size_t end,
+                       ThreadPool& threads) {
+  const Linear& linear = *model.projections->output;
+  const arma::mat& w = linear.weight;
+  Panels contexts(*all.kernels, end - first, all.d_out, all.panels);
+  const double* rows = all.contexts.data() + first * all.d_out;
+  threads.run(contexts.n_panels(), (end - first) * all.d_out,
+              [&](std::size_t panel) { contexts.fill(panel, rows); });
+  const Columns columns{w.memptr(), w.n_rows, w.n_cols};
+  multiply(contexts, std::span(&columns, 1), threads, [&](std::size_t, const ProductTile& tile) {
+    add_bias(linear, tile);
+    for (std::size_t c = 0; c < tile.n_columns; ++c)
+      std::copy_n(tile.numbers + c * tile.stride, tile.n_rows,
+                  output_.colptr(tile.first_column + c) + first + tile.first_row);
+  });
+  remember(all, first, end);
+}
+
+void Output::remember(const Heads& all, std::size_t first, std::size_t end) {
+  std::copy_n(all.contexts.data() + first * all.d_out, (end - first) * all.d_out,
+              contexts_.data() + first * all.d_out);
+}
+
+/// Adds (contexts now − contexts then) · weight for one head; false when that would lose too much.
+bool Output::add_head(Heads& all, const Linear& linear, ThreadPool& threads) {
+  const std::size_t h = *head_, d = all.d_head, n = all.n_queries, offset = h * d;
+  std::vector<double> increments(n * d);
+  double most = 0, most_then = 0, most_now = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t c = 0; c < d; ++c) {
+      double& then = contexts_.data()[i * all.d_out + offset + c];
+      const double now = all.context(h, i)[c], increment = now - then;
+      if (std::isnan(now) && std::isnan(then)) continue;  // a row without visible keys stays as it is
+      increments[i * d + c] = increment;
+      most = std::max(most, std::abs(increment));
+      most_then = std::max(most_then, std::abs(then));
+      most_now = std::max(most_now, std::abs(now));
+      then = now;
+    }
+  if (!(most_then <= 4 * most_now) || !std::isfinite(most)) return false;
+  Panels rows(*all.kernels, n, d, all.panels);
+  threads.run(rows.n_panels(), n * d, [&](std::size_t panel) { rows.fill(panel, increments.data()); });
+  const Columns columns{linear.weight->memptr() + offset, all.d_out, linear.weight.n_cols()};
+  multiply(rows, std::span(&columns, 1), threads, [&](std::size_t, const ProductTile& tile) {
+    for (std::size_t c = 0; c < tile.n_columns; ++c)
+      all.kernels->add(output_.colptr(tile.first_column + c) + tile.first_row, tile.numbers + c * tile.stride,
+                       1, tile.n_rows);
+  });
+  ++n_sums_;
+  return true;
 }
 
 }  // namespace core::attention::fast

@@ -6,11 +6,40 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "tests/support/json_fixture.hpp"
 
 namespace core::random {
 namespace {
+
+TEST(Bits, KnowEachAnswerAndThosePartsThatAreNo) {
+  std::mt19937 random(3);
+  std::vector<bool> expected(300);
+  Bits bits(expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expected[i] = random() % 3 != 0;
+    bits.add(i, expected[i]);
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(bits[i], expected[i]) << i;
+  for (std::size_t first = 0; first < 140; first += 7)
+    for (const std::size_t n : {0, 1, 20, 63, 64, 65, 128, 160}) {
+      std::vector<std::size_t> found, no;
+      bits.each_no(first, n, [&](std::size_t k) { found.push_back(k); });
+      for (std::size_t k = 0; k < n; ++k)
+        if (!expected[first + k]) no.push_back(k);
+      EXPECT_EQ(found, no) << n << " from " << first;
+    }
+}
+
+TEST(Bits, BeginAllAlike) {
+  for (const bool all : {false, true}) {
+    const Bits bits(70, all);
+    ASSERT_EQ(bits.size(), 70u);
+    for (std::size_t i = 0; i < 70; ++i) EXPECT_EQ(bits[i], all);
+  }
+  EXPECT_TRUE(Bits().empty());
+}
 
 using support::Draws;
 using Numbers = std::vector<double>;
@@ -177,6 +206,25 @@ TEST(DropoutKept, TakesNothingWhenThereIsNothingToDecide) {
       for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(kept[i], rate == 0);
     }
     EXPECT_EQ(g.next_u32(), output_after(1, 0));
+  }
+}
+
+TEST(Twister, GivesTheStreamOfTheStandardLibrary) {
+  for (const std::uint32_t seed : {0u, 1u, 123u, 4294967295u}) {
+    std::mt19937 expected(seed);
+    Twister twister(seed);
+    for (int i = 0; i < 5000; ++i) ASSERT_EQ(twister.next(), expected()) << seed << ", number " << i;
+  }
+}
+
+TEST(Twister, FillsAnyNumberOfPlacesFromWhereItIs) {
+  std::mt19937 expected(7);
+  Twister twister(7);
+  for (const std::size_t n : {1, 0, 623, 624, 3, 2000, 625}) {
+    std::vector<std::uint32_t> numbers(n);
+    twister.fill(numbers);
+    for (const std::uint32_t number : numbers) ASSERT_EQ(number, expected()) << "of " << n;
+    ASSERT_EQ(twister.next(), expected()) << "after " << n;
   }
 }
 

@@ -3,10 +3,68 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
 #include <string>
+
+namespace core::color {
+namespace {
+
+TEST(ColorBar, IsStraightWithoutALogarithm) {
+  const Shading s{ColorMap::weights, 0, 4};
+  EXPECT_EQ(share_of_bar(s, 1), 0.25);
+  EXPECT_EQ(share_of_bar(s, 9), 1);
+  EXPECT_EQ(number_on_bar(s, 0.75), 3);
+}
+
+TEST(ColorBar, TakesEqualStepsForEqualRatiosOnALogarithm) {
+  const Shading s{ColorMap::weights, 0, 1, 1e-4};
+  EXPECT_NEAR(share_of_bar(s, 1e-2), 0.5, 1e-12);
+  EXPECT_EQ(share_of_bar(s, 0), 0);
+  EXPECT_NEAR(number_on_bar(s, 0.25), 1e-3, 1e-15);
+}
+
+TEST(ColorBar, HasASideForEachSign) {
+  const Shading s{ColorMap::values, -10, 10, 0.1};
+  EXPECT_NEAR(share_of_bar(s, -1), 0.25, 1e-12);
+  EXPECT_NEAR(number_on_bar(s, 0.75), 1, 1e-12);
+}
+
+TEST(ColorBar, OfARangeWithoutExtentIsItsMiddle) {
+  EXPECT_EQ(share_of_bar({ColorMap::values, 0, 0}, 0), 0.5);
+}
+
+TEST(ColorBar, GivesBackWhereANumberStands) {
+  for (const Shading& s :
+       std::array{Shading{ColorMap::values, -3, 7}, Shading{ColorMap::values, -5, 5, 0.01},
+                  Shading{ColorMap::weights, 0, 2, 0.5}, Shading{ColorMap::values, -8, -2, 2}})
+    for (const double share : {0.0, 0.2, 0.7, 1.0})
+      EXPECT_NEAR(share_of_bar(s, number_on_bar(s, share)), share, 1e-12) << s.low << " " << share;
+}
+
+using testing::ElementsAre;
+
+const arma::mat numbers{{1, -3, 0, 2, 0}, {0, 2, 0, 0, 4}, {5, 0, 0, 0, 0}};
+constexpr Blocks by_two_down{0, 2, 2}, by_two_across{0, 3, 2};
+
+TEST(Pooled, IsTheLargestNumberOfEachBlock) {
+  EXPECT_THAT(pooled(ColorMap::weights, numbers, by_two_down, by_two_across), ElementsAre(2, 2, 4, 5, 0, 0));
+}
+
+TEST(Pooled, IsTheNumberFarthestFromZeroInASignedMap) {
+  EXPECT_THAT(pooled(ColorMap::values, numbers, by_two_down, by_two_across), ElementsAre(-3, 2, 4, 5, 0, 0));
+}
+
+TEST(Pooled, IsTheMeanInAMask) {
+  EXPECT_THAT(pooled(ColorMap::mask, numbers, by_two_down, by_two_across), ElementsAre(0, 0.5, 2, 2.5, 0, 0));
+  EXPECT_THAT(pooled(ColorMap::mask, numbers, {1, 2, 2}, {1, 3, 2}), ElementsAre(0, 0)) << "a part of it";
+}
+
+}  // namespace
+}  // namespace core::color
 
 using core::color::color_at;
 using core::color::ColorMap;
@@ -104,3 +162,47 @@ TEST(ColorMaps, AllStartInTheGroundAndAreNamedOnce) {
 }
 
 }  // namespace
+
+namespace core::color {
+namespace {
+
+using Lab = std::array<double, 3>;
+
+double linear(std::uint8_t channel) {
+  const double c = channel / 255.0;
+  return c > 0.04045 ? std::pow((c + 0.055) / 1.055, 2.4) : c / 12.92;
+}
+
+double luminance(Rgb c) {
+  return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b);
+}
+
+/// CIE 1976 L*a*b* of a color of sRGB, white D65.
+Lab lab_of(Rgb c) {
+  const double r = linear(c.r), g = linear(c.g), b = linear(c.b);
+  const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
+  const double x = f((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047), y = f(luminance(c)),
+               z = f((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883);
+  return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
+}
+
+TEST(Palette, ThirtyTwoHeadsAreToldApartAndFromTheGround) {
+  constexpr double told_apart = 20;  // 2.3 is just noticed, side by side
+  for (const bool dark : {false, true}) {
+    const Palette& p = palette(dark);
+    const double ground = luminance(p.ground.back);
+    for (std::size_t a = 0; a < 32; ++a) {
+      const double own = luminance(p.head(a));
+      EXPECT_GE((std::max(own, ground) + 0.05) / (std::min(own, ground) + 0.05), 3) << a;
+      for (std::size_t b = 0; b < a; ++b) {
+        const Lab one = lab_of(p.head(a)), other = lab_of(p.head(b));
+        EXPECT_GE(std::hypot(one[0] - other[0], one[1] - other[1], one[2] - other[2]), told_apart)
+            << "heads " << b << " and " << a << (dark ? ", dark" : ", light");
+      }
+    }
+    EXPECT_EQ(p.head(32), p.head(0));
+  }
+}
+
+}  // namespace
+}  // namespace core::color

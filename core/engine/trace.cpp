@@ -1,11 +1,9 @@
-#include "core/engine/requests.hpp"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "core/engine/output.hpp"
-#include "core/engine/projecting.hpp"
+#include "core/engine/parts.hpp"
+#include "core/engine/products.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::attention::fast {
@@ -192,10 +190,10 @@ TraceKind kind_of(const Model& m) {
   return kind;
 }
 
-Trace trace_on_request(Heads& all, const Model& model, const size_t& sequence,
+Trace trace_on_request(Heads& all, const Model& model, const Model& held, const size_t& sequence,
                        std::function<const arma::mat&()> output) {
   Heads* const a = &all;
-  const Model* const m = &model;
+  const Model* const m = &held;
   const size_t* const s = &sequence;
   const size_t n = all.n_queries, d_out = all.d_out;
   const TraceKind kind = kind_of(model);

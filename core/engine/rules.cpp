@@ -1,0 +1,256 @@
+#include "core/engine/rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+
+#include "core/base/positions.hpp"
+#include "core/graph/order.hpp"
+#include "core/graph/visible.hpp"
+
+namespace core::attention::fast {
+
+Visibility::Visibility(const Model& model, std::size_t sequence) {
+  const std::size_t n = model.n_tokens(), n_keys = model.n_keys();
+  const Mask& mask = model.mask;
+  firsts_.assign(n, 0);
+  ends_.assign(n, n_keys);
+  const bool is_plain = !mask.says_more() && n == n_keys;
+  std::optional<Sights> sights;    // for rows that must be looked at key by key
+  auto cell = mask.cells.begin();  // sorted by row
+  for (std::size_t row = 0; row < n; ++row) {
+    const auto first_cell = cell;
+    while (cell != mask.cells.end() && cell->row == row) ++cell;
+    const bool by_hand = cell != first_cell;
+    if (is_plain && !by_hand) {
+      if (mask.causal) ends_[row] = row + 1;
+    } else if (!by_hand && mask.documents.empty()) {
+      put_range(model, sequence, row);
+    } else {
+      if (!sights) sights.emplace(model, sequence);
+      std::vector<char> visible(n_keys);
+      for (std::size_t j = 0; j < n_keys; ++j) visible[j] = sights->by_rules(row, j).visible;
+      for (auto each = first_cell; each != cell; ++each) visible[each->column] = each->visible;
+      put_keys(row, visible);
+    }
+  }
+}
+
+/// A row whose keys are those of the rule and the window, those of the prefix, and none of the padding.
+void Visibility::put_range(const Model& model, std::size_t sequence, std::size_t row) {
+  const Mask& mask = model.mask;
+  const auto n_keys = static_cast<std::int64_t>(model.n_keys());
+  const std::int64_t place = place_of_query(model, row);
+  std::int64_t first = 0, end = n_keys;
+  if (mask.causal) end = std::min(end, place + 1);
+  const auto& [left, right] = mask.window;
+  if (left) first = std::max(first, place - static_cast<std::int64_t>(*left));
+  if (right) end = std::min(end, place + static_cast<std::int64_t>(*right) + 1);
+  const auto prefix = static_cast<std::int64_t>(mask.prefix);
+  if (end <= first) first = end = prefix;  // the prefix alone
+  std::vector<std::uint32_t> hidden;
+  const auto hide = [&](std::int64_t key) { hidden.push_back(static_cast<std::uint32_t>(key)); };
+  if (prefix > 0) {
+    for (std::int64_t key = prefix; key < first; ++key) hide(key);
+    first = 0, end = std::max(end, prefix);
+  }
+  if (sequence < mask.hidden_keys.size()) {
+    for (const std::size_t key : mask.hidden_keys[sequence])
+      if (const auto k = static_cast<std::int64_t>(key); k >= first && k < end) hide(k);
+    std::sort(hidden.begin(), hidden.end());
+    hidden.erase(std::unique(hidden.begin(), hidden.end()), hidden.end());
+    while (!hidden.empty() && hidden.back() + 1 == end) --end, hidden.pop_back();
+    std::size_t before = 0;  // of those at the beginning of what is left
+    while (before < hidden.size() && hidden[before] == first) ++first, ++before;
+    hidden.erase(hidden.begin(), hidden.begin() + static_cast<std::ptrdiff_t>(before));
+  }
+  if (first >= end) first = end = 0;
+  firsts_[row] = static_cast<std::size_t>(first), ends_[row] = static_cast<std::size_t>(end);
+  if (!hidden.empty()) hidden_.emplace_back(row, std::move(hidden));
+}
+
+/// A row of which each key is known.
+void Visibility::put_keys(std::size_t row, const std::vector<char>& visible) {
+  std::size_t &first = firsts_[row], &end = ends_[row];
+  for (end = visible.size(); end > 0 && !visible[end - 1];) --end;
+  while (first < end && !visible[first]) ++first;
+  std::vector<std::uint32_t> hidden;
+  for (std::size_t j = first; j < end; ++j)
+    if (!visible[j]) hidden.push_back(static_cast<std::uint32_t>(j));
+  if (!hidden.empty()) hidden_.emplace_back(row, std::move(hidden));
+}
+
+std::size_t Visibility::mean_width() const {
+  std::size_t sum = 0;
+  for (std::size_t row = 0; row < ends_.size(); ++row) sum += ends_[row] - firsts_[row];
+  return sum / ends_.size();
+}
+
+std::size_t Visibility::first_of(std::size_t first, std::size_t end, std::size_t unit) const {
+  std::size_t least = SIZE_MAX;
+  for (std::size_t row = first; row < end; ++row)
+    if (ends_[row] > 0) least = std::min(least, firsts_[row]);
+  return least == SIZE_MAX ? 0 : least / unit * unit;
+}
+
+const std::vector<std::uint32_t>& Visibility::hidden(std::size_t row) const {
+  static const std::vector<std::uint32_t> none;
+  const auto at = std::lower_bound(hidden_.begin(), hidden_.end(), row,
+                                   [](const auto& h, std::size_t r) { return h.first < r; });
+  return at != hidden_.end() && at->first == row ? at->second : none;
+}
+
+std::vector<std::size_t> Visibility::rows_that_see(std::size_t key) const {
+  std::vector<std::size_t> rows;
+  rows.reserve(ends_.size());
+  auto next = hidden_.begin();
+  for (std::size_t row = 0; row < ends_.size(); ++row) {
+    const bool has_hidden = next != hidden_.end() && next->first == row;
+    if (key >= firsts_[row] && key < ends_[row] && (!has_hidden || sees(row, key))) rows.push_back(row);
+    if (has_hidden) ++next;
+  }
+  return rows;
+}
+
+bool Visibility::sees(std::size_t row, std::size_t key) const {
+  const auto& h = hidden(row);
+  return key >= firsts_[row] && key < ends_[row] &&
+         !std::binary_search(h.begin(), h.end(), static_cast<std::uint32_t>(key));
+}
+
+Preparing::Preparing(const Model& model)
+    : n_queries_(model.n_tokens()),
+      n_keys_(model.n_keys()),
+      d_head_(model.d_head()),
+      norm_(model.additions.normalise),
+      rotary_(model.additions.positions.rotary) {
+  if (!rotary_) return;
+  const std::vector<double> frequencies = positions::frequencies(*rotary_, d_head_);
+  for (std::size_t p = 0; p < frequencies.size(); ++p) pairs_.push_back(columns_of(*rotary_, p, d_head_));
+  // The last query stands at the last key, so that the longer of both lists begins earliest.
+  const std::size_t count = std::max(n_queries_, n_keys_);
+  const std::int64_t last = position_of_key(model, n_keys_ - 1);
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto position = last - static_cast<std::int64_t>(count - 1 - k);
+    const positions::Rotation turn = rotation_at(*rotary_, frequencies, position);
+    cosines_.insert(cosines_.end(), turn.cosines.begin(), turn.cosines.end());
+    sines_.insert(sines_.end(), turn.sines.begin(), turn.sines.end());
+  }
+}
+
+bool Preparing::fits(const Model& model) const {
+  return n_queries_ == model.n_tokens() && n_keys_ == model.n_keys() && d_head_ == model.d_head() &&
+         norm_ == model.additions.normalise && rotary_ == model.additions.positions.rotary;
+}
+
+void Preparing::norm(Projected what, double* row) const {
+  if (!norm_) return;
+  const double n = static_cast<double>(d_head_);
+  double mean = 0, squares = 0;
+  if (norm_->rule == NormRule::layer) {
+    for (std::size_t c = 0; c < d_head_; ++c) mean += row[c];
+    mean /= n;
+  }
+  for (std::size_t c = 0; c < d_head_; ++c) squares += (row[c] - mean) * (row[c] - mean);
+  const double root = std::sqrt(squares / n + norm_->epsilon);
+  const arma::mat& factors = what == Projected::queries ? norm_->query : norm_->key;
+  for (std::size_t c = 0; c < d_head_; ++c) row[c] = (row[c] - mean) / root * factors[c];
+}
+
+void Preparing::turn(std::size_t at, double* row) const {
+  const double *cosine = cosines_.data() + at * pairs_.size(), *sine = sines_.data() + at * pairs_.size();
+  for (std::size_t p = 0; p < pairs_.size(); ++p)
+    positions::rotate_pair(row[pairs_[p].first], row[pairs_[p].second], cosine[p], sine[p]);
+}
+
+void Preparing::prepare(Projected what, std::size_t t, double* row) const {
+  if (what == Projected::values) return;
+  norm(what, row);
+  const std::size_t count = what == Projected::queries ? n_queries_ : n_keys_;
+  if (rotary_) turn(std::max(n_queries_, n_keys_) - count + t, row);
+}
+
+namespace {
+
+/// What positions add to the scores of a head, for each distance from 1 − n_keys on.
+std::vector<double> biases_by_distance(const Model& m, std::size_t head, std::size_t count) {
+  const Positions& positions = m.additions.positions;
+  const double slope = positions.alibi ? slope_of(*positions.alibi, head, m.n_heads) : 0;
+  std::vector<double> biases(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto distance = static_cast<std::int64_t>(k) - static_cast<std::int64_t>(m.n_keys() - 1);
+    biases[k] = positions.relative
+                    ? positions.relative->table.at(head, bucket_of(distance, *positions.relative))
+                    : -slope * static_cast<double>(std::abs(distance));
+  }
+  return biases;
+}
+
+std::vector<double> row_after_row(const arma::mat& m) {
+  const arma::mat rows = m.t();
+  return {rows.begin(), rows.end()};
+}
+
+}  // namespace
+
+Adjusting::Adjusting(const Model& m)
+    : n_queries_(m.n_tokens()),
+      n_keys_(m.n_keys()),
+      n_heads_(m.n_heads),
+      positions_(m.additions.positions),
+      score_bias_(m.additions.score_bias),
+      cap_(m.additions.score_cap) {
+  positions_.rotary.reset();  // which is none of the scores
+  if (positions_.has_bias())
+    for (std::size_t h = 0; h < n_heads_; ++h)
+      by_distance_.push_back(biases_by_distance(m, h, n_keys_ + std::max(n_queries_, n_keys_) - 1));
+  for (const SharedMatrix& bias : score_bias_) bias_.push_back(row_after_row(bias));
+}
+
+bool Adjusting::fits(const Model& m) const {
+  const Additions& a = m.additions;
+  return n_queries_ == m.n_tokens() && n_keys_ == m.n_keys() && n_heads_ == m.n_heads &&
+         cap_ == a.score_cap && positions_.alibi == a.positions.alibi &&
+         positions_.relative == a.positions.relative && score_bias_ == a.score_bias;
+}
+
+const double* Adjusting::distances(std::size_t head, std::size_t row) const {
+  // The last query stands at the last key.
+  return by_distance_.empty() ? nullptr : by_distance_[head].data() + (n_queries_ - 1 - row);
+}
+
+const double* Adjusting::given(std::size_t head, std::size_t row) const {
+  return bias_.empty() ? nullptr : bias_[bias_.size() == 1 ? 0 : head].data() + row * n_keys_;
+}
+
+double Adjusting::capped(double scaled) const {
+  return *cap_ * std::tanh(scaled / *cap_);
+}
+
+double Adjusting::position_bias(std::size_t head, std::size_t row, std::size_t key) const {
+  const double* numbers = distances(head, row);
+  return numbers ? numbers[key] : 0;
+}
+
+double Adjusting::bias(std::size_t head, std::size_t row, std::size_t key) const {
+  const double* numbers = given(head, row);
+  return position_bias(head, row, key) + (numbers ? numbers[key] : 0);
+}
+
+void Adjusting::adjust(const Kernels& kernels, std::size_t head, std::size_t row, double* scores,
+                       std::size_t first, std::size_t end) const {
+  if (cap_) {
+    constexpr double far = 40;  // tanh is 1 to the last digit long before
+    const double c = *cap_;
+    for (std::size_t j = first; j < end; ++j) scores[j] = std::clamp(2 * scores[j] / c, -far, far);
+    kernels.exponentials(scores + first, end - first);
+    for (std::size_t j = first; j < end; ++j) scores[j] = c * (1 - 2 / (scores[j] + 1));  // c·tanh
+  }
+  if (const double* numbers = distances(head, row))
+    for (std::size_t j = first; j < end; ++j) scores[j] += numbers[j];
+  if (const double* numbers = given(head, row))
+    for (std::size_t j = first; j < end; ++j) scores[j] += numbers[j];
+}
+
+}  // namespace core::attention::fast
