@@ -401,9 +401,9 @@ void describe(Options options, Generate& command) {
   options
       .value("--temperature", "T",
              "0, unless given, for the most probable token each time; else they are drawn",
-             command.choice.temperature)
+             command.sampling.temperature)
       ->check(number_from(0, 100, "a number from 0 to 100"));
-  options.value("--top", "K", "Draw among the K most probable ones", command.choice.top)
+  options.value("--top", "K", "Draw among the K most probable ones", command.sampling.top)
       ->check(whole_number(1));
   options.value("--seed", "N", "Of what is drawn, 123 unless given", command.seed)->check(whole_number());
   describe_heads_off(options, command);
@@ -456,7 +456,7 @@ void complete(const CLI::App& app, Export& command) {
 
 void complete(const CLI::App& app, Generate& command) {
   for (const char* option : {"--top", "--seed"})
-    if (app.count(option) > 0 && command.choice.temperature == 0)
+    if (app.count(option) > 0 && command.sampling.temperature == 0)
       throw core::Error(std::string("generate: ") + option +
                         ": expected with a --temperature above 0, as nothing is drawn else");
 }

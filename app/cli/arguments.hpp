@@ -16,7 +16,7 @@
 #include "core/editing/presets.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/importing/import.hpp"
-#include "core/model/generate.hpp"
+#include "core/model/whole_model.hpp"
 #include "core/out/export.hpp"
 #include "core/out/figure.hpp"
 
@@ -89,7 +89,7 @@ struct Predict : OfWholeModel {
 struct DescribeHeads : OfWholeModel {};
 struct Generate : OfWholeModel {
   std::size_t n_tokens = 20;
-  core::transformer::Choice choice;
+  core::transformer::Sampling sampling;
   std::uint64_t seed = 123;
 };
 /// What --help and --version print.

@@ -19,7 +19,7 @@
 #include "core/files/session.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
-#include "core/model/experiment_file.hpp"
+#include "core/model/experiment.hpp"
 #include "core/out/drawing.hpp"
 #include "core/out/program.hpp"
 

@@ -14,7 +14,7 @@ Document document_of(const OpenedWhole& opened, Origin origin) {
   const core::experiment::Experiment& first = opened.reading->experiment;
   Document document = document_of(opened.layer, std::move(origin));
   document.whole = std::make_shared<const WholeModel>(WholeModel{
-      opened.transformer, first, first.layer, opened.of_pass, opened.reading->pass.layers[first.layer]});
+      opened.model, first, first.layer, opened.of_pass, opened.reading->pass->computed(first.layer)});
   document.saved_experiment = first;
   return document;
 }

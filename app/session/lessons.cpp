@@ -44,15 +44,15 @@ void look_as_before(View& view, const View& before) {
 }  // namespace
 
 void Lessons::start(const Lesson& lesson, std::optional<std::size_t> step,
-                    const std::optional<core::transformer::Transformer>& transformer, Document& document,
-                    View& view, std::optional<WholeReading::Kept> own_reading) {
+                    const core::transformer::ModelRef& model, Document& document, View& view,
+                    std::optional<WholeReading::Kept> own_reading) {
   const std::size_t n_steps = lesson.steps.size();
   if (step && *step >= n_steps)
     throw core::Error(std::string("The lesson ") + lesson.title + " has " + std::to_string(n_steps) +
                       " steps and no step " + std::to_string(*step + 1) + " any more.");
   under_way_ = UnderWay();
   under_way_->own_reading = std::move(own_reading);
-  under_way_->transformer = transformer;
+  under_way_->model = model;
   under_way_->own = std::exchange(document, Document());
   under_way_->own_view = view;
   under_way_->state.lesson = &lesson;
@@ -74,7 +74,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   const Origin origin{std::string("lesson: ") + l.state.lesson->title};
   std::optional<OpenedWhole> opened;
   if (!l.state.lesson->model.empty()) {
-    opened = read_whole(*l.transformer, core::lessons::experiment_at_start(shown), l.transformer->path,
+    opened = read_whole(l.model, core::lessons::experiment_at_start(shown), l.model->description().path,
                         core::Token());
     document = document_of(*opened, origin);
   } else {
@@ -122,7 +122,7 @@ void Lessons::assess(const std::shared_ptr<const core::experiment::Reading>& now
   UnderWay& l = *under_way_;
   const std::tuple seen{now, layer, head};
   if (std::exchange(l.assessed_whole, seen) == seen) return;
-  take(core::lessons::WholeMoment{*l.transformer, *l.first_reading, *now, layer, head});
+  take(core::lessons::WholeMoment{*l.model, *l.first_reading, *now, layer, head});
 }
 
 template <class Moment>

@@ -23,11 +23,11 @@ class Lessons {
  public:
   /// Puts the document aside and another one in its place: the lesson, at a step, or where it was left.
   ///
-  /// transformer is the whole model of a lesson that is about one, own_reading what a whole model that is put
+  /// model is the whole model of a lesson that is about one, own_reading what a whole model that is put
   /// aside had read. Throws core::Error where there is no such step, or where the model cannot read its text,
   /// as begin() does.
   void start(const core::lessons::Lesson& lesson, std::optional<std::size_t> step,
-             const std::optional<core::transformer::Transformer>& transformer, Document& document, View& view,
+             const core::transformer::ModelRef& model, Document& document, View& view,
              std::optional<WholeReading::Kept> own_reading);
   /// Goes to a step of the lesson under way, as it starts.
   void begin(std::size_t step, Document& document, View& view);
@@ -60,7 +60,7 @@ class Lessons {
     core::attention::Trace before;  // of the step's start, for the shown sequence
     std::size_t before_sequence = 0;
     std::uint64_t assessed = 0;  // the version of the trace that was looked at
-    std::optional<core::transformer::Transformer> transformer;
+    core::transformer::ModelRef model;
     std::shared_ptr<const core::experiment::Reading> first_reading;
     // What a whole model read when it was looked at, and the layer and head then.
     std::tuple<std::shared_ptr<const core::experiment::Reading>, std::size_t, std::size_t> assessed_whole;

@@ -12,7 +12,7 @@
 #include "core/files/tensor_file.hpp"
 #include "core/importing/import.hpp"
 #include "core/importing/stages_in.hpp"
-#include "core/model/experiment_reading.hpp"
+#include "core/model/reading.hpp"
 
 namespace app {
 
@@ -43,7 +43,7 @@ struct TensorSource {
 
 /// A whole model that was opened, and its first text as it reads it, with what was edited and without.
 struct OpenedWhole {
-  core::transformer::Transformer transformer;
+  core::transformer::ModelRef model;
   std::shared_ptr<const core::experiment::Reading> reading, before;
   core::attention::Model of_pass,
       layer;               ///< the one that is looked at, as the pass gives it and as it was edited
@@ -81,9 +81,8 @@ OpenedWhole open_whole(const std::filesystem::path& path, const std::string& tex
 
 /// A whole model that is open already reads what an experiment without edits has; path is what is named when
 /// that cannot be read. Throws core::Error.
-OpenedWhole read_whole(const core::transformer::Transformer& model,
-                       const core::experiment::Experiment& wanted, const std::filesystem::path& path,
-                       const core::Token& progress);
+OpenedWhole read_whole(const core::transformer::ModelRef& model, const core::experiment::Experiment& wanted,
+                       const std::filesystem::path& path, const core::Token& progress);
 
 /// The same of the text of a session of a whole model; session is where it stands. Throws core::Error, and
 /// Outside where the model does not lie beside it and that is refused.

@@ -8,8 +8,7 @@
 #include "app/session/opening.hpp"
 #include "core/base/error.hpp"
 #include "core/files/beside.hpp"
-#include "core/model/experiment_file.hpp"
-#include "core/model/layer_model.hpp"
+#include "core/model/transformer.hpp"
 
 namespace app {
 namespace {
@@ -18,16 +17,15 @@ namespace experiment = core::experiment;
 namespace transformer = core::transformer;
 
 /// A text in which something comes again, so that heads that look for it have something to find.
-std::string first_text(const transformer::Transformer& model) {
-  for (const char* mask : {"[MASK]", "<mask>"})
-    if (!model.architecture.causal && model.tokenizer->find(mask))
-      return std::string("The cat sat on the mat, and the ") + mask + " sat on the cat.";
+std::string first_text(const transformer::WholeModel& model) {
+  if (const auto& mask = model.description().mask_token; mask && !model.description().causal)
+    return "The cat sat on the mat, and the " + model.token(*mask).piece + " sat on the cat.";
   return "egg jam fig and egg jam f";
 }
 
 /// A reading; what goes wrong is said of the file that was opened.
 std::shared_ptr<const experiment::Reading> read_at(const std::filesystem::path& path,
-                                                   const transformer::Transformer& model,
+                                                   const transformer::WholeModel& model,
                                                    const experiment::Experiment& wanted,
                                                    const experiment::Reading* before,
                                                    const transformer::Means& means) {
@@ -57,21 +55,21 @@ std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path&
 
 OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
                        std::uint64_t keep_at_most, const core::Token& progress) {
-  const transformer::Transformer model = transformer::open_transformer(path, keep_at_most);
+  const transformer::ModelRef model = transformer::open_transformer(path, keep_at_most);
   experiment::Experiment wanted;
-  wanted.text = text.empty() ? first_text(model) : text;
+  wanted.text = text.empty() ? first_text(*model) : text;
   wanted.layer = layer;
   return read_whole(model, wanted, path, progress);
 }
 
-OpenedWhole read_whole(const transformer::Transformer& model, const experiment::Experiment& wanted,
+OpenedWhole read_whole(const transformer::ModelRef& model, const experiment::Experiment& wanted,
                        const std::filesystem::path& path, const core::Token& progress) {
-  transformer::require_layer(model, wanted.layer);
+  transformer::require_layer(*model, wanted.layer);
   OpenedWhole opened;
-  opened.transformer = model;
+  opened.model = model;
   core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
-  opened.reading = opened.before = read_at(path, model, wanted, nullptr, {pool, progress});
-  opened.of_pass = opened.layer = experiment::layer_of(model, *opened.reading, wanted.layer);
+  opened.reading = opened.before = read_at(path, *model, wanted, nullptr, {pool, progress});
+  opened.of_pass = opened.layer = experiment::layer_of(*model, *opened.reading, wanted.layer);
   return opened;
 }
 
@@ -83,12 +81,12 @@ OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::pat
   const experiment::SavedExperiment saved = experiment::parse_experiment(text, session, elsewhere);
   opened.view = saved.view;
   try {
-    opened.transformer = transformer::open_transformer(saved.model, keep_at_most);
+    opened.model = transformer::open_transformer(saved.model, keep_at_most);
   } catch (const core::Error&) {
     core::formats::throw_without_contents(session.string() + ": whole_model.model: the model ", saved.named,
                                           session.parent_path());
   }
-  const transformer::Transformer& model = opened.transformer;
+  const transformer::WholeModel& model = *opened.model;
   experiment::require_mark(saved, model, session);
   core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
   const transformer::Means means{pool, progress};

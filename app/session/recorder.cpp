@@ -6,7 +6,6 @@
 
 #include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
-#include "core/model/experiment_file.hpp"
 
 namespace app {
 namespace {
@@ -106,7 +105,7 @@ Recorder::Entry Recorder::entry_of(const Recordable& work) {
 
 std::string Recorder::Entry::Text::text() const {
   if (!whole) return core::formats::session_text(session);
-  return core::experiment::experiment_text(whole->transformer, whole->experiment, session.view, "/");
+  return core::experiment::experiment_text(*whole->model, whole->experiment, session.view, "/");
 }
 
 void Recorder::Entry::write_to(Journal& journal) const {

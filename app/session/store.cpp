@@ -306,15 +306,14 @@ void Store::start_lesson(const std::string& name, const Tried& tried) {
   const core::lessons::Lesson* lesson = core::lessons::find_lesson(name);
   if (!lesson) throw core::Error("lesson " + name + ": there is no such lesson");
   if (!lesson->model.empty()) return start_with_model_of(*lesson, tried);
-  start(*lesson, std::nullopt, tried);
+  start(*lesson, nullptr, tried);
 }
 
-void Store::start(const core::lessons::Lesson& lesson,
-                  const std::optional<core::transformer::Transformer>& transformer, const Tried& tried) {
+void Store::start(const core::lessons::Lesson& lesson, const core::transformer::ModelRef& model,
+                  const Tried& tried) {
   leave_lesson();
-  lessons_.start(lesson, tried.step, transformer, document_, view_,
-                 document_.whole ? whole_.kept() : std::nullopt);
-  if (transformer) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
+  lessons_.start(lesson, tried.step, model, document_, view_, document_.whole ? whole_.kept() : std::nullopt);
+  if (model) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
   stay();
   view_.forms.dialog = Dialog::none;
   keep_view_within_model();

@@ -167,8 +167,8 @@ class Store {
   void start_lesson(const std::string& name, const Tried& tried);
   /// Opens the whole model of a lesson, and starts it then.
   void start_with_model_of(const core::lessons::Lesson& lesson, const Tried& tried);
-  void start(const core::lessons::Lesson& lesson,
-             const std::optional<core::transformer::Transformer>& transformer, const Tried& tried);
+  void start(const core::lessons::Lesson& lesson, const core::transformer::ModelRef& model,
+             const Tried& tried);
   void try_again(const Tried& tried);
   /// The experiment becomes another, as a step of undo where it has words; texts of another length let go of
   /// what spoke of their tokens.
@@ -270,7 +270,7 @@ class Store {
   Comparing comparing_{jobs_};
   MaskDrawing drawing_{jobs_};
   WholeReading whole_{jobs_};
-  std::shared_ptr<const core::transformer::LayerRun> refused_layer_;  // for whose stages there is no memory
+  std::shared_ptr<const void> refused_layer_;  // for whose stages there is no memory
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};
   Recorder recorder_{jobs_};

@@ -11,7 +11,6 @@
 #include "core/files/given_tensors.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
-#include "core/model/experiment_file.hpp"
 
 namespace app {
 namespace {

@@ -7,7 +7,6 @@
 #include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
-#include "core/model/experiment_file.hpp"
 
 namespace app {
 namespace {
@@ -117,7 +116,7 @@ void Store::try_again(const Tried& tried) {
   if (document_.whole) {
     const auto saved = core::experiment::parse_experiment(tried.session, "/" + document_.origin.title,
                                                           core::Elsewhere::allowed);
-    experiment_with(core::experiment::with_saved_edits(saved, document_.whole->transformer), "", "");
+    experiment_with(core::experiment::with_saved_edits(saved, *document_.whole->model), "", "");
   } else {
     document_.model = core::formats::parse_session(tried.session, document_.origin.title).model;
   }

@@ -7,8 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/model.hpp"
-#include "core/model/generate.hpp"
-#include "core/model/layer_model.hpp"
+#include "core/model/transformer.hpp"
 
 namespace app {
 namespace {
@@ -19,9 +18,8 @@ constexpr std::size_t longest_text = 1 << 16;  // bytes that are cut into tokens
 
 /// The heads that are off of the layer that is looked at, of those that it has with its edits.
 std::vector<std::size_t> heads_off_of(const WholeModel& whole) {
-  return core::transformer::heads_off_in(
-      whole.experiment.heads_off, whole.layer,
-      experiment::n_heads_in(whole.experiment, whole.layer, whole.transformer.architecture.sizes));
+  return whole.experiment.heads_off_in(
+      whole.layer, experiment::n_heads_in(whole.experiment, whole.layer, whole.model->description().sizes));
 }
 
 /// The layer with the edits of an experiment, which passes check(), or without those that do not fit any
@@ -45,7 +43,7 @@ core::attention::Model layer_with(const core::attention::Model& of_pass, experim
 
 void Store::start_with_whole(const FoundInFiles::Ready& ready) {
   const OpenedWhole& opened = *ready.whole;
-  Origin origin{opened.transformer.path.filename().string()};
+  Origin origin{opened.model->description().path.filename().string()};
   if (!opened.stamp.empty())
     origin = {ready.path.filename().string(), "", lasting_path(ready.path), opened.stamp};
   start_with(document_of(opened, std::move(origin)));
@@ -54,7 +52,7 @@ void Store::start_with_whole(const FoundInFiles::Ready& ready) {
   recall_view(opened.view, view_);
   keep_view_within_model();
   remember(ready.path);
-  const auto& sizes = opened.transformer.architecture.sizes;
+  const auto& sizes = opened.model->description().sizes;
   say("Opened " + ready.path.string() + " as a whole model: " + core::text::counted(sizes.n_layers, "layer") +
       " of " + core::text::counted(sizes.n_heads, "head"));
 }
@@ -77,7 +75,7 @@ void Store::start_with_model_of(const core::lessons::Lesson& lesson, const Tried
 Undoable Store::work() const {
   if (!document_.whole) return {document_.model};
   auto whole = std::make_shared<WholeModel>(*document_.whole);
-  whole->run = nullptr;  // which holds numbers that undo does not need
+  whole->computed = nullptr;  // which holds numbers that undo does not need
   return {document_.model, std::move(whole)};
 }
 
@@ -91,7 +89,7 @@ void Store::experiment_with(experiment::Experiment next, const std::string& targ
                             const std::string& words) {
   const WholeModel& now = *document_.whole;
   if (next == now.experiment) return;
-  const std::size_t n_tokens = experiment::tokens_of(now.transformer, next).size();  // which refuses
+  const std::size_t n_tokens = experiment::tokens_of(*now.model, next).size();  // which refuses
   std::string let_go_of;
   if (n_tokens != document_.model.n_tokens()) let_go_of = experiment::fit_tokens(next, n_tokens);
   auto whole = std::make_shared<WholeModel>(now);
@@ -132,10 +130,9 @@ void Store::require_layer_of_text() const {
   const BothReadings* both = whole_.readings();
   const bool was_read = both && both->now->experiment.text == whole.experiment.text &&
                         both->now->experiment.made == whole.experiment.made;
-  const auto names =
-      was_read ? both->now->names
-               : core::transformer::token_names(*whole.transformer.tokenizer,
-                                                experiment::tokens_of(whole.transformer, whole.experiment));
+  const auto names = was_read ? both->now->names
+                              : core::transformer::token_names(
+                                    *whole.model, experiment::tokens_of(*whole.model, whole.experiment));
   if (names != document_.model.sequences.front().tokens) refuse_text();
 }
 
@@ -149,7 +146,7 @@ void Store::carry_out(const ReadText& command) {
     if (command.text.size() > longest_text)
       throw core::Error("expected a text of at most " + std::to_string(longest_text) + " bytes, got " +
                         std::to_string(command.text.size()));
-    if (command.text != experiment::whole_text(document_.whole->transformer, document_.whole->experiment))
+    if (command.text != experiment::whole_text(*document_.whole->model, document_.whole->experiment))
       experiment_with(std::move(next), "text", "text");
   } catch (const core::Error& error) {
     view_.layers.refused = RefusedText{command.text, error.what()};
@@ -158,7 +155,7 @@ void Store::carry_out(const ReadText& command) {
 
 void Store::carry_out(const LookAtLayer& command) {
   if (!document_.whole) return;
-  core::transformer::require_layer(document_.whole->transformer, command.layer);
+  core::transformer::require_layer(*document_.whole->model, command.layer);
   auto whole = std::make_shared<WholeModel>(*document_.whole);
   whole->experiment.layer = command.layer;
   refused_layer_.reset();
@@ -180,7 +177,7 @@ void Store::carry_out(const DropEdits& command) {
   if (!document_.whole) return;
   experiment::Experiment next = document_.whole->experiment;
   if (command.layer) {
-    experiment::drop_edit(next, *command.layer, document_.whole->transformer.architecture.sizes.n_heads);
+    experiment::drop_edit(next, *command.layer, document_.whole->model->description().sizes.n_heads);
     return experiment_with(std::move(next), "",
                            "edits of layer " + std::to_string(*command.layer) + " undone");
   }
@@ -197,21 +194,21 @@ void Store::carry_out(const WriteToken& command) {
     if (!next.made.empty()) {
       next.made.pop_back();
     } else {
-      auto tokens = experiment::tokens_of(whole.transformer, next);
+      auto tokens = experiment::tokens_of(*whole.model, next);
       while (!tokens.empty() && tokens.back().is_put_in) tokens.pop_back();
       if (!tokens.empty()) next.text.resize(next.text.size() - tokens.back().text.size());
     }
     experiment_with(std::move(next), "", "one token back");
   } else {
     const experiment::Reading& now = *readings().now;
-    if (now.logits.empty()) throw core::Error(now.no_guess);
-    if (!whole.transformer.architecture.causal)
+    if (now.logits.empty()) throw core::Error(now.why_no_prediction);
+    if (!whole.model->description().causal)
       throw core::Error("Tokens of this model see both sides, so it cannot go on with a text.");
     const LayersLook& look = view_.layers;
     core::random::Generator generator(look.seed + next.made.size());  // the same token for the same place
     next.made.push_back(
-        core::transformer::chosen(now.logits.tail_rows(1).as_row(), whole.transformer.tokenizer->size(),
-                                  {look.samples ? look.temperature : 0, look.top}, generator));
+        core::transformer::sampled(now.logits.tail_rows(1).as_row(), whole.model->description().n_tokens,
+                                   {look.samples ? look.temperature : 0, look.top}, generator));
     experiment_with(std::move(next), "", "one token more");
   }
   view_.layers.refused.reset();
@@ -219,12 +216,12 @@ void Store::carry_out(const WriteToken& command) {
 
 void Store::carry_out(const CompareEdits&) {
   if (!document_.whole) return;
-  const core::transformer::Transformer& model = document_.whole->transformer;
-  read_for_document(model.path,
+  const core::transformer::ModelRef model = document_.whole->model;
+  read_for_document(model->description().path,
                     [this, model, before = readings().before,
                      layer = document_.whole->layer](const core::Token&) -> Jobs::Delivery {
                       const auto made = std::make_shared<core::attention::Model>(
-                          experiment::layer_of(model, *before, layer));
+                          experiment::layer_of(*model, *before, layer));
                       return [this, made, layer] {
                         keep(std::move(*made), "layer " + std::to_string(layer) + " before the edits");
                         view_.look.tab = Tab::compare;
@@ -234,14 +231,14 @@ void Store::carry_out(const CompareEdits&) {
 
 void Store::carry_out(const SweepHeads&) {
   if (!document_.whole) return;
-  if (const std::string& why = readings().now->no_guess; !why.empty()) throw core::Error(why);
+  if (const std::string& why = readings().now->why_no_prediction; !why.empty()) throw core::Error(why);
   view_.layers.shows_effects = true;
   whole_.sweep();
 }
 
 const WholeModel* Store::known_layer(const WholeModel& whole) const {
   const auto is_same = [&](const std::shared_ptr<const WholeModel>& other) {
-    return other && other->layer == whole.layer && other->transformer.weights == whole.transformer.weights;
+    return other && other->layer == whole.layer && other->model == whole.model;
   };
   if (is_same(document_.whole)) return document_.whole.get();
   const Undoable* step = document_.history.find([&](const Undoable& of) { return is_same(of.whole); });
@@ -252,19 +249,19 @@ void Store::follow_whole() {
   if (!document_.whole) return;
   whole_.follow(*document_.whole, view_.layers, view_.look.head, view_.selection.pinned);
   const LayerMade* made = whole_.layer();
-  const bool is_wanted = made && whole_.is_of(*document_.whole) &&
-                         made->layer == document_.whole->experiment.layer &&
-                         (made->layer != document_.whole->layer || made->run != document_.whole->run);
-  if (!is_wanted || made->run == refused_layer_) return;
+  const bool is_wanted =
+      made && whole_.is_of(*document_.whole) && made->layer == document_.whole->experiment.layer &&
+      (made->layer != document_.whole->layer || made->computed != document_.whole->computed);
+  if (!is_wanted || made->computed == refused_layer_) return;
   auto whole = std::make_shared<WholeModel>(*document_.whole);
   whole->layer = made->layer;
-  whole->run = made->run;
+  whole->computed = made->computed;
   if (!made->model) {
     document_.whole = std::move(whole);
     return;
   }
-  if (waiting_.next) return;   // one question at a time
-  refused_layer_ = made->run;  // said or asked once
+  if (waiting_.next) return;        // one question at a time
+  refused_layer_ = made->computed;  // said or asked once
   if (!may_take_memory(*made->model, LookAtLayer{made->layer})) return;
   refused_layer_.reset();
   whole->of_pass = *made->model;

@@ -6,7 +6,6 @@
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"
-#include "core/model/experiment_file.hpp"
 
 namespace app {
 
@@ -61,10 +60,10 @@ void Store::save_to(const std::filesystem::path& path) {
 void Store::save_whole_to(const std::filesystem::path& path) {
   const WholeModel& whole = *lessons_.own(document_).whole;
   writer_.saving.start(
-      [this, path, model = whole.transformer, experiment = whole.experiment,
+      [this, path, model = whole.model, experiment = whole.experiment,
        n_steps = lessons_.own(document_).history.n_done(),
        view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
-        core::experiment::save_experiment(path, model, experiment, view);
+        core::experiment::save_experiment(path, *model, experiment, view);
         return [this, path, experiment, n_steps, stamp = file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved_experiment = experiment;

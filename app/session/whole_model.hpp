@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "core/graph/model.hpp"
-#include "core/model/experiment_reading.hpp"
+#include "core/model/reading.hpp"
 
 namespace app {
 
 /// A whole model that is open, what was edited in it, and the layer of it that the document's model is.
 struct WholeModel {
-  core::transformer::Transformer transformer;
+  core::transformer::ModelRef model;
   core::experiment::Experiment experiment;
   std::size_t layer = 0;           ///< of the document's model; experiment.layer is the one that is wanted
   core::attention::Model of_pass;  ///< that layer as the pass gives it, with the heads that are off
-  /// What of the pass it was made of; another one may hold the same numbers.
-  std::shared_ptr<const core::transformer::LayerRun> run = nullptr;
+  /// The computation of the pass that of_pass was made of; another one may have the same numbers.
+  std::shared_ptr<const void> computed = nullptr;
 };
 
 /// What undo brings back: a model, and the whole model that it is a layer of, or nullptr.

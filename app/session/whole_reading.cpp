@@ -4,33 +4,29 @@
 #include <cmath>
 #include <thread>
 
-#include "core/model/layer_model.hpp"
-#include "core/model/lens.hpp"
-#include "core/model/usual_roles.hpp"
-
 namespace app {
 namespace {
 
 namespace experiment = core::experiment;
 namespace transformer = core::transformer;
 
+constexpr auto between_deliveries = std::chrono::milliseconds(60);
 constexpr std::size_t quick_logits = 100'000;   // looked at within a frame
 constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, likewise
 
 /// Whether a layer was made of the same numbers and tokens.
 bool has_input(const core::attention::Model& of_pass, const experiment::Reading& reading,
-               const transformer::LayerRun& run) {
+               const arma::fmat& input) {
   const core::attention::Sequence& sequence = of_pass.sequences.front();
   const arma::mat& made_of = sequence.embeddings;
-  if (sequence.tokens != reading.names || made_of.n_rows != run.attention_input.n_rows ||
-      made_of.n_cols != run.attention_input.n_cols)
+  if (sequence.tokens != reading.names || made_of.n_rows != input.n_rows || made_of.n_cols != input.n_cols)
     return false;
-  return std::equal(made_of.begin(), made_of.end(), run.attention_input.begin(),
+  return std::equal(made_of.begin(), made_of.end(), input.begin(),
                     [](double a, float b) { return a == static_cast<double>(b); });
 }
 
 /// last_now and last_before are what was read before, or nullptr.
-BothReadings read_both(const transformer::Transformer& model, const experiment::Experiment& wanted,
+BothReadings read_both(const transformer::WholeModel& model, const experiment::Experiment& wanted,
                        const std::shared_ptr<const experiment::Reading>& last_now,
                        const std::shared_ptr<const experiment::Reading>& last_before, const Jobs& jobs,
                        const transformer::Means& means) {
@@ -55,17 +51,78 @@ BothReadings read_both(const transformer::Transformer& model, const experiment::
 
 }  // namespace
 
+std::vector<HeadEffects::Head> HeadEffects::missing(Head wanted) const {
+  const core::experiment::Reading& reading = *found_.of->reading;
+  std::vector<Head> heads;
+  const auto want = [&](Head head) {
+    if (head.second < reading.layers[head.first]->heads.size() && !found_.effects.contains(head) &&
+        !reading.experiment.heads_off.contains(head))
+      heads.push_back(head);
+  };
+  want(wanted);
+  if (found_.sweeps)
+    for (std::size_t l = reading.layers.size(); l-- > 0;)  // the last layers are quick
+      for (std::size_t h = 0; h < reading.layers[l]->heads.size(); ++h) want({l, h});
+  return heads;
+}
+
+void HeadEffects::follow(const core::transformer::ModelRef& model, const EffectsKey& key, Head wanted,
+                         const std::shared_ptr<core::ThreadPool>& pool) {
+  if (found_.of != key) {
+    const bool sweeps = !found_.of && found_.sweeps;  // else it was asked for of another token or text
+    clear();
+    found_.of = key;
+    found_.sweeps = sweeps;
+  }
+  if (lane_.is_busy()) return;
+  const std::vector<Head> heads = found_.has_failed ? std::vector<Head>() : missing(wanted);
+  if (heads.empty()) {
+    found_.sweeps = false;
+    return;
+  }
+  const auto find = [this, key, heads, model, pool](const core::Token& token) -> Jobs::Delivery {
+    const auto begin = Jobs::Clock::now();
+    std::vector<std::pair<Head, AblationEffect>> found;
+    for (const Head& head : heads) {
+      found.emplace_back(head, experiment::ablation_effect(*model, *key.reading, head, key.token,
+                                                           key.temperature, {*pool, token}));
+      if (Jobs::Clock::now() - begin > between_deliveries) break;
+    }
+    return [this, found] {
+      for (const auto& [head, effect] : found) {
+        found_.effects[head] = effect;
+        found_.largest = std::max(found_.largest, std::abs(effect.logit_change));
+      }
+    };
+  };
+  lane_.start(find, [this](const Failure& failure) {
+    found_.has_failed = true;
+    found_.sweeps = false;
+    lane_.jobs().tell(failure);
+  });
+}
+
+void HeadEffects::clear() {
+  lane_.cancel();
+  found_ = {};
+}
+
+std::optional<AblationEffect> HeadEffects::of(Head head) const {
+  const auto known = found_.effects.find(head);
+  return known == found_.effects.end() ? std::nullopt : std::optional(known->second);
+}
+
 WholeReading::WholeReading(Jobs& jobs)
     : jobs_(jobs),
       readings_(jobs),
       prediction_(jobs),
       layer_(jobs),
       stream_(jobs),
-      usual_(jobs),
+      random_roles_(jobs),
       effects_(jobs) {}
 
 WholeReading::Key WholeReading::key_of(const WholeModel& whole) {
-  Key key{whole.transformer.weights.get(), whole.experiment};
+  Key key{whole.model.get(), whole.experiment};
   key.experiment.layer = 0;
   return key;
 }
@@ -91,7 +148,7 @@ void WholeReading::put_back(Kept kept) {
 }
 
 void WholeReading::clear() {
-  readings_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(), usual_.clear();
+  readings_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(), random_roles_.clear();
   effects_.clear();
   numbered_.clear();
 }
@@ -99,11 +156,11 @@ void WholeReading::clear() {
 void WholeReading::follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
                           const std::optional<core::explain::CellAddress>& pinned) {
   // Nothing may be worked out of what another model has read.
-  if (readings() && readings_.key()->weights != whole.transformer.weights.get()) clear();
+  if (readings() && readings_.key()->model != whole.model.get()) clear();
   follow_text(whole);
   if (!readings()) return;
   number_maps();
-  follow_usual(whole);
+  follow_random_roles(whole);
   follow_prediction(whole, look);
   follow_layer(whole);
   follow_stream(whole, pinned);
@@ -116,17 +173,17 @@ void WholeReading::follow_text(const WholeModel& whole) {
   const BothReadings* last = readings();
   readings_.begin(
       key, When::beside,
-      [model = whole.transformer, wanted = key.experiment, now = last ? last->now : nullptr,
+      [model = whole.model, wanted = key.experiment, now = last ? last->now : nullptr,
        before = last ? last->before : nullptr, pool = pool_, &jobs = jobs_](const core::Token& token) {
-        return read_both(model, wanted, now, before, jobs, {*pool, token});
+        return read_both(*model, wanted, now, before, jobs, {*pool, token});
       });
 }
 
-void WholeReading::follow_usual(const WholeModel& whole) {
-  const UsualKey key{whole.transformer.weights.get()};
-  if (!usual_.needs(key)) return;
-  usual_.begin(key, When::beside, [model = whole.transformer, pool = pool_](const core::Token& token) {
-    return experiment::usual_roles(model, {*pool, token});
+void WholeReading::follow_random_roles(const WholeModel& whole) {
+  const RandomKey key{whole.model.get()};
+  if (!random_roles_.needs(key)) return;
+  random_roles_.begin(key, When::beside, [model = whole.model, pool = pool_](const core::Token& token) {
+    return experiment::roles_on_random_tokens(*model, {*pool, token});
   });
 }
 
@@ -147,74 +204,77 @@ void WholeReading::follow_prediction(const WholeModel& whole, const LayersLook& 
   const bool is_quick = key.now->logits.n_elem <= quick_logits;
   const When when = is_quick ? When::at_once : When::beside;
   if (!prediction_.needs(key, when)) return;
-  prediction_.begin(key, when, [key, model = whole.transformer, pool = pool_](const core::Token& token) {
-    return experiment::predict_next(model, *key.now, *key.before, key.token, key.temperature, {*pool, token});
+  prediction_.begin(key, when, [key, model = whole.model, pool = pool_](const core::Token& token) {
+    return experiment::predict_next(*model, *key.now, *key.before, key.token, key.temperature,
+                                    {*pool, token});
   });
 }
 
 void WholeReading::follow_layer(const WholeModel& whole) {
   const Reading now = readings()->now;
-  const std::size_t layer = std::min(whole.experiment.layer, now->pass.layers.size() - 1);
-  const LayerKey key{now->pass.layers[layer], layer};
-  if (whole.layer == layer && whole.run == key.run) return;
-  if (whole.layer == layer && has_input(whole.of_pass, *now, *key.run)) {
+  const std::size_t layer = std::min(whole.experiment.layer, now->layers.size() - 1);
+  const LayerKey key{now->pass->computed(layer), layer};
+  if (whole.layer == layer && whole.computed == key.computed) return;
+  if (whole.layer == layer && has_input(whole.of_pass, *now, whole.model->input(*now->pass, layer))) {
     if (layer_.needs(key, When::at_once))
       layer_.begin(key, When::at_once, [key](const core::Token&) {
-        return LayerMade{std::nullopt, key.run, key.layer};
+        return LayerMade{std::nullopt, key.computed, key.layer};
       });
     return;
   }
-  const auto& sizes = whole.transformer.architecture.sizes;
+  const auto& sizes = whole.model->description().sizes;
   const When when = sizes.d_model * sizes.d_model * 4 <= quick_numbers ? When::at_once : When::beside;
   if (!layer_.needs(key, when)) return;
-  layer_.begin(key, when, [key, now, model = whole.transformer](const core::Token&) {
-    return LayerMade{experiment::layer_of(model, *now, key.layer), key.run, key.layer};
+  layer_.begin(key, when, [key, now, model = whole.model](const core::Token&) {
+    return LayerMade{experiment::layer_of(*model, *now, key.layer), key.computed, key.layer};
   });
 }
 
 std::optional<WholeReading::StreamKey> WholeReading::stream_key(const WholeModel& whole,
                                                                 const core::explain::CellAddress& cell) {
   using core::attention::Stage;
-  if ((cell.stage != Stage::embeddings && cell.stage != Stage::output) || !whole.run) return std::nullopt;
-  if (cell.row >= whole.run->residual.n_rows || cell.column >= whole.run->residual.n_cols)
+  if ((cell.stage != Stage::embeddings && cell.stage != Stage::output) || !whole.computed)
     return std::nullopt;
-  return StreamKey{whole.run, whole.layer, cell.row, cell.column};
+  if (cell.row >= whole.of_pass.n_tokens() || cell.column >= whole.model->description().sizes.d_model)
+    return std::nullopt;
+  return StreamKey{whole.computed, whole.layer, cell.row, cell.column};
 }
 
 void WholeReading::follow_stream(const WholeModel& whole,
                                  const std::optional<core::explain::CellAddress>& pinned) {
   const Reading now = readings()->now;
   const auto key = pinned ? stream_key(whole, *pinned) : std::nullopt;
-  if (!key || now->pass.layers[key->layer] != key->run || !stream_.needs(*key)) return;
-  stream_.begin(*key, When::beside, [key = *key, now, model = whole.transformer](const core::Token& token) {
-    return experiment::stream_number(model, now->pass, key.layer, key.row, key.column, token);
-  });
+  if (!key || now->pass->computed(key->layer) != key->computed || !stream_.needs(*key)) return;
+  stream_.begin(*key, When::beside,
+                [key = *key, now, model = whole.model, pool = pool_](const core::Token& token) {
+                  return model->stream(*now->pass, key.layer, key.row, key.column, {*pool, token});
+                });
 }
 
-const core::experiment::StreamNumber* WholeReading::stream(const WholeModel& whole,
-                                                           const core::explain::CellAddress& cell) const {
+const core::transformer::StreamNumber* WholeReading::stream(const WholeModel& whole,
+                                                            const core::explain::CellAddress& cell) const {
   const auto key = stream_key(whole, cell);
   return key && stream_.is_of(*key) ? stream_.value() : nullptr;
 }
 
 const LayerMade* WholeReading::layer() const {
   const LayerMade* made = layer_.value();
-  const bool is_of_last = made && readings() && made->layer < readings()->now->pass.layers.size() &&
-                          readings()->now->pass.layers[made->layer] == made->run;
+  const bool is_of_last = made && readings() && made->layer < readings()->now->layers.size() &&
+                          readings()->now->pass->computed(made->layer) == made->computed;
   return is_of_last ? made : nullptr;
 }
 
 void WholeReading::follow_effects(const WholeModel& whole, const LayersLook& look,
                                   std::size_t selected_head) {
   const Prediction* next = prediction();
-  if (!next || next->guesses.empty() || !is_of(whole)) return;
-  effects_.follow(whole.transformer, {readings()->now, next->chosen.id, look.temperature},
+  if (!next || next->lens.empty() || !is_of(whole)) return;
+  effects_.follow(whole.model, {readings()->now, next->chosen.id, look.temperature},
                   {whole.layer, selected_head}, pool_);
 }
 
 bool WholeReading::is_busy() const {
   return readings_.is_busy() || prediction_.is_busy() || layer_.is_busy() || stream_.is_busy() ||
-         usual_.is_busy() || effects_.is_busy();
+         random_roles_.is_busy() || effects_.is_busy();
 }
 
 bool WholeReading::is_behind(const WholeModel& whole) const {

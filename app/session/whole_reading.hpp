@@ -8,15 +8,62 @@
 #include <utility>
 #include <vector>
 
-#include "app/session/head_effects.hpp"
+#include "app/session/jobs.hpp"
 #include "app/session/slot.hpp"
 #include "app/session/whole_model.hpp"
 #include "core/base/thread_pool.hpp"
 #include "core/graph/address.hpp"
-#include "core/model/prediction.hpp"
-#include "core/model/stream.hpp"
 
 namespace app {
+
+using core::experiment::AblationEffect;
+using core::experiment::LensToken;
+using core::experiment::NextToken;
+using core::experiment::Prediction;
+
+/// What they are of: a reading, and the token that comes next.
+struct EffectsKey {
+  std::shared_ptr<const core::experiment::Reading> reading;
+  std::size_t token = 0;
+  double temperature = 1;
+  friend bool operator==(const EffectsKey&, const EffectsKey&) = default;
+};
+
+/// Switches heads off, one after the other, beside the window.
+class HeadEffects {
+ public:
+  using Head = std::pair<std::size_t, std::size_t>;  ///< layer and number
+
+  explicit HeadEffects(Jobs& jobs) : lane_(jobs) {}
+
+  /// Goes after the effect of one head, and after those of all heads while it sweeps; effects of another key
+  /// are let go of. Once a frame.
+  void follow(const core::transformer::ModelRef& model, const EffectsKey& key, Head wanted,
+              const std::shared_ptr<core::ThreadPool>& pool);
+  /// Begins to switch every head off in its turn; ends when all are, or when one cannot be.
+  void sweep() { found_.sweeps = true; }
+  /// Lets go of all that was found.
+  void clear();
+
+  std::optional<AblationEffect> of(Head head) const;
+  std::size_t n_known() const { return found_.effects.size(); }
+  double largest() const { return found_.largest; }  ///< on the logit
+  bool is_sweeping() const { return found_.sweeps; }
+  bool is_busy() const { return lane_.is_busy() || found_.sweeps; }
+
+ private:
+  /// What was found of one key.
+  struct Found {
+    std::optional<EffectsKey> of;
+    std::map<Head, AblationEffect> effects;
+    double largest = 0;
+    bool sweeps = false, has_failed = false;
+  };
+  std::vector<Head> missing(Head wanted) const;
+
+  Found found_;
+  Lane lane_;
+};
 
 /// A text as a whole model reads it, with what was edited and without.
 struct BothReadings {
@@ -24,14 +71,10 @@ struct BothReadings {
   double ms = 0;  ///< that reading it with what was edited took
 };
 
-using core::experiment::LayerGuess;
-using core::experiment::NextToken;
-using core::experiment::Prediction;
-
 /// The layer that is looked at as the pass gives it.
 struct LayerMade {
   std::optional<core::attention::Model> model;  ///< nothing: the numbers are those that it has
-  std::shared_ptr<const core::transformer::LayerRun> run;
+  std::shared_ptr<const void> computed;
   std::size_t layer = 0;
 };
 
@@ -40,10 +83,10 @@ class WholeReading {
  public:
   /// What a reading follows from.
   struct Key {
-    const void* weights = nullptr;
+    const void* model = nullptr;
     core::experiment::Experiment experiment;
     bool is_near(const Key& newest) const {
-      return weights == newest.weights && experiment.text == newest.experiment.text &&
+      return model == newest.model && experiment.text == newest.experiment.text &&
              experiment.made == newest.experiment.made;
     }
     friend bool operator==(const Key&, const Key&) = default;
@@ -67,7 +110,7 @@ class WholeReading {
   /// The last readings, to be put back when their model is; nothing before the first.
   std::optional<Kept> kept() const;
   void put_back(Kept kept);
-  /// Begins to switch every head off in its turn.
+  /// Begins to ablate every head in its turn.
   void sweep() { effects_.sweep(); }
 
   /// The last readings, or nullptr; whether they are of that experiment.
@@ -83,13 +126,15 @@ class WholeReading {
   const LayerMade* layer() const;
   /// The number of the residual stream that a cell of the inputs or the output of a layer stands in, where
   /// that is known.
-  const core::experiment::StreamNumber* stream(const WholeModel& whole,
-                                               const core::explain::CellAddress& cell) const;
-  /// What switching heads off does to the chosen token, as far as that is known.
+  const core::transformer::StreamNumber* stream(const WholeModel& whole,
+                                                const core::explain::CellAddress& cell) const;
+  /// The effects of ablations on the chosen token, as far as they are known.
   const HeadEffects& effects() const { return effects_; }
-  /// What every head does on random tokens that come again, [layer][head]; nullptr while that is measured,
-  /// empty where it cannot be.
-  const std::vector<std::vector<core::transformer::HeadRoles>>* usual() const { return usual_.value(); }
+  /// The roles of every head on random repeated tokens, [layer][head]; nullptr while they are measured, empty
+  /// where they cannot be.
+  const std::vector<std::vector<core::transformer::HeadRoles>>* random_roles() const {
+    return random_roles_.value();
+  }
 
   bool is_busy() const;
   /// Whether anything that the window shows of a model is of an older text, or of older edits.
@@ -105,25 +150,25 @@ class WholeReading {
     friend bool operator==(const PredictionKey&, const PredictionKey&) = default;
   };
   struct LayerKey {
-    std::shared_ptr<const core::transformer::LayerRun> run;
+    std::shared_ptr<const void> computed;
     std::size_t layer = 0;
     bool is_near(const LayerKey& newest) const { return *this == newest; }
     friend bool operator==(const LayerKey&, const LayerKey&) = default;
   };
   struct StreamKey {
-    std::shared_ptr<const core::transformer::LayerRun> run;
+    std::shared_ptr<const void> computed;
     std::size_t layer = 0, row = 0, column = 0;
     bool is_near(const StreamKey& newest) const { return *this == newest; }
     friend bool operator==(const StreamKey&, const StreamKey&) = default;
   };
-  struct UsualKey {
-    const void* weights = nullptr;
-    bool is_near(const UsualKey& newest) const { return *this == newest; }
-    friend bool operator==(const UsualKey&, const UsualKey&) = default;
+  struct RandomKey {
+    const void* model = nullptr;
+    bool is_near(const RandomKey& newest) const { return *this == newest; }
+    friend bool operator==(const RandomKey&, const RandomKey&) = default;
   };
   static Key key_of(const WholeModel& whole);
   static std::optional<StreamKey> stream_key(const WholeModel& whole, const core::explain::CellAddress& cell);
-  void follow_usual(const WholeModel& whole);
+  void follow_random_roles(const WholeModel& whole);
   void follow_text(const WholeModel& whole);
   void follow_prediction(const WholeModel& whole, const LayersLook& look);
   void follow_layer(const WholeModel& whole);
@@ -136,9 +181,9 @@ class WholeReading {
   Slot<Key, BothReadings> readings_;
   Slot<PredictionKey, Prediction> prediction_;
   Slot<LayerKey, LayerMade> layer_;
-  Slot<StreamKey, core::experiment::StreamNumber> stream_;
-  Slot<UsualKey, std::vector<std::vector<core::transformer::HeadRoles>>> usual_;
-  std::vector<std::shared_ptr<const core::experiment::LayerSight>> numbered_;
+  Slot<StreamKey, core::transformer::StreamNumber> stream_;
+  Slot<RandomKey, std::vector<std::vector<core::transformer::HeadRoles>>> random_roles_;
+  std::vector<std::shared_ptr<const core::transformer::LayerHeads>> numbered_;
   std::vector<std::uint64_t> versions_;  // [layer]
   std::uint64_t last_version_ = 0;
   HeadEffects effects_;

@@ -8,7 +8,6 @@
 #include "core/check/match.hpp"
 #include "core/check/names.hpp"
 #include "core/check/stored_as.hpp"
-#include "core/model/layer_model.hpp"
 
 namespace core::check {
 namespace {
@@ -48,21 +47,17 @@ class Comparing {
 
   WholeReport report(const std::vector<std::size_t>& ids) {
     read_dump();
-    transformer::require_tokens(model_, ids, 0);
-    arma::fmat rows = transformer::embedded(model_, ids, 0, means_.progress);
+    transformer::require_tokens(model_.description(), ids);
+    arma::fmat rows = model_.embedded(ids, 0, means_);
     arma::vec steps = largest_of_rows(rows);
-    transformer::Pass pass;
-    pass.ids = ids;
-    const std::size_t n_layers = model_.architecture.sizes.n_layers;
-    pass.layers.resize(n_layers);
+    const std::size_t n_layers = model_.architecture().sizes.n_layers;
     for (std::size_t l = 0; l < n_layers; ++l) {
       means_.progress.add(1);
       LayerResult result;
       result.entering = entering(l, rows, steps);
       arma::fmat next;
-      pass.layers[l] = transformer::run_layer(model_, l, rows, {}, {}, means_, next);
-      result.attention = attention(l, pass);
-      pass.layers[l].reset();
+      const auto layer = model_.run_layer(l, rows, {}, {}, means_, next);
+      result.attention = attention(l, layer->attention_input);
       steps = largest_of_rows(next - rows);
       rows = std::move(next);
       report_.layers.push_back(std::move(result));
@@ -75,7 +70,7 @@ class Comparing {
 
  private:
   void read_dump() {
-    dump_ = dump_in(file_, model_.architecture.sizes, options_.by_hand);
+    dump_ = dump_in(file_, model_.architecture().sizes, options_.by_hand);
     report_.left_out = dump_.left_out;
     const bool is_empty = dump_.hidden.empty() && !dump_.normed && !dump_.logits && dump_.stages.empty() &&
                           dump_.stacked.empty();
@@ -137,9 +132,9 @@ class Comparing {
     return result;
   }
 
-  std::optional<Report> attention(std::size_t layer, const transformer::Pass& pass) {
+  std::optional<Report> attention(std::size_t layer, const arma::fmat& input) {
     if (!dump_.stages.contains(layer) && dump_.stacked.empty()) return std::nullopt;
-    const Model of_layer = transformer::layer_model(model_, pass, layer, tokens_, {});
+    const Model of_layer = transformer::layer_model(model_, layer, input, tokens_, {});
     bool has_any = false;
     const auto hands = by_hand(layer, of_layer, has_any);
     if (!has_any) {
@@ -191,7 +186,7 @@ class Comparing {
   void compare_end(const arma::fmat& rows, const arma::vec& steps) {
     arma::fmat last = rows;
     const auto of_normed = [&](const DumpTensor& tensor) {
-      const arma::fmat normed = transformer::before_prediction(model_, last, means_);
+      const arma::fmat normed = model_.before_prediction(last, means_);
       RowsResult result;
       compared(tensor, normed, largest_of_rows(normed), result);
       return result;
@@ -210,7 +205,7 @@ class Comparing {
     }
     if (dump_.normed) report_.normed = of_normed(*dump_.normed);
     if (!dump_.logits) return;
-    const arma::fmat logits = transformer::logits_of(model_, last, means_);
+    const arma::fmat logits = model_.logits_of(last, means_);
     report_.logits.emplace();
     compared(*dump_.logits, logits, largest_of_rows(logits), *report_.logits);
   }

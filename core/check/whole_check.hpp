@@ -8,7 +8,7 @@
 
 #include "core/check/check.hpp"
 #include "core/check/dump.hpp"
-#include "core/model/run.hpp"
+#include "core/model/transformer.hpp"
 
 namespace core::check {
 

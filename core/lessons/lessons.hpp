@@ -9,7 +9,7 @@
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
-#include "core/model/experiment_reading.hpp"
+#include "core/model/reading.hpp"
 
 /// Guided paths. Their text and conditions are data, assets/lessons; see expression.hpp for the conditions.
 namespace core::lessons {
@@ -37,7 +37,7 @@ struct Moment {
 
 /// What a whole model read at the beginning of a step and reads now, and the selected head.
 struct WholeMoment {
-  const transformer::Transformer& transformer;
+  const transformer::WholeModel& whole;
   const experiment::Reading& before;
   const experiment::Reading& now;
   std::size_t layer = 0, head = 0;

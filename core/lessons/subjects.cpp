@@ -10,8 +10,6 @@
 #include "core/graph/dropout_study.hpp"
 #include "core/lessons/exhibits.hpp"
 #include "core/lessons/measures.hpp"
-#include "core/model/layer_model.hpp"
-#include "core/model/lens.hpp"
 
 namespace core::lessons {
 namespace {
@@ -242,21 +240,20 @@ std::string first_name(const std::vector<Place>& heads) {
 }
 
 std::string quoted(const WholeMoment& m, std::size_t token) {
-  return "“" + transformer::token_name(*m.transformer.tokenizer, token) + "”";
+  return "“" + transformer::token_name(m.whole, token) + "”";
 }
 
 /// The most probable token after a layer.
 std::size_t guess_after(const WholeMoment& m, const Reading& reading, std::size_t layer) {
-  const auto guesses = experiment::guesses_after(m.transformer, reading, layer, 1);
-  if (guesses.empty()) throw Error("The model guesses nothing: " + reading.no_guess);
-  return guesses.front().id;
+  if (reading.logits.empty()) throw Error("The model guesses nothing: " + reading.why_no_prediction);
+  return transformer::top_tokens(reading.logits.row(layer), 1, m.whole.description().n_tokens).front().id;
 }
 std::size_t last_guess(const WholeMoment& m, const Reading& reading) {
   return guess_after(m, reading, reading.layers.size() - 1);
 }
 
 double probability(const Reading& reading, std::size_t token) {
-  return transformer::probability_of(reading.logits.tail_rows(1).as_row(), token);
+  return transformer::Probabilities(reading.logits.tail_rows(1)).of(token);
 }
 
 /// The first layer from which on the prediction stays the last one.

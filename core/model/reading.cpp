@@ -1,41 +1,272 @@
 #include "core/model/reading.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
+#include <functional>
 
-namespace core::transformer {
+#include "core/base/error.hpp"
+#include "core/base/random.hpp"
+#include "core/engine/engine.hpp"
+#include "core/graph/attend.hpp"
+
+namespace core::experiment {
 namespace {
 
-// What is read in float64 before it becomes float32, so that a large tensor is never there twice.
-constexpr std::uint64_t most_numbers_at_once = std::uint64_t{1} << 20;
+using transformer::Contributions;
+using transformer::Edit;
+using transformer::HeadRoles;
+using transformer::LayerHeads;
+using transformer::Means;
+using transformer::Probabilities;
+using transformer::WholeModel;
 
-void put_floats(const std::vector<double>& numbers, float* to) {
-  std::ranges::transform(numbers, to, [](double number) { return static_cast<float>(number); });
+constexpr std::size_t max_map_numbers = std::size_t{1} << 23;  // of all maps, 64 MiB
+constexpr std::size_t widest_map = 192, narrowest_map = 48;
+
+arma::fmat in_float32(const arma::mat& numbers) {
+  return arma::conv_to<arma::fmat>::from(numbers);
+}
+
+std::size_t block_for(std::size_t n_tokens, std::size_t n_maps) {
+  const auto fits = static_cast<std::size_t>(std::sqrt(
+      static_cast<double>(max_map_numbers) / static_cast<double>(std::max<std::size_t>(1, n_maps))));
+  const std::size_t side = std::clamp(fits, narrowest_map, widest_map);
+  return (n_tokens + side - 1) / side;
+}
+
+/// What each head writes at a row, where heads are concatenated before one projection.
+arma::fmat added_in(const attention::Model& model, const attention::Trace& trace, std::size_t row) {
+  const auto* output = model.projections && model.projections->output ? &*model.projections->output : nullptr;
+  const bool is_sum = model.merge == attention::MergeRule::concatenate && output && model.given.empty() &&
+                      model.departures == attention::Departures{};
+  if (!is_sum || model.d_out() != model.n_heads * model.d_value()) return {};
+  const arma::mat& weight = output->weight;
+  const std::size_t d = model.d_value();
+  arma::fmat added(model.n_heads, weight.n_cols, arma::fill::zeros);
+  for (std::size_t h = 0; h < model.n_heads; ++h)
+    if (!model.is_off(h))
+      added.row(h) = in_float32(trace.heads[h].contexts.row(row) * weight.rows(h * d, h * d + d - 1));
+  return added;
+}
+
+/// An edited layer that was computed.
+LayerHeads heads_of(const attention::Model& model, const attention::Trace& trace, std::size_t block,
+                    const std::vector<std::size_t>& ids, std::size_t row) {
+  LayerHeads layer;
+  layer.is_edited = true;
+  for (const auto& head : trace.heads) {
+    const arma::mat& weights = head.dropped_weights;
+    layer.heads.push_back(
+        {transformer::pooled(weights, block), transformer::roles_of(in_float32(weights), ids)});
+  }
+  layer.added = added_in(model, trace, row);
+  if (model.mask.hides())
+    layer.visible = std::make_shared<const arma::mat>(transformer::pooled(*trace.mask, block));
+  return layer;
+}
+
+/// Edited attention of a layer, on all processors where the fast engine covers it.
+template <class Use>
+void attend_to(const attention::Model& model, const Use& use) {
+  if (!attention::fast::covers(model)) return use(attention::attend_checked(model, 0));
+  attention::fast::Engine engine(1);
+  engine.compute(model);
+  use(engine.trace());
+}
+
+/// The first layer from which on two experiments differ, n_layers for none.
+std::size_t first_difference(const Experiment& a, const Experiment& b, const transformer::Sizes& sizes) {
+  for (std::size_t l = 0; l < sizes.n_layers; ++l) {
+    const auto edit_a = a.layers.find(l), edit_b = b.layers.find(l);
+    const bool is_edited = edit_a != a.layers.end(), was_edited = edit_b != b.layers.end();
+    if (is_edited != was_edited || (is_edited && edit_a->second != edit_b->second) ||
+        a.heads_off_in(l, n_heads_in(a, l, sizes)) != b.heads_off_in(l, n_heads_in(b, l, sizes)))
+      return l;
+  }
+  return sizes.n_layers;
+}
+
+using Watch = std::function<void(std::size_t layer, const attention::Model&, const attention::Trace&)>;
+
+/// Computes the edited layers of an experiment on the tokens of a reading, one after the other, except those
+/// whose outputs are known; calls watch() with each. Heads of edited layers are ablated in their edited
+/// models.
+std::vector<Edit> edits_of(const WholeModel& model, const Experiment& experiment,
+                           const std::vector<std::size_t>& ids, const std::vector<std::string>& names,
+                           std::map<std::size_t, std::shared_ptr<const arma::fmat>>& outputs,
+                           const Watch& watch, const Means& means) {
+  std::vector<Edit> edits;
+  for (const auto& [layer, head] : experiment.heads_off)
+    if (!experiment.layers.contains(layer)) edits.push_back(transformer::HeadOff{layer, head});
+  transformer::PassRef pass;
+  for (const auto& [layer, edit] : experiment.layers) {
+    auto& output = outputs[layer];
+    if (!output) {
+      pass = model.run(ids, edits, means, layer);
+      attention::Model of_pass;
+      of_pass.sequences = {{names, arma::conv_to<arma::mat>::from(model.input(*pass, layer))}};
+      of_pass.heads_off = experiment.heads_off_in(layer, edit.model.n_heads);
+      const attention::Model after = edited(of_pass, edit);
+      attention::require(after, "Layer " + std::to_string(layer) + ": ");
+      attend_to(after, [&](const attention::Trace& trace) {
+        output = std::make_shared<const arma::fmat>(in_float32(*trace.output));
+        if (watch) watch(layer, after, trace);
+      });
+    }
+    edits.push_back(transformer::SetOutput{layer, output});
+  }
+  return edits;
+}
+
+double largest_of_heads(const std::optional<Contributions>& parts) {
+  double largest = 0;
+  if (!parts) return largest;
+  for (const auto& layer : parts->heads)
+    for (const double head : layer) largest = std::max(largest, std::abs(head));
+  return largest;
+}
+
+/// Direct logit attribution; nothing where that is not known.
+std::optional<Contributions> contributions_in(const WholeModel& model, const Reading& reading,
+                                              std::size_t token, const Means& means) {
+  std::vector<arma::fmat> added;
+  for (const auto& layer : reading.layers) added.push_back(layer->added);
+  if (!reading.place || !model.description().has_contributions ||
+      std::ranges::any_of(added, [](const arma::fmat& layer) { return layer.empty(); }))
+    return std::nullopt;
+  return model.contributions(*reading.pass, reading.place->row, token, added, means);
 }
 
 }  // namespace
 
-arma::fmat read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first,
-                     std::size_t count, const Token& progress) {
-  const formats::Shape shape = file.info(name).shape;
-  const std::size_t n_columns = shape.empty() ? 1 : shape.back();
-  arma::fmat floats(n_columns, count, arma::fill::none);
-  const bool at_once =
-      shape.size() < 2 || (first == 0 && count == shape[0] && n_columns * count <= most_numbers_at_once);
-  if (at_once) {
-    put_floats(file.read(name, {}, progress).numbers, floats.memptr());
-    return floats;
+Reading read(const WholeModel& model, const Experiment& experiment, const Reading* before,
+             const Means& means) {
+  const auto& sizes = model.description().sizes;
+  Reading reading;
+  reading.experiment = experiment;
+  reading.tokens = tokens_of(model, experiment);
+  reading.names = transformer::token_names(model, reading.tokens);
+  std::vector<std::size_t> ids;
+  for (const auto& token : reading.tokens) ids.push_back(token.id);
+  if (!model.description().why_no_prediction.empty()) {
+    reading.why_no_prediction = "This model has nothing that predicts tokens.";
+  } else {
+    const transformer::Places places = transformer::find_places(model, ids);
+    reading.why_no_prediction = places.why_none;
+    if (!places.all.empty()) reading.place = places.all.front();
   }
-  for (std::size_t row = 0; row < count; ++row) {
-    const std::array leading{first + row};
-    put_floats(file.read(name, leading, progress).numbers, floats.colptr(row));
+  const std::size_t row = reading.place ? reading.place->row : ids.size() - 1;
+  reading.block = block_for(ids.size(), sizes.n_layers * sizes.n_heads);
+  if (before && before->pass->ids != ids) before = nullptr;
+
+  reading.layers.resize(sizes.n_layers);
+  const std::size_t n_same = before ? first_difference(before->experiment, experiment, sizes) : 0;
+  for (std::size_t l = 0; l < n_same; ++l) reading.layers[l] = before->layers[l];
+  if (before)
+    for (const auto& [layer, output] : before->outputs)
+      if (layer < n_same) reading.outputs[layer] = output;
+  const Watch watch = [&](std::size_t layer, const attention::Model& of, const attention::Trace& trace) {
+    reading.layers[layer] = std::make_shared<const LayerHeads>(heads_of(of, trace, reading.block, ids, row));
+  };
+  reading.pass =
+      model.run(ids, edits_of(model, experiment, ids, reading.names, reading.outputs, watch, means), means);
+  if (reading.place) reading.logits = model.lens(*reading.pass, row, means);
+  for (std::size_t l = 0; l < sizes.n_layers; ++l) {
+    if (!means.progress.goes_on()) throw Stopped();
+    if (!reading.layers[l])
+      reading.layers[l] =
+          std::make_shared<const LayerHeads>(model.maps(*reading.pass, l, reading.block, row, means));
   }
-  return floats;
+  return reading;
 }
 
-arma::fmat read_floats(const formats::TensorFile& file, const std::string& name, const Token& progress) {
-  const formats::Shape& shape = file.info(name).shape;
-  return read_rows(file, name, 0, shape.size() < 2 ? 1 : shape[0], progress);
+attention::Model layer_of(const WholeModel& model, const Reading& reading, std::size_t layer) {
+  return transformer::layer_model(model, layer, model.input(*reading.pass, layer), reading.names,
+                                  reading.experiment.heads_off_in(layer, model.description().sizes.n_heads));
 }
 
-}  // namespace core::transformer
+AblationEffect ablation_effect(const WholeModel& model, const Reading& reading, const Place& head,
+                               std::size_t token, double temperature, const Means& means) {
+  Experiment without = reading.experiment;
+  without.heads_off.insert(head);
+  auto outputs = reading.outputs;
+  outputs.erase(outputs.lower_bound(head.first), outputs.end());
+  const auto edits = edits_of(model, without, reading.pass->ids, reading.names, outputs, {}, means);
+  const transformer::PassRef pass = model.run(reading.pass->ids, edits, means);
+  const arma::frowvec logits = model.next(*pass, reading.place->row, means);
+  return {logits[token] - reading.logits(reading.logits.n_rows - 1, token),
+          Probabilities(logits, temperature).of(token)};
+}
+
+Prediction predict_next(const WholeModel& model, const Reading& now, const Reading& before,
+                        std::optional<std::size_t> token, double temperature, const Means& means) {
+  Prediction result;
+  if (now.logits.empty()) return result;
+  const arma::frowvec logits = now.logits.tail_rows(1);
+  const Probabilities probable(logits, temperature), was_probable(before.logits.tail_rows(1), temperature);
+  const auto next = [&](std::size_t id) {
+    return NextToken{id, transformer::token_name(model, id), probable.of(id), was_probable.of(id)};
+  };
+  const std::size_t n_tokens = std::min<std::size_t>(model.description().n_tokens, logits.n_elem);
+  result.others = 1;
+  constexpr std::size_t n_listed = 10;
+  for (const auto& best : transformer::top_tokens(logits, n_listed, n_tokens)) {
+    result.table.push_back(next(best.id));
+    result.others -= result.table.back().now;
+  }
+  result.others = std::max(0.0, result.others);
+  result.n_others = n_tokens - result.table.size();
+  result.chosen = token && *token < n_tokens ? next(*token) : result.table.front();
+  result.logit = logits[result.chosen.id];
+  for (std::size_t l = 0; l < now.logits.n_rows; ++l) {
+    const arma::frowvec row = now.logits.row(l);
+    const Probabilities there(row, temperature);
+    const std::size_t best = transformer::top_tokens(row, 1, n_tokens).front().id;
+    result.lens.push_back({transformer::token_name(model, best), there.of(best), there.of(result.chosen.id)});
+  }
+  result.adds = contributions_in(model, now, result.chosen.id, means);
+  result.added_before =
+      &now == &before ? result.adds : contributions_in(model, before, result.chosen.id, means);
+  result.largest_addition = std::max(largest_of_heads(result.adds), largest_of_heads(result.added_before));
+  return result;
+}
+
+std::vector<std::vector<HeadRoles>> roles_on_random_tokens(const WholeModel& model, const Means& means) {
+  constexpr std::size_t n_rows = 4, longest_row = 48, shortest_row = 8;
+  constexpr std::uint64_t seed = 123;
+  const transformer::Description& of = model.description();
+  const auto& sizes = of.sizes;
+  const std::size_t n = std::min(longest_row, sizes.n_context / 2);
+  if (!of.causal || n < shortest_row) return {};
+  std::vector<std::vector<HeadRoles>> mean(sizes.n_layers, std::vector<HeadRoles>(sizes.n_heads));
+  random::Generator generator(seed);
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    std::vector<std::size_t> ids;
+    for (int tries = 0; ids.size() < n && tries < 100'000; ++tries) {
+      const auto n_tokens = static_cast<std::int64_t>(std::min(of.n_tokens, sizes.n_vocabulary));
+      const auto id = static_cast<std::size_t>(generator.randint(1, 0, n_tokens).front());
+      if (!model.token(id).is_special) ids.push_back(id);
+    }
+    if (ids.empty()) return {};
+    ids.reserve(2 * ids.size());
+    for (std::size_t k = 0, once = ids.size(); k < once; ++k) ids.push_back(ids[k]);
+    const transformer::PassRef pass = model.run(ids, {}, means);
+    for (std::size_t l = 0; l < sizes.n_layers; ++l) {
+      const LayerHeads layer = model.maps(*pass, l, ids.size(), ids.size() - 1, means);
+      for (std::size_t h = 0; h < sizes.n_heads; ++h) {
+        const HeadRoles& roles = layer.heads[h].roles;
+        HeadRoles& sum = mean[l][h];
+        constexpr double share = 1.0 / n_rows;
+        sum.previous += roles.previous * share;
+        sum.first += roles.first * share;
+        sum.itself += roles.itself * share;
+        sum.same_token = sum.same_token.value_or(0) + roles.same_token.value_or(0) * share;
+        sum.induction = sum.induction.value_or(0) + roles.induction.value_or(0) * share;
+        sum.entropy_bits += roles.entropy_bits * share;
+      }
+    }
+  }
+  return mean;
+}
+
+}  // namespace core::experiment

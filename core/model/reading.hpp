@@ -1,18 +1,88 @@
 #pragma once
 
 #include <armadillo>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "core/files/tensor_file.hpp"
+#include "core/model/experiment.hpp"
 
-namespace core::transformer {
+namespace core::experiment {
 
-/// Rows first … first + count − 1 of a tensor [rows, columns] as float32: columns × count, as they lie in the
-/// file. A tensor of one axis is one row. Throws core::Error as TensorFile::read() does.
-arma::fmat read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first,
-                     std::size_t count, const Token& progress);
+/// All that is displayed of a text as a model reads it, with what was edited.
+struct Reading {
+  Experiment experiment;
+  std::vector<tokenizers::TextToken> tokens;
+  std::vector<std::string> names;  ///< of the tokens, for people
+  transformer::PassRef pass;
+  std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;  ///< of edited layers
+  std::vector<std::shared_ptr<const transformer::LayerHeads>> layers;
+  std::size_t block = 1;                    ///< rows and columns of weights that a number of a map represents
+  std::optional<transformer::Place> place;  ///< whose token is predicted
+  std::string why_no_prediction;            ///< where none is, or ""
+  arma::fmat logits;  ///< after each layer, n_layers × n_vocabulary; empty where nothing is predicted
+};
 
-/// All rows.
-arma::fmat read_floats(const formats::TensorFile& file, const std::string& name, const Token& progress);
+/// Reads the text of an experiment. Edited layers are computed by core::attention, in float64; their outputs
+/// flow on through the model.
+///
+/// Takes over from an earlier reading of the same model what is the same. Throws core::Error as tokens_of()
+/// and WholeModel::run() do; Stopped.
+Reading read(const transformer::WholeModel& model, const Experiment& experiment, const Reading* before,
+             const transformer::Means& means);
 
-}  // namespace core::transformer
+/// A layer as the pass gives it, with its ablated heads, in float64.
+attention::Model layer_of(const transformer::WholeModel& model, const Reading& reading, std::size_t layer);
+
+/// The effect of an ablation on the logit of a token, and the token's probability then.
+struct AblationEffect {
+  double logit_change = 0, probability = 0;
+};
+
+/// Ablates a head more. Temperature above 0.
+AblationEffect ablation_effect(const transformer::WholeModel& model, const Reading& reading,
+                               const Place& head, std::size_t token, double temperature,
+                               const transformer::Means& means);
+
+/// A token that may come next, and its probability now and before the edits.
+struct NextToken {
+  std::size_t id = 0;
+  std::string text;
+  double now = 0, before = 0;
+};
+
+/// The logit lens after a layer: the top token, and the probability of the chosen one.
+struct LensToken {
+  std::string text;
+  double probability = 0, of_chosen = 0;
+};
+
+/// The prediction of the next token.
+struct Prediction {
+  NextToken chosen;
+  double logit = 0;
+  std::vector<NextToken> table;  ///< the most probable ones now
+  std::size_t n_others = 0;      ///< tokens that are not in the table
+  double others = 0;             ///< their probability together
+  std::vector<LensToken> lens;   ///< [layer]
+  /// Direct logit attribution of the chosen token; nothing where logits are no such sums.
+  std::optional<transformer::Contributions> adds, added_before;
+  double largest_addition = 0;  ///< of any head, now or before
+};
+
+/// The prediction now, compared with that before the edits; empty where nothing is predicted.
+///
+/// token is the chosen one, or nothing for the most probable one; temperature above 0.
+Prediction predict_next(const transformer::WholeModel& model, const Reading& now, const Reading& before,
+                        std::optional<std::size_t> token, double temperature,
+                        const transformer::Means& means);
+
+/// The roles of every head on rows of random tokens, each row repeated once, in the mean; [layer][head].
+///
+/// Empty for a model that is not causal or takes too few tokens. Source: Olsson et al. 2022.
+std::vector<std::vector<transformer::HeadRoles>> roles_on_random_tokens(const transformer::WholeModel& model,
+                                                                        const transformer::Means& means);
+
+}  // namespace core::experiment

@@ -1,16 +1,200 @@
 #include "core/model/tokenizer.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <queue>
+#include <tuple>
 
 #include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
-#include "core/model/byte_level.hpp"
 
 namespace core::tokenizers {
+
+void Vocabulary::put(std::string piece, std::size_t id) {
+  if (id >= pieces_.size()) pieces_.resize(id + 1);
+  pieces_[id] = piece;
+  ids_.insert_or_assign(std::move(piece), id);
+}
+
+std::optional<std::size_t> Vocabulary::find(std::string_view piece) const {
+  const auto found = ids_.find(piece);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const std::string& Vocabulary::piece(std::size_t id) const {
+  static const std::string none;
+  return id < pieces_.size() ? pieces_[id] : none;
+}
+
 namespace {
 
-constexpr const char* written_blank = "\xE2\x96\x81";
+/// A token of a word: its id, and where in the word it ends, in bytes.
+struct Piece {
+  std::size_t id = 0, end = 0;
+};
+
+/// The piece that two neighbors become; the lowest order is merged first.
+struct Merge {
+  double order = 0;
+  std::size_t id = 0;
+};
+
+constexpr std::size_t no_symbol = static_cast<std::size_t>(-1);
+
+struct Symbol {
+  Piece piece;
+  std::size_t begin, left, right;
+  bool is_gone = false;
+};
+
+/// Two neighbours as they were when they were looked at.
+struct Candidate {
+  double order;
+  std::size_t left, right, left_end, right_end, id;
+  bool operator>(const Candidate& other) const {
+    return std::tie(order, left) > std::tie(other.order, other.left);
+  }
+};
+
+/// Merges neighbors until none can be: the lowest order first, and of equal ones the leftmost.
+///
+/// merge_of(left, left_begin, right) is the merge of two pieces, if there is one.
+template <class MergeOf>
+std::vector<Piece> merged(std::vector<Piece> pieces, MergeOf merge_of) {
+  std::vector<Symbol> symbols;
+  for (std::size_t k = 0; k < pieces.size(); ++k)
+    symbols.push_back({pieces[k], k == 0 ? 0 : pieces[k - 1].end, k == 0 ? no_symbol : k - 1,
+                       k + 1 == pieces.size() ? no_symbol : k + 1});
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> waiting;
+  const auto look_at = [&](std::size_t left, std::size_t right) {
+    if (left == no_symbol || right == no_symbol) return;
+    const Symbol &a = symbols[left], &b = symbols[right];
+    if (const auto merge = merge_of(a.piece, a.begin, b.piece))
+      waiting.push({merge->order, left, right, a.piece.end, b.piece.end, merge->id});
+  };
+  for (std::size_t k = 0; k + 1 < symbols.size(); ++k) look_at(k, k + 1);
+  while (!waiting.empty()) {
+    const Candidate best = waiting.top();
+    waiting.pop();
+    Symbol &a = symbols[best.left], &b = symbols[best.right];
+    if (a.is_gone || b.is_gone || a.piece.end != best.left_end || b.piece.end != best.right_end) continue;
+    a.piece = {best.id, b.piece.end};
+    b.is_gone = true;
+    a.right = b.right;
+    if (b.right != no_symbol) symbols[b.right].left = best.left;
+    look_at(a.left, best.left);
+    look_at(best.left, a.right);
+  }
+  pieces.clear();
+  for (const Symbol& symbol : symbols)
+    if (!symbol.is_gone) pieces.push_back(symbol.piece);
+  return pieces;
+}
+
+/// The end of the character that begins at a byte.
+std::size_t end_of_character(std::string_view text, std::size_t at) {
+  do ++at;
+  while (at < text.size() && !text::starts_character(text[at]));
+  return at;
+}
+
+/// Pieces for the bytes from … end − 1 of a word, or none when the vocabulary lacks one of them.
+std::vector<Piece> fallback(const Vocabulary& vocabulary, std::string_view word, std::size_t from,
+                            std::size_t end) {
+  std::vector<Piece> pieces;
+  for (std::size_t k = from; k < end; ++k) {
+    const auto id = vocabulary.find(fallback_piece(static_cast<std::uint8_t>(word[k])));
+    if (!id) return {};
+    pieces.push_back({*id, k + 1});
+  }
+  return pieces;
+}
+
+std::uint64_t pair_key(std::size_t left, std::size_t right) {
+  return static_cast<std::uint64_t>(left) << 32 | right;
+}
+
+/// Characters as pieces; what is unknown becomes what the model says.
+std::vector<Piece> characters(const BytePairs& model, const Vocabulary& vocabulary, std::string_view word) {
+  std::vector<Piece> pieces;
+  bool was_unknown = false;
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t end = end_of_character(word, at);
+    const auto known = vocabulary.find(word.substr(at, end - at));
+    std::vector<Piece> bytes;
+    if (!known && model.falls_back_to_bytes) bytes = fallback(vocabulary, word, at, end);
+    const bool is_unknown = !known && bytes.empty();
+    if (known)
+      pieces.push_back({*known, end});
+    else if (!bytes.empty())
+      pieces.insert(pieces.end(), bytes.begin(), bytes.end());
+    else if (model.unknown && model.joins_unknown && was_unknown)
+      pieces.back().end = end;
+    else if (model.unknown)
+      pieces.push_back({*model.unknown, end});
+    was_unknown = is_unknown;
+    at = end;
+  }
+  return pieces;
+}
+
+std::vector<Piece> pieces_of(const BytePairs& model, const Vocabulary& vocabulary, std::string_view word) {
+  if (model.takes_whole_words)
+    if (const auto whole = vocabulary.find(word)) return {{*whole, word.size()}};
+  return merged(characters(model, vocabulary, word),
+                [&](const Piece& left, std::size_t, const Piece& right) -> std::optional<Merge> {
+                  const auto found = model.merges.find(pair_key(left.id, right.id));
+                  if (found == model.merges.end()) return std::nullopt;
+                  return Merge{static_cast<double>(found->second.rank), found->second.id};
+                });
+}
+
+std::vector<Piece> pieces_of(const ScoredPairs& model, const Vocabulary& vocabulary, std::string_view word) {
+  constexpr auto not_known = static_cast<std::size_t>(-1);
+  std::vector<Piece> letters;
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t end = end_of_character(word, at);
+    letters.push_back({vocabulary.find(word.substr(at, end - at)).value_or(not_known), end});
+    at = end;
+  }
+  const auto pieces = merged(
+      std::move(letters), [&](const Piece&, std::size_t begin, const Piece& right) -> std::optional<Merge> {
+        const auto id = vocabulary.find(word.substr(begin, right.end - begin));
+        if (!id || *id >= model.scores.size()) return std::nullopt;
+        return Merge{-static_cast<double>(model.scores[*id]), *id};
+      });
+  std::vector<Piece> result;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    if (pieces[k].id != not_known) {
+      result.push_back(pieces[k]);
+      continue;
+    }
+    const auto bytes = fallback(vocabulary, word, k == 0 ? 0 : pieces[k - 1].end, pieces[k].end);
+    result.insert(result.end(), bytes.begin(), bytes.end());
+    if (bytes.empty() && model.unknown) result.push_back({*model.unknown, pieces[k].end});
+  }
+  return result;
+}
+
+std::vector<Piece> pieces_of(const WordPieces& model, const Vocabulary& vocabulary, std::string_view word) {
+  const std::vector<Piece> unknown{{model.unknown, word.size()}};
+  if (text::character_count(word) > model.longest_word) return unknown;
+  std::vector<Piece> pieces;
+  for (std::size_t at = 0; at < word.size();) {
+    const std::string front = at == 0 ? "" : model.continues;
+    std::size_t end = word.size();
+    std::optional<std::size_t> id;
+    while (end > at && !(id = vocabulary.find(front + std::string(word.substr(at, end - at))))) {
+      do --end;
+      while (end > at && !text::starts_character(word[end]));
+    }
+    if (!id) return unknown;
+    pieces.push_back({*id, end});
+    at = end;
+  }
+  return pieces;
+}
+
+constexpr const char* metaspace_character = "\xE2\x96\x81";
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
@@ -27,15 +211,29 @@ std::string tidied(std::string text) {
 
 }  // namespace
 
+void add_merge(BytePairs& model, const Vocabulary& vocabulary, std::string_view left, std::string_view right,
+               std::size_t rank, const std::string& place) {
+  if (left.empty() || right.empty())
+    throw Error(place + "expected a merge of two pieces, got an empty one, which would merge without end");
+  const auto id_of = [&](std::string_view piece) {
+    if (const auto id = vocabulary.find(piece)) return *id;
+    throw Error(place + "expected a piece of the vocabulary, got \"" + std::string(piece) + "\"");
+  };
+  const std::size_t from = id_of(left), to = id_of(right);
+  const std::size_t made = id_of(std::string(left) + std::string(right));
+  model.merges.insert_or_assign(pair_key(from, to), BytePairs::Rank{static_cast<std::uint32_t>(rank),
+                                                                    static_cast<std::uint32_t>(made)});
+}
+
 Tokenizer::Tokenizer(Recipe recipe) : recipe_(std::move(recipe)) {
   for (const AddedToken& token : recipe_.added) {
     recipe_.vocabulary.put(token.text, token.id);
-    if (!token.is_normalised) {
+    if (!token.is_normalized) {
       raw_.push_back(token);
       continue;
     }
-    normalised_.push_back(token);
-    normalised_.back().text = normalised(recipe_.normalizers, aligned(token.text, 0)).text;
+    normalized_.push_back(token);
+    normalized_.back().text = normalized(recipe_.normalizers, aligned(token.text, 0)).text;
   }
   is_added_.resize(size());
   is_special_.resize(size());
@@ -60,9 +258,9 @@ void Tokenizer::encode_words(AlignedText text,
 std::vector<TextToken> Tokenizer::encode(std::string_view text) const {
   if (!text::is_utf8(text)) throw Error("expected text in UTF-8, got other bytes");
   std::vector<std::pair<std::size_t, std::size_t>> tokens;  // numbers, and where in the text they end
-  const auto encode_normalised = [&](AlignedText part) {
+  const auto encode_normalized = [&](AlignedText part) {
     std::size_t at = 0;
-    for (const FoundToken& found : find_added(normalised_, part.text)) {
+    for (const FoundToken& found : find_added(normalized_, part.text)) {
       if (found.span.begin > at) encode_words(part.part(at, found.span.begin - at), tokens);
       tokens.emplace_back(found.id, part.ends[found.span.end - 1]);
       at = found.span.end;
@@ -71,7 +269,7 @@ std::vector<TextToken> Tokenizer::encode(std::string_view text) const {
   };
   std::size_t at = 0;
   const auto encode_raw = [&](std::size_t end) {
-    if (end > at) encode_normalised(normalised(recipe_.normalizers, aligned(text.substr(at, end - at), at)));
+    if (end > at) encode_normalized(normalized(recipe_.normalizers, aligned(text.substr(at, end - at), at)));
   };
   for (const FoundToken& found : find_added(raw_, text)) {
     encode_raw(found.span.begin);
@@ -110,7 +308,7 @@ std::string Tokenizer::bytes(std::size_t id) const {
       return bytes_of_piece(word);
     case Spelling::metaspace:
       if (const auto byte = byte_of_fallback(word)) return std::string(1, static_cast<char>(*byte));
-      return replaced(word, written_blank, " ");
+      return replaced(word, metaspace_character, " ");
     case Spelling::plain:
     case Spelling::word_pieces:
       break;

@@ -1,32 +1,116 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <memory>
+#include <map>
+#include <mutex>
+#include <set>
 
-#include "core/model/architecture.hpp"
-#include "core/model/tokenizer.hpp"
+#include "core/model/blocks.hpp"
 #include "core/model/weights.hpp"
+#include "core/model/whole_model.hpp"
 
 namespace core::transformer {
 
-/// A whole model: copies share its weights and its tokenizer.
-struct Transformer {
-  std::filesystem::path path;
-  Architecture architecture;
-  std::shared_ptr<const Weights> weights;
-  std::shared_ptr<const tokenizers::Tokenizer> tokenizer;
+/// One layer on a text, all of n_tokens rows.
+struct LayerRun {
+  arma::fmat residual;         ///< before the layer
+  arma::fmat attention_input;  ///< after the norm, where that comes before attention
+  arma::fmat queries;          ///< after QK norm and RoPE, where the model has them
+  KeysAndValues keys;
+  arma::fmat output;  ///< what attention adds
 };
 
-/// Opens a GGUF file, or a folder as Hugging Face writes it: config.json, tensors in one file or several, a
+/// Edits by layer.
+struct EditSet {
+  std::set<std::pair<std::size_t, std::size_t>> heads_off;  ///< layer and head
+  std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;
+};
+
+/// A pass of our own engine, in float32.
+class OwnPass : public Pass {
+ public:
+  std::shared_ptr<const void> computed(std::size_t layer) const override { return layers[layer]; }
+  EditSet edits;
+  std::vector<std::shared_ptr<const LayerRun>> layers;
+  arma::fmat last;  ///< after the last layer, n_tokens × d_model
+
+  /// The residual stream after so many layers.
+  const arma::fmat& residual(std::size_t n_layers) const {
+    return n_layers < layers.size() ? layers[n_layers]->residual : last;
+  }
+};
+
+/// A whole model in our own engine: float32 and BLAS.
+class Transformer : public WholeModel {
+ public:
+  /// Throws core::Error when the tokenizer has tokens that the model has not.
+  Transformer(std::filesystem::path path, Architecture architecture, std::shared_ptr<const Weights> weights,
+              std::shared_ptr<const tokenizers::Tokenizer> tokenizer);
+
+  const Description& description() const override { return description_; }
+  std::vector<tokenizers::TextToken> tokenize(std::string_view text) const override;
+  VocabularyToken token(std::size_t id) const override;
+  PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits, const Means& means,
+              std::size_t n_layers = static_cast<std::size_t>(-1)) const override;
+  arma::fmat input(const Pass& pass, std::size_t layer) const override;
+  attention::Model parameters(std::size_t layer) const override;
+  LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
+                  const Means& means) const override;
+  arma::frowvec next(const Pass& pass, std::size_t row, const Means& means) const override;
+  arma::fmat lens(const Pass& pass, std::size_t row, const Means& means) const override;
+  Contributions contributions(const Pass& pass, std::size_t row, std::size_t token,
+                              const std::vector<arma::fmat>& added, const Means& means) const override;
+  StreamNumber stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
+                      const Means& means) const override;
+  std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
+                                    std::size_t n_more, const Sampling& sampling,
+                                    random::Generator& generator, const Means& means) const override;
+
+  const Architecture& architecture() const { return architecture_; }
+  const Weights& weights() const { return *weights_; }
+  const tokenizers::Tokenizer& tokenizer() const { return *tokenizer_; }
+
+  /// The steps of a pass. The residual stream before the first layer, of tokens at positions from first on.
+  arma::fmat embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const;
+  /// One layer; its queries are of the last keys, those before them are given. next: the stream after it.
+  std::shared_ptr<LayerRun> run_layer(std::size_t layer, arma::fmat residual, KeysAndValues before,
+                                      const EditSet& edits, const Means& means, arma::fmat& next) const;
+  /// The last norm, where there is one.
+  arma::fmat before_prediction(const arma::fmat& last, const Means& means) const;
+  /// Rows of logits of rows of the residual stream after the last layer. Throws as next() does.
+  arma::fmat logits_of(const arma::fmat& last, const Means& means) const;
+  /// The attention weights of a head, n_tokens × n_tokens.
+  arma::fmat weights_of(const Pass& pass, std::size_t layer, std::size_t head) const;
+
+ private:
+  std::shared_ptr<OwnPass> begun(const std::vector<std::size_t>& ids, const EditSet& edits,
+                                 std::size_t n_layers, const Means& means) const;
+  void continue_text(OwnPass& pass, const OwnPass& before, const Means& means) const;
+  arma::fmat added_by_heads(const OwnPass& pass, std::size_t layer, std::size_t row,
+                            const Means& means) const;
+  [[noreturn]] void refuse_layer(const OwnPass& pass, std::size_t layer, const arma::fmat& residual,
+                                 const Means& means) const;
+  [[noreturn]] void refuse_numbers(const std::string& place, const std::vector<std::string>& tensors,
+                                   const Means& means) const;
+
+  Architecture architecture_;
+  std::shared_ptr<const Weights> weights_;
+  std::shared_ptr<const tokenizers::Tokenizer> tokenizer_;
+  Description description_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::weak_ptr<const OwnPass>> kept_;  // by mutex_
+};
+
+/// Opens a GGUF file, or a folder of Hugging Face's: config.json, tensors in one file or several, a
 /// tokenizer.
 ///
-/// Reads headers alone. Of the weights so many bytes at most are kept, as float32, once they were read.
-/// Throws core::Error, one line, when a file is missing or damaged, the model is of no family that is known,
-/// or the tokenizer has tokens that the model has not.
-Transformer open_transformer(const std::filesystem::path& path, std::uint64_t keep_at_most);
+/// Reads headers alone. Of the weights so many bytes at most are kept as float32 once they were read. Throws
+/// core::Error, one line, when a file is missing or damaged, the family is unknown, or the tokenizer has
+/// tokens that the model has not.
+std::shared_ptr<const Transformer> open_transformer(const std::filesystem::path& path,
+                                                    std::uint64_t keep_at_most);
 
-/// Whether a path looks like a whole model, and not like tensors alone: a GGUF file, or a folder with a
+/// Whether a path looks like a whole model, not like tensors alone: a GGUF file, or a folder with a
 /// configuration and a tokenizer.
 bool is_transformer(const std::filesystem::path& path);
 

@@ -1,14 +1,22 @@
 #include "core/model/weights.hpp"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/files/projections.hpp"
-#include "core/model/reading.hpp"
 
 namespace core::transformer {
 namespace {
+
+// What is read in float64 before it becomes float32, so that a large tensor is never there twice.
+constexpr std::uint64_t max_numbers_at_once = std::uint64_t{1} << 20;
+
+void put_floats(const std::vector<double>& numbers, float* to) {
+  std::ranges::transform(numbers, to, [](double number) { return static_cast<float>(number); });
+}
 
 constexpr std::size_t columns_at_once = 4096;  // of the matrix that predicts tokens, where it is not kept
 
@@ -57,6 +65,29 @@ std::vector<std::size_t> position_rows(const Architecture& architecture, const s
 }
 
 }  // namespace
+
+arma::fmat read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first,
+                     std::size_t count, const Token& progress) {
+  const formats::Shape shape = file.info(name).shape;
+  const std::size_t n_columns = shape.empty() ? 1 : shape.back();
+  arma::fmat floats(n_columns, count, arma::fill::none);
+  const bool at_once =
+      shape.size() < 2 || (first == 0 && count == shape[0] && n_columns * count <= max_numbers_at_once);
+  if (at_once) {
+    put_floats(file.read(name, {}, progress).numbers, floats.memptr());
+    return floats;
+  }
+  for (std::size_t row = 0; row < count; ++row) {
+    const std::array leading{first + row};
+    put_floats(file.read(name, leading, progress).numbers, floats.colptr(row));
+  }
+  return floats;
+}
+
+arma::fmat read_floats(const formats::TensorFile& file, const std::string& name, const Token& progress) {
+  const formats::Shape& shape = file.info(name).shape;
+  return read_rows(file, name, 0, shape.size() < 2 ? 1 : shape[0], progress);
+}
 
 /// What was read, and how much of it there is.
 struct Weights::Kept {

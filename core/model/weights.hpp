@@ -15,6 +15,14 @@
 
 namespace core::transformer {
 
+/// Rows first … first + count − 1 of a tensor [rows, columns] as float32: columns × count, as they lie in the
+/// file. A tensor of one axis is one row. Throws core::Error as TensorFile::read() does.
+arma::fmat read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first,
+                     std::size_t count, const Token& progress);
+
+/// All rows.
+arma::fmat read_floats(const formats::TensorFile& file, const std::string& name, const Token& progress);
+
 /// x·weight + bias, a token a row; or, of a norm, one number for each column.
 struct Affine {
   arma::fmat weight;   ///< d_in × d_out; of a norm one row
@@ -29,7 +37,7 @@ struct LayerWeights {
   Affine query_norm, key_norm;  ///< of each head, or empty
   Affine output;
   Affine mlp_norm;
-  Affine up;  ///< of a gated MLP the gate, and behind it what is gated
+  Affine up;  ///< of a gated MLP the gate, and behind it the values that it multiplies
   Affine down;
 };
 
@@ -40,7 +48,7 @@ struct Head {
   arma::frowvec bias;  ///< for each token, or empty
 };
 
-/// The numbers of a model, read from its file when they are asked for, as float32. Safe between threads.
+/// The numbers of a model, read from its file on first use, as float32. Safe between threads.
 ///
 /// What was read is kept as long as all of it together takes no more than a number of bytes.
 class Weights {

@@ -12,8 +12,7 @@
 #include <string>
 
 #include "core/base/thread_pool.hpp"
-#include "core/model/generate.hpp"
-#include "core/model/run.hpp"
+#include "core/model/transformer.hpp"
 
 namespace {
 
@@ -23,7 +22,7 @@ constexpr std::size_t n_tokens = 64;
 
 /// A model with its weights read, and a text for it.
 struct Opened {
-  Transformer model;
+  std::shared_ptr<const Transformer> model;
   core::ThreadPool pool{std::thread::hardware_concurrency()};
   core::Token progress;
   std::vector<std::size_t> ids;
@@ -31,19 +30,19 @@ struct Opened {
   explicit Opened(const std::string& path)
       : model(open_transformer(path, std::numeric_limits<std::uint64_t>::max())) {
     for (std::size_t k = 0; k < n_tokens; ++k)
-      ids.push_back((k * 31 + 7) % model.architecture.sizes.n_vocabulary);
-    last_logits(run(model, ids, {}, means()));
+      ids.push_back((k * 31 + 7) % model->description().sizes.n_vocabulary);
+    logits_of(ids, {});
   }
   Means means() { return {pool, progress}; }
-  arma::fmat last_logits(const Pass& pass) { return logits_of(model, pass.last.tail_rows(1), means()); }
+  /// Takes over from passes that are kept.
+  arma::frowvec logits_of(const std::vector<std::size_t>& text, const std::vector<Edit>& edits) {
+    return model->next(*model->run(text, edits, means()), text.size() - 1, means());
+  }
 };
 
 /// A text from its beginning to the scores of what may follow it.
 void read_text(benchmark::State& state, Opened& opened) {
-  for (auto _ : state) {
-    const arma::fmat logits = opened.last_logits(run(opened.model, opened.ids, {}, opened.means()));
-    benchmark::DoNotOptimize(logits.memptr());
-  }
+  for (auto _ : state) benchmark::DoNotOptimize(opened.logits_of(opened.ids, {}).memptr());
   rusage use{};
   getrusage(RUSAGE_SELF, &use);
   state.counters["peak_kib"] = static_cast<double>(use.ru_maxrss);
@@ -51,25 +50,18 @@ void read_text(benchmark::State& state, Opened& opened) {
 
 /// One token behind the text, whose keys and values are kept.
 void token_more(benchmark::State& state, Opened& opened) {
-  Cache read;
-  read_on(opened.model, read, opened.ids, {}, opened.means());
-  for (auto _ : state) {
-    Cache cache = read;
-    benchmark::DoNotOptimize(read_on(opened.model, cache, {opened.ids[0]}, {}, opened.means()));
-  }
+  const PassRef before = opened.model->run(opened.ids, {}, opened.means());
+  std::vector<std::size_t> more = opened.ids;
+  more.push_back(opened.ids[0]);
+  for (auto _ : state) benchmark::DoNotOptimize(opened.logits_of(more, {}).memptr());
 }
 
 /// The scores after one head of the last layer but one was switched off.
 void head_off(benchmark::State& state, Opened& opened) {
-  const std::size_t n_layers = opened.model.architecture.sizes.n_layers,
+  const std::size_t n_layers = opened.model->description().sizes.n_layers,
                     layer = n_layers >= 2 ? n_layers - 2 : 0;
-  const Pass before = run(opened.model, opened.ids, {}, opened.means());
-  Interventions off;
-  off.heads_off.insert({layer, 0});
-  for (auto _ : state) {
-    const arma::fmat logits = opened.last_logits(run_from(opened.model, before, layer, off, opened.means()));
-    benchmark::DoNotOptimize(logits.memptr());
-  }
+  const PassRef before = opened.model->run(opened.ids, {}, opened.means());
+  for (auto _ : state) benchmark::DoNotOptimize(opened.logits_of(opened.ids, {HeadOff{layer, 0}}).memptr());
 }
 
 }  // namespace

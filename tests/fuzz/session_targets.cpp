@@ -8,7 +8,7 @@
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
 #include "core/graph/attend.hpp"
-#include "core/model/experiment_file.hpp"
+#include "core/model/experiment.hpp"
 #include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"
 

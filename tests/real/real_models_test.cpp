@@ -6,8 +6,8 @@
 
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"
-#include "core/model/open_tokenizer.hpp"
-#include "core/model/predictions.hpp"
+#include "core/model/tokenizer.hpp"
+#include "core/model/whole_model.hpp"
 #include "tests/core/model/goldens.hpp"
 
 namespace core::transformer {
@@ -22,45 +22,40 @@ std::string models() {
   return std::string(folder) + "/";
 }
 
-std::vector<std::size_t> ids_of(const Transformer& model, const std::string& text) {
-  std::vector<std::size_t> ids;
-  for (const auto& token : model.tokenizer->encode(text)) ids.push_back(token.id);
-  return ids;
-}
-
 TEST(RealModel, MiniLmIsComputedAsTheLibraryDoes) {
-  const Transformer model = goldens::opened(models() + "minilm");
+  const auto model = goldens::opened(models() + "minilm");
   const Golden golden(FIXTURES "/real/minilm.npz");
-  const auto ids = ids_of(model, "The ferry's captain waited – 42 minutes – for Zoë, who never came.");
+  const auto ids =
+      goldens::ids_of(*model, "The ferry's captain waited – 42 minutes – for Zoë, who never came.");
   ASSERT_EQ(ids, golden.ids());
   goldens::Tools tools;
-  const Pass pass = run(model, ids, {}, tools.means);
+  const auto pass = goldens::run(*model, ids, tools);
   EXPECT_LT(
-      goldens::relative_difference(before_prediction(model, pass.last, tools.means), golden.matrix("last")),
+      goldens::relative_difference(model->before_prediction(pass->last, tools.means), golden.matrix("last")),
       1e-5);
-  for (std::size_t h = 0; h < model.architecture.sizes.n_heads; ++h)
-    EXPECT_LT(goldens::relative_difference(weights_in(model, pass, 3, h), golden.matrix("attention", {h})),
+  for (std::size_t h = 0; h < model->architecture().sizes.n_heads; ++h)
+    EXPECT_LT(goldens::relative_difference(model->weights_of(*pass, 3, h), golden.matrix("attention", {h})),
               1e-4);
 }
 
 TEST(RealModel, SmolLm2PredictsFromItsQuantisedFileAsTheLibraryDoes) {
-  const Transformer model = goldens::opened(models() + "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
+  const auto model = goldens::opened(models() + "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
   const Golden golden(FIXTURES "/real/smollm2.npz");
-  const auto ids = ids_of(model, "The capital of France is");
+  const auto ids = goldens::ids_of(*model, "The capital of France is");
   ASSERT_EQ(ids, golden.ids());
   goldens::Tools tools;
-  const Pass pass = run(model, ids, {}, tools.means);
-  const arma::fmat logits = logits_of(model, pass.last, tools.means);
+  const auto pass = goldens::run(*model, ids, tools);
+  const arma::fmat logits = model->logits_of(pass->last, tools.means);
   const arma::mat top_ids = golden.matrix("top_ids"), top_logits = golden.matrix("top_logits");
   for (std::size_t place = 0; place < ids.size(); ++place) {
-    const auto guesses = best_guesses(logits.row(place), top_ids.n_cols, model.tokenizer->size());
-    for (std::size_t k = 0; k < guesses.size(); ++k)
-      EXPECT_NEAR(guesses[k].logit, top_logits(place, k), 1e-4 * std::abs(top_logits(place, 0))) << place;
+    const auto best = top_tokens(logits.row(place), top_ids.n_cols, model->tokenizer().size());
+    for (std::size_t k = 0; k < best.size(); ++k)
+      EXPECT_NEAR(best[k].logit, top_logits(place, k), 1e-4 * std::abs(top_logits(place, 0))) << place;
     for (std::size_t k = 0; k < 5; ++k)
-      EXPECT_EQ(static_cast<double>(guesses[k].id), top_ids(place, k)) << place;
+      EXPECT_EQ(static_cast<double>(best[k].id), top_ids(place, k)) << place;
   }
-  for (std::size_t h = 0; h < model.architecture.sizes.n_heads; ++h)
-    EXPECT_LT(goldens::relative_difference(weights_in(model, pass, 17, h), golden.matrix("attention", {h})),
+  for (std::size_t h = 0; h < model->architecture().sizes.n_heads; ++h)
+    EXPECT_LT(goldens::relative_difference(model->weights_of(*pass, 17, h), golden.matrix("attention", {h})),
               1e-4);
 }
 

@@ -38,7 +38,7 @@ TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
   settle();
   EXPECT_EQ(ui.store.newest().whole->layer, 2u);
   EXPECT_EQ(ui.store.view().look.head, 3u);
-  EXPECT_GT((*ui.store.newest().reading->usual())[2][3].induction.value(), 0.8);
+  EXPECT_GT((*ui.store.newest().reading->random_roles())[2][3].induction.value(), 0.8);
   ui.key(Key::x);
   settle();
   EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);  // NumPy's (tests/fixtures/transformer/make_lens.py)

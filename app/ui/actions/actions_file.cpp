@@ -68,16 +68,16 @@ std::vector<Action> of_file(const Situation& s) {
                   .keys = {ctrl(Key::o)},
                   .command = shows(Dialog::open)});
   add_models(rows, s);
-  rows.push_back({.id = "file/as_tensors",
-                  .title = "Open its tensors, not the whole model",
-                  .menu = "File",
-                  .about = "One layer of the open model's file, as a checkpoint's layer is opened",
-                  .why_not = unless([](const Situation& now) { return now.newest.whole != nullptr; },
-                                    "no whole model is open"),
-                  .command = [](const Situation& now) {
-                    return Asked{OpenFile{.path = now.newest.whole->transformer.weights->file().path(),
-                                          .as_tensors = true}};
-                  }});
+  rows.push_back(
+      {.id = "file/as_tensors",
+       .title = "Open its tensors, not the whole model",
+       .menu = "File",
+       .about = "One layer of the open model's file, as a checkpoint's layer is opened",
+       .why_not =
+           unless([](const Situation& now) { return now.newest.whole != nullptr; }, "no whole model is open"),
+       .command = [](const Situation& now) {
+         return Asked{OpenFile{.path = now.newest.whole->model->description().file, .as_tensors = true}};
+       }});
   add_recent(rows, s);
   rows.push_back({.id = "file/choose",
                   .title = "Choose from this file…",

@@ -17,7 +17,7 @@ std::function<std::string(const Situation&)> beyond_layer(int by) {
     if (!has_whole(s)) return none_open;
     const std::size_t now = s.newest.whole->experiment.layer;
     if (by < 0) return now > 0 ? "" : "this is the first layer";
-    return now + 1 < s.newest.whole->transformer.architecture.sizes.n_layers ? "" : "this is the last layer";
+    return now + 1 < s.newest.whole->model->description().sizes.n_layers ? "" : "this is the last layer";
   };
 }
 

@@ -37,7 +37,7 @@ struct WholeModelStore : testing::Test {
   const Prediction& next() const { return *store.newest().reading->prediction(); }
   std::string read_text() const {
     const WholeModel& whole = *store.newest().whole;
-    return core::experiment::whole_text(whole.transformer, whole.experiment);
+    return core::experiment::whole_text(*whole.model, whole.experiment);
   }
 };
 

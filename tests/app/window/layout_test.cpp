@@ -332,7 +332,7 @@ TEST_F(Window, HasRoomForEveryTextInEveryView) {
 TEST_F(Window, SaysOfAHeadTheSameOnItsMapAndBesideIt) {
   ImGui::GetIO().DisplaySize = {1600, 1000};
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
-  for (ui.run(1); !ui.store.newest().reading->usual(); ui.run(1)) std::this_thread::yield();
+  for (ui.run(1); !ui.store.newest().reading->random_roles(); ui.run(1)) std::this_thread::yield();
   for (std::size_t head = 0; head < 4; ++head) {
     ui.store.dispatch(app::ChangeView{[head](app::View& v) { v.look.head = head; }});
     ui.run(3);

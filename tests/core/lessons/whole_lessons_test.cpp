@@ -20,13 +20,14 @@ struct Tried {
 };
 
 struct WholeLesson : testing::Test {
-  transformer::Transformer model = transformer::goldens::opened(transformer::goldens::tiny_gpt);
+  std::shared_ptr<const transformer::Transformer> model =
+      transformer::goldens::opened(transformer::goldens::tiny_gpt);
   transformer::goldens::Tools tools;
 
   const Step& step_of(const char* lesson, std::size_t step) { return find_lesson(lesson)->steps[step]; }
-  Reading read(const Experiment& e) { return experiment::read(model, e, nullptr, tools.means); }
+  Reading read(const Experiment& e) { return experiment::read(*model, e, nullptr, tools.means); }
   WholeMoment at(const Reading& before, const Reading& now, std::size_t layer, std::size_t head) {
-    return {model, before, now, layer, head};
+    return {*model, before, now, layer, head};
   }
   /// Expects that a step is not done before it was tried and is afterwards; what was seen then.
   std::string seen_after(const char* lesson, std::size_t step, const Tried& tried) {
@@ -49,7 +50,7 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
   EXPECT_THAT(seen_after(lesson, 0, {longer}), HasSubstr("10 tokens instead of 7"));
 
   Experiment written = start(lesson, 1);
-  written.made = {*model.tokenizer->find("ĠB")};
+  written.made = {*model->tokenizer().find("ĠB")};
   EXPECT_THAT(seen_after(lesson, 1, {written}), HasSubstr("It wrote “ B”, and would go on with “ing”"));
 
   Experiment one_off = start(lesson, 3);
@@ -57,7 +58,7 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
   EXPECT_THAT(seen_after(lesson, 3, {one_off}), HasSubstr("Without 1 head “ B” has 0."));
 
   const Reading plain = read(start(lesson, 4));
-  const attention::Model of_pass = experiment::layer_of(model, plain, 0);
+  const attention::Model of_pass = experiment::layer_of(*model, plain, 0);
   attention::Model after = of_pass;
   after.mask.causal = false;
   const Experiment edited = experiment::with_layer(plain.experiment, 0, of_pass, after, "mask");

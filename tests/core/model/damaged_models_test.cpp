@@ -56,8 +56,8 @@ TEST(DamagedModel, ConfigurationIsRefusedInOneLine) {
 TEST(DamagedModel, GroupsOfFamiliesThatHaveNoneAreNoMatter) {
   const Copy copy("gpt_neox");
   copy.replace("config.json", "{", "{\"num_key_value_heads\": 1,");
-  EXPECT_EQ(goldens::opened(copy.place()).architecture,
-            goldens::opened(goldens::folder + "gpt_neox").architecture);
+  EXPECT_EQ(goldens::opened(copy.place())->architecture(),
+            goldens::opened(goldens::folder + "gpt_neox")->architecture());
 }
 
 TEST(DamagedModel, PositionsBeginBehindThoseOfThePadding) {
@@ -71,8 +71,8 @@ TEST(DamagedModel, PositionsBeginBehindThoseOfThePadding) {
   copy.replace("config.json", "\"pad_token_id\": 1", "\"pad_token_id\": 18446744073709551615");
   EXPECT_NE(copy.error().find("expected more than pad_token_id + 1"), std::string::npos) << copy.error();
   copy.replace("config.json", "\"pad_token_id\": 18446744073709551615", "\"pad_token_id\": 0");
-  EXPECT_EQ(goldens::opened(copy.place()).architecture.first_position, 1u);
-  EXPECT_EQ(goldens::opened(copy.place()).architecture.sizes.n_context, 65u);
+  EXPECT_EQ(goldens::opened(copy.place())->architecture().first_position, 1u);
+  EXPECT_EQ(goldens::opened(copy.place())->architecture().sizes.n_context, 65u);
 }
 
 /// llama.cpp turns the first columns of a head; in halves they would be others.
@@ -129,12 +129,12 @@ TEST(DamagedModel, TokenizersOfOtherModelsAreRefused) {
 }
 
 TEST(DamagedModel, LongPromptsAndTokensBeyondTheVocabularyAreRefused) {
-  const Transformer model = goldens::opened(goldens::folder + "gpt2");
+  const auto model = goldens::opened(goldens::folder + "gpt2");
   goldens::Tools tools;
-  EXPECT_EQ(error_of([&] { run(model, std::vector<std::size_t>(65), {}, tools.means); }),
+  EXPECT_EQ(error_of([&] { goldens::run(*model, std::vector<std::size_t>(65), tools); }),
             "expected at most 64 tokens, as many as the model takes at once, got 65");
-  EXPECT_EQ(error_of([&] { run(model, {1, 380}, {}, tools.means); }), "expected tokens below 380, got 380");
-  EXPECT_EQ(error_of([&] { run(model, {}, {}, tools.means); }), "the text has no tokens to run the model on");
+  EXPECT_EQ(error_of([&] { goldens::run(*model, {1, 380}, tools); }), "expected tokens below 380, got 380");
+  EXPECT_EQ(error_of([&] { goldens::run(*model, {}, tools); }), "the text has no tokens to run the model on");
 }
 
 TEST(DamagedModel, TheLayerWhereNumbersEndIsKnown) {
@@ -146,9 +146,14 @@ TEST(DamagedModel, TheLayerWhereNumbersEndIsKnown) {
   const std::size_t at = std::stoul(bytes.substr(bytes.find("data_offsets\":[", name) + 15));
   bytes.replace(header + at, 4, std::string("\0\0\xC0\x7F", 4));
   put_bytes(copy.dir / "model.safetensors", bytes);
-  const Transformer model = goldens::opened(copy.place());
+  const auto model = goldens::opened(copy.place());
   goldens::Tools tools;
-  EXPECT_EQ(run(model, {1, 2, 3}, {}, tools.means).first_not_finite, 1u);
+  EXPECT_EQ(error_of([&] {
+              model->run({1, 2, 3}, {}, tools.means);
+            }),
+            copy.place() +
+                "/model.safetensors: numbers that are not finite begin in layer 1, in "
+                "transformer.h.1.attn.c_attn.weight, row 0");
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/files/json.hpp"
-#include "core/model/open_tokenizer.hpp"
-#include "core/model/tokenizer_json.hpp"
+#include "core/model/tokenizer.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "core/files/gguf.hpp"
 #include "core/model/gguf_config.hpp"
-#include "core/model/gguf_tokenizer.hpp"
+#include "core/model/tokenizer.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"
@@ -16,45 +16,39 @@ namespace {
 using goldens::Golden;
 using goldens::relative_difference;
 
-std::vector<std::size_t> ids_of_text(const Transformer& model, const std::string& text) {
-  std::vector<std::size_t> ids;
-  for (const auto& token : model.tokenizer->encode(text)) ids.push_back(token.id);
-  return ids;
-}
-
 class GgufOf : public testing::TestWithParam<const char*> {};
 
 /// The file that llama.cpp's converter writes of a model, against the library that made the model.
 TEST_P(GgufOf, IsComputedAsTheModelThatItWasMadeOf) {
   const std::string folder = goldens::folder + GetParam();
-  const Transformer model = goldens::opened(folder + ".gguf");
+  const auto model = goldens::opened(folder + ".gguf");
   const Golden golden(folder + "/golden.npz");
   goldens::Tools tools;
-  const auto ids = ids_of_text(model, goldens::text_in(folder + "/text.txt"));
+  const auto ids = goldens::ids_of(*model, goldens::text_in(folder + "/text.txt"));
   ASSERT_EQ(ids, golden.ids());
-  const Pass pass = run(model, ids, {}, tools.means);
-  const Sizes& sizes = model.architecture.sizes;
+  const auto pass = goldens::run(*model, ids, tools);
+  const Sizes& sizes = model->architecture().sizes;
   for (std::size_t l = 0; l < sizes.n_layers; ++l)
     for (std::size_t h = 0; h < sizes.n_heads; ++h)
-      EXPECT_LT(relative_difference(weights_in(model, pass, l, h), golden.matrix("attention", {l, h})), 2e-5)
+      EXPECT_LT(relative_difference(model->weights_of(*pass, l, h), golden.matrix("attention", {l, h})), 2e-5)
           << l << "." << h;
-  EXPECT_LT(relative_difference(before_prediction(model, pass.last, tools.means),
+  EXPECT_LT(relative_difference(model->before_prediction(pass->last, tools.means),
                                 golden.matrix("hidden", {sizes.n_layers})),
             1e-5);
   if (golden.has("logits")) {
-    EXPECT_LT(relative_difference(logits_of(model, pass.last, tools.means), golden.matrix("logits")), 1e-5);
+    EXPECT_LT(relative_difference(model->logits_of(pass->last, tools.means), golden.matrix("logits")), 1e-5);
   }
 }
 
 /// Its tokenizer against that of the folder, on texts that are cut wrongly most easily.
 TEST_P(GgufOf, HasTheTokenizerOfTheFolder) {
   const std::string folder = goldens::folder + GetParam();
-  const Transformer gguf = goldens::opened(folder + ".gguf"), plain = goldens::opened(folder);
+  const auto gguf = goldens::opened(folder + ".gguf"), plain = goldens::opened(folder);
   for (const char* text :
        {"it's 12345, naïve\u0308  CAFÉ", "   x\n\n y", "你好 🙂 <|end|> [MASK] unaffable ##x", ""})
-    EXPECT_EQ(ids_of_text(gguf, text), ids_of_text(plain, text)) << text;
-  EXPECT_EQ(gguf.tokenizer->decode(ids_of_text(gguf, "the ferry, the fog")),
-            plain.tokenizer->decode(ids_of_text(plain, "the ferry, the fog")));
+    EXPECT_EQ(goldens::ids_of(*gguf, text), goldens::ids_of(*plain, text)) << text;
+  EXPECT_EQ(gguf->tokenizer().decode(goldens::ids_of(*gguf, "the ferry, the fog")),
+            plain->tokenizer().decode(goldens::ids_of(*plain, "the ferry, the fog")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Transformer, GgufOf,

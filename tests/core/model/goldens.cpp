@@ -7,8 +7,19 @@
 
 namespace core::transformer::goldens {
 
-Transformer opened(const std::string& path) {
+std::shared_ptr<const Transformer> opened(const std::string& path) {
   return open_transformer(path, std::uint64_t{1} << 30);
+}
+
+std::vector<std::size_t> ids_of(const Transformer& model, const std::string& text) {
+  std::vector<std::size_t> ids;
+  for (const auto& token : model.tokenize(text)) ids.push_back(token.id);
+  return ids;
+}
+
+std::shared_ptr<const OwnPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
+                                   const Tools& tools, const std::vector<Edit>& edits) {
+  return std::static_pointer_cast<const OwnPass>(model.run(ids, edits, tools.means));
 }
 
 Golden::Golden(const std::string& path) : file_(formats::open_tensors(path)) {}

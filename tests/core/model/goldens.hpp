@@ -6,7 +6,7 @@
 
 #include "core/base/thread_pool.hpp"
 #include "core/files/tensor_file.hpp"
-#include "core/model/run.hpp"
+#include "core/model/transformer.hpp"
 
 /// What the library that wrote a model makes of a text.
 namespace core::transformer::goldens {
@@ -21,7 +21,13 @@ struct Tools {
   Means means{pool, token};
 };
 
-Transformer opened(const std::string& path);
+std::shared_ptr<const Transformer> opened(const std::string& path);
+
+std::vector<std::size_t> ids_of(const Transformer& model, const std::string& text);
+
+/// A pass of our own engine.
+std::shared_ptr<const OwnPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
+                                   const Tools& tools, const std::vector<Edit>& edits = {});
 
 /// The numbers of golden.npz beside a model, or of another file.
 class Golden {

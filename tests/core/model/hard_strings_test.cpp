@@ -2,8 +2,7 @@
 
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"
-#include "core/model/open_tokenizer.hpp"
-#include "core/model/tokenizer_json.hpp"
+#include "core/model/tokenizer.hpp"
 
 namespace core::tokenizers {
 namespace {

@@ -7,7 +7,7 @@
 namespace app::panels {
 namespace {
 
-using core::experiment::StreamNumber;
+using core::transformer::StreamNumber;
 using widgets::inspected;
 using widgets::Pen;
 
@@ -48,7 +48,7 @@ void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
 void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   const Frame& frame = pen.frame;
   const std::size_t layer = frame.newest.whole->layer,
-                    n_layers = frame.newest.whole->transformer.architecture.sizes.n_layers;
+                    n_layers = frame.newest.whole->model->description().sizes.n_layers;
   if (number.is_sum) {
     pen.pair("in the stream before", inspected(number.entering));
     pen.pair("+ this", inspected(number.attention));

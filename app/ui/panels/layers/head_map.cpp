@@ -15,9 +15,9 @@
 namespace app::panels {
 namespace {
 
-using core::experiment::HeadSight;
-using core::experiment::LayerSight;
 using core::experiment::Reading;
+using core::transformer::HeadMap;
+using core::transformer::LayerHeads;
 
 struct Map {
   const Frame& frame;
@@ -25,9 +25,9 @@ struct Map {
   std::size_t layer, head;
   ImVec2 corner, far;
   const Reading& now;
-  const LayerSight& sight;
-  const HeadSight& of_head;
-  const HeadSight* before;  ///< the edits, or nullptr where they changed the tokens
+  const LayerHeads& sight;
+  const HeadMap& of_head;
+  const HeadMap* before;  ///< the edits, or nullptr where they changed the tokens
   bool is_off, is_chosen;
 };
 
@@ -69,9 +69,9 @@ void draw_picture(const Map& m) {
 /// The row of the query that is guessed from, or that was pinned, on every map.
 void draw_query(const Map& m) {
   const auto& pinned = m.frame.shown.look.tokens.pinned_query;
-  const std::size_t row = (pinned && *pinned < m.now.pass.ids.size() ? *pinned
-                           : m.now.place                             ? m.now.place->row
-                                                                     : m.now.pass.ids.size() - 1) /
+  const std::size_t row = (pinned && *pinned < m.now.names.size() ? *pinned
+                           : m.now.place                          ? m.now.place->row
+                                                                  : m.now.names.size() - 1) /
                           m.now.block;
   const float cell = m.t.map / static_cast<float>(m.of_head.map.n_rows);
   const float top = std::round(m.corner.y + cell * static_cast<float>(row));
@@ -249,7 +249,7 @@ void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer,
                    ImVec2 corner) {
   const WholeModel& whole = *frame.newest.whole;
   const Reading& now = *frame.newest.reading->readings()->now;
-  const LayerSight& sight = *now.layers[layer];
+  const LayerHeads& sight = *now.layers[layer];
   if (head >= sight.heads.size()) return;
   const Reading& then = *frame.newest.reading->readings()->before;
   const bool is_alike = layer < then.layers.size() && head < then.layers[layer]->heads.size() &&

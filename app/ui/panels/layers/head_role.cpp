@@ -28,7 +28,7 @@ std::string role_words(const HeadRoles& roles) {
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head) {
   if (frame.newest.whole->experiment.heads_off.contains({layer, head})) return {"off"};
   const auto& sight = *frame.newest.reading->readings()->now->layers[layer];
-  const auto* usual = frame.newest.reading->usual();
+  const auto* usual = frame.newest.reading->random_roles();
   if (usual && layer < usual->size() && head < (*usual)[layer].size() && !sight.is_edited) {
     const HeadRoles& roles = (*usual)[layer][head];
     if (std::max({roles.previous, roles.induction.value_or(0), roles.same_token.value_or(0)}) > measured_from)

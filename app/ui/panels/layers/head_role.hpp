@@ -3,7 +3,7 @@
 #include <string>
 
 #include "app/ui/frame.hpp"
-#include "core/model/roles.hpp"
+#include "core/model/whole_model.hpp"
 
 namespace app::panels {
 

@@ -63,8 +63,8 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
                         packed(f.palette.accent));
   }
   const Prediction* next = f.newest.reading->prediction();
-  if (!next || layer >= next->guesses.size()) return;
-  const LayerGuess& guess = next->guesses[layer];
+  if (!next || layer >= next->lens.size()) return;
+  const LensToken& guess = next->lens[layer];
   const bool has_heading = height >= f.metrics.px(96);
   float y = at.y + f.metrics.px(has_heading ? 34 : 30);
   if (has_heading) {

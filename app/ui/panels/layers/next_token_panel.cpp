@@ -17,7 +17,7 @@ namespace app::panels {
 namespace {
 
 const char* heading(const Frame& frame) {
-  return frame.newest.whole->transformer.architecture.causal ? "NEXT TOKEN" : "MASKED TOKEN";
+  return frame.newest.whole->model->description().causal ? "NEXT TOKEN" : "MASKED TOKEN";
 }
 
 void draw_heading(const Frame& frame, const Prediction& next, float width) {
@@ -150,7 +150,7 @@ void draw_next_token(const Frame& frame) {
   if (!frame.newest.whole || !frame.newest.reading->readings()) return;
   const float width = ImGui::GetContentRegionAvail().x;
   const Prediction* next = frame.newest.reading->prediction();
-  const std::string& why_not = frame.newest.reading->readings()->now->no_guess;
+  const std::string& why_not = frame.newest.reading->readings()->now->why_no_prediction;
   if (!why_not.empty()) {
     widgets::section_heading(frame, width, heading(frame), "");
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width, why_not);

@@ -52,7 +52,7 @@ int on_prompt(ImGuiInputTextCallbackData* data) {
 std::string text_of_prompt(const Frame& frame) {
   const WholeModel& whole = *frame.newest.whole;
   const auto& refused = frame.newest.layers->refused;
-  return refused ? refused->text : core::experiment::whole_text(whole.transformer, whole.experiment);
+  return refused ? refused->text : core::experiment::whole_text(*whole.model, whole.experiment);
 }
 
 void draw_field(const Frame& frame, float width) {
@@ -92,13 +92,12 @@ std::string hex_of(const std::string& bytes) {
 
 void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std::size_t i) {
   const auto& token = now.tokens[i];
-  const auto& tokenizer = *frame.newest.whole->transformer.tokenizer;
+  const auto of = frame.newest.whole->model->token(token.id);
   std::string words = "token " + std::to_string(i) + ", id " + std::to_string(token.id);
   if (token.is_put_in)
-    words += "\nput in by the model: " + tokenizer.piece(token.id);
+    words += "\nput in by the model: " + of.piece;
   else
-    words +=
-        "\nbytes " + hex_of(tokenizer.bytes(token.id)) + "\nin the vocabulary: " + tokenizer.piece(token.id);
+    words += "\nbytes " + hex_of(of.bytes) + "\nin the vocabulary: " + of.piece;
   if (token.is_special) words += "\na special token of the model";
   if (i + now.experiment.made.size() >= now.tokens.size()) words += "\nwritten by the model";
   words += "\nclick: its query on every map";
@@ -161,7 +160,7 @@ void draw_chips(const Frame& frame, float width) {
 
 void draw_writing(const Frame& frame, float width) {
   const LayersLook& look = *frame.newest.layers;
-  const bool can_write = frame.newest.whole->transformer.architecture.causal;
+  const bool can_write = frame.newest.whole->model->description().causal;
   ImGui::BeginDisabled(!can_write);
   if (widgets::button(frame, "whole/more", "one token more",
                       "The model writes on: the most probable token, or one that is drawn"))
@@ -204,7 +203,7 @@ void draw_writing(const Frame& frame, float width) {
 
 void draw_prompt(const Frame& frame, float width) {
   const auto* both = frame.newest.reading->readings();
-  const std::size_t n_context = frame.newest.whole->transformer.architecture.sizes.n_context;
+  const std::size_t n_context = frame.newest.whole->model->description().sizes.n_context;
   widgets::section_heading(
       frame, width, "PROMPT",
       both ? std::to_string(both->now->names.size()) + " of " + std::to_string(n_context) : "");

@@ -101,7 +101,7 @@ void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usua
 }
 
 /// The largest weights of the query that is looked from.
-void draw_query(const Lines& lines, const Reading& now, const core::experiment::HeadSight& head) {
+void draw_query(const Lines& lines, const Reading& now, const core::transformer::HeadMap& head) {
   if (now.block != 1) return;
   const auto& pinned = lines.frame.shown.look.tokens.pinned_query;
   const std::size_t n = now.names.size(), row = pinned && *pinned < n ? *pinned
@@ -182,7 +182,7 @@ void draw_selected_head(const Frame& frame, float width) {
   draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, at.x + width, false, middle, width / 2);
   ImGui::Dummy({width, frame.metrics.px(40)});
   const Lines lines{frame, width};
-  const auto* usual = frame.newest.reading->usual();
+  const auto* usual = frame.newest.reading->random_roles();
   const bool has_usual = usual && layer < usual->size() && head < (*usual)[layer].size();
   draw_roles(lines, sight.roles, has_usual ? &(*usual)[layer][head] : nullptr);
   draw_query(lines, now, sight);

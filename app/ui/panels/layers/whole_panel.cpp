@@ -26,20 +26,10 @@ std::string amount(double count) {
   return widgets::fixed(count / 1e9, 1) + " G";
 }
 
-double n_parameters(const core::transformer::Transformer& model) {
-  double count = 0;
-  for (const auto& tensor : model.weights->file().tensors()) {
-    double numbers = 1;
-    for (const std::size_t length : tensor.shape) numbers *= static_cast<double>(length);
-    count += numbers;
-  }
-  return count;
-}
-
 void draw_sizes(const Frame& frame, float width) {
-  const auto& model = frame.newest.whole->transformer;
-  const auto& sizes = model.architecture.sizes;
-  widgets::section_heading(frame, width, "MODEL", model.architecture.family);
+  const auto& model = frame.newest.whole->model->description();
+  const auto& sizes = model.sizes;
+  widgets::section_heading(frame, width, "MODEL", model.family);
   const std::string name = model.path.filename().string();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text_within(frame.fonts.sans16, at, width, frame.palette.text, name);
@@ -59,7 +49,7 @@ void draw_sizes(const Frame& frame, float width) {
   pair(at.x + half, "context", std::to_string(sizes.n_context));
   y += pitch;
   pair(at.x, "vocab", std::to_string(sizes.n_vocabulary));
-  pair(at.x + half, "params", amount(n_parameters(model)));
+  pair(at.x + half, "params", amount(model.n_parameters));
   platform::move_to(at);
   ImGui::Dummy({width, y + pitch - at.y});
 }
@@ -116,7 +106,7 @@ void draw_layer_shares(const Frame& frame, float width) {
 }
 
 void draw_layers_chooser(const Frame& frame, float width) {
-  const std::size_t n = frame.newest.whole->transformer.architecture.sizes.n_layers,
+  const std::size_t n = frame.newest.whole->model->description().sizes.n_layers,
                     now = frame.newest.whole->experiment.layer;
   widgets::section_heading(frame, width, "LAYER", "");
   const ImVec2 heading = ImGui::GetItemRectMax();

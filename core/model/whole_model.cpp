@@ -1,0 +1,178 @@
+#include "core/model/whole_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
+
+namespace core::transformer {
+namespace {
+
+/// A mean that may be of nothing.
+struct Mean {
+  double sum = 0;
+  std::size_t n = 0;
+  void add(double number) {
+    sum += number;
+    ++n;
+  }
+  double value() const { return n == 0 ? 0 : sum / static_cast<double>(n); }
+  std::optional<double> if_any() const { return n == 0 ? std::nullopt : std::optional(value()); }
+};
+
+/// Bytes that are part of a character, as "<E2><80>".
+std::string printable(std::string name) {
+  if (text::is_utf8(name)) return name;
+  constexpr const char* digits = "0123456789ABCDEF";
+  std::string hex;
+  for (const char byte : name) {
+    const auto value = static_cast<unsigned char>(byte);
+    hex += std::string("<") + digits[value >> 4] + digits[value & 15] + ">";
+  }
+  return hex;
+}
+
+}  // namespace
+
+HeadRoles roles_of(const arma::fmat& weights, const std::vector<std::size_t>& ids) {
+  Mean previous, first, itself, same, induction, entropy;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0) previous.add(weights.at(i, i - 1));
+    if (i > 1) first.add(weights.at(i, 0));
+    itself.add(weights.at(i, i));
+    double bits = 0;
+    for (std::size_t j = 0; j < weights.n_cols; ++j)
+      if (const double weight = weights.at(i, j); weight > 0) bits -= weight * std::log2(weight);
+    entropy.add(bits);
+    double to_same = 0, to_next = 0;
+    bool was_before = false;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (ids[j] != ids[i]) continue;
+      was_before = true;
+      to_same += weights.at(i, j);
+      if (j + 1 != i) to_next += weights.at(i, j + 1);
+    }
+    if (!was_before) continue;
+    same.add(to_same);
+    induction.add(to_next);
+  }
+  return {previous.value(), first.value(),      itself.value(),
+          same.if_any(),    induction.if_any(), entropy.value()};
+}
+
+arma::mat pooled(const arma::mat& numbers, std::size_t block) {
+  if (block == 1) return numbers;
+  const auto blocks = [block](std::size_t n) { return (n + block - 1) / block; };
+  arma::mat result(blocks(numbers.n_rows), blocks(numbers.n_cols), arma::fill::zeros);
+  for (std::size_t j = 0; j < numbers.n_cols; ++j)
+    for (std::size_t i = 0; i < numbers.n_rows; ++i) {
+      double& largest = result.at(i / block, j / block);
+      if (const double number = numbers.at(i, j); !(number <= largest)) largest = number;  // NaN stays
+    }
+  return result;
+}
+
+double Contributions::sum() const {
+  double all = embedding + constant;
+  for (const auto& layer : heads) all = std::accumulate(layer.begin(), layer.end(), all);
+  all = std::accumulate(besides.begin(), besides.end(), all);
+  return std::accumulate(mlps.begin(), mlps.end(), all);
+}
+
+std::vector<std::string> token_names(const WholeModel& model,
+                                     const std::vector<tokenizers::TextToken>& tokens) {
+  std::vector<std::string> names;
+  for (const tokenizers::TextToken& token : tokens) {
+    const VocabularyToken of = model.token(token.id);
+    names.push_back(printable(token.is_put_in ? of.piece : of.bytes));
+  }
+  return names;
+}
+
+std::string token_name(const WholeModel& model, std::size_t id) {
+  return printable(model.token(id).bytes);
+}
+
+void require_layer(const WholeModel& model, std::size_t layer) {
+  const Description& of = model.description();
+  if (layer >= of.sizes.n_layers)
+    throw Error(of.path.string() + ": expected a layer below " + std::to_string(of.sizes.n_layers) +
+                ", got " + std::to_string(layer));
+}
+
+void require_tokens(const Description& model, const std::vector<std::size_t>& ids, std::size_t n_before) {
+  if (ids.empty()) throw Error("the text has no tokens to run the model on");
+  if (n_before + ids.size() > model.sizes.n_context)
+    throw Error("expected at most " + std::to_string(model.sizes.n_context) +
+                " tokens, as many as the model takes at once, got " + std::to_string(n_before + ids.size()));
+  for (const std::size_t id : ids)
+    if (id >= model.sizes.n_vocabulary)
+      throw Error("expected tokens below " + std::to_string(model.sizes.n_vocabulary) + ", got " +
+                  std::to_string(id));
+}
+
+attention::Model layer_model(const WholeModel& model, std::size_t layer, const arma::fmat& input,
+                             const std::vector<std::string>& tokens,
+                             const std::vector<std::size_t>& heads_off) {
+  require_layer(model, layer);
+  attention::Model result = model.parameters(layer);
+  result.sequences = {{tokens, arma::conv_to<arma::mat>::from(input)}};
+  result.heads_off = heads_off;
+  attention::require(result, model.description().path.string() + ": ");
+  return result;
+}
+
+Places find_places(const WholeModel& model, const std::vector<std::size_t>& ids) {
+  const Description& of = model.description();
+  if (of.causal) return {{{ids.size(), ids.size() - 1}}};
+  if (!of.mask_token) return {{}, "its tokenizer has no [MASK] or <mask>, so nothing can be guessed"};
+  Places places;
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] == *of.mask_token) places.all.push_back({i, i});
+  if (places.all.empty())
+    places.why_none = "tokens of this model see both sides: expected a text with " +
+                      model.token(*of.mask_token).piece + " where a word is to be guessed";
+  return places;
+}
+
+std::vector<TokenScore> top_tokens(const arma::frowvec& logits, std::size_t n_listed, std::size_t n_tokens) {
+  std::vector<std::size_t> order(std::min<std::size_t>(n_tokens, logits.n_elem));
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  n_listed = std::min(n_listed, order.size());
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_listed), order.end(),
+      [&](std::size_t a, std::size_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
+  const Probabilities probabilities(logits);
+  std::vector<TokenScore> scores;
+  for (std::size_t k = 0; k < n_listed; ++k)
+    scores.push_back({order[k], logits[order[k]], probabilities.of(order[k])});
+  return scores;
+}
+
+Probabilities::Probabilities(const arma::frowvec& logits, double temperature)
+    : logits_(logits), temperature_(temperature), largest_(logits.max()) {
+  for (const float logit : logits_) sum_ += std::exp((logit - largest_) / temperature_);
+}
+
+double Probabilities::of(std::size_t token) const {
+  return std::exp((logits_[token] - largest_) / temperature_) / sum_;
+}
+
+std::size_t sampled(const arma::frowvec& logits, std::size_t n_tokens, const Sampling& sampling,
+                    random::Generator& generator) {
+  if (sampling.temperature == 0) return top_tokens(logits, 1, n_tokens).front().id;
+  auto scores = top_tokens(logits, sampling.top == 0 ? n_tokens : std::min(sampling.top, n_tokens), n_tokens);
+  // Relative to the best, so that no temperature takes a number beyond float64.
+  const double best = scores.front().logit;
+  double sum = 0;
+  for (TokenScore& score : scores)
+    sum += score.probability = std::exp((score.logit - best) / sampling.temperature);
+  double left = generator.rand(1)[0] * sum;
+  for (const TokenScore& score : scores)
+    if ((left -= score.probability) < 0) return score.id;
+  return scores.front().id;  // where sums were rounded
+}
+
+}  // namespace core::transformer
