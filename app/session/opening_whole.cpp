@@ -23,20 +23,27 @@ std::string first_text(const transformer::WholeModel& model) {
   return "egg jam fig and egg jam f";
 }
 
-/// A reading; what goes wrong is said of the file that was opened.
-std::shared_ptr<const experiment::Reading> read_at(const std::filesystem::path& path,
-                                                   const transformer::WholeModel& model,
-                                                   const experiment::Experiment& wanted,
-                                                   const experiment::Reading* before,
-                                                   const transformer::Means& means) {
+/// Calls a function; errors name the file that was opened.
+template <class Function>
+auto named_errors(const std::filesystem::path& path, Function function) {
   try {
-    return std::make_shared<const experiment::Reading>(experiment::read(model, wanted, before, means));
+    return function();
   } catch (const core::Stopped&) {
     throw;
   } catch (const core::Error& error) {
     const std::string words = error.what(), place = path.string() + ": ";
     throw core::Error(words.starts_with(place) ? words : place + words);
   }
+}
+
+std::shared_ptr<const experiment::Reading> read_at(const std::filesystem::path& path,
+                                                   const transformer::WholeModel& model,
+                                                   const experiment::Experiment& wanted,
+                                                   const experiment::Reading* before,
+                                                   const transformer::Means& means) {
+  return named_errors(path, [&] {
+    return std::make_shared<const experiment::Reading>(experiment::read(model, wanted, before, means));
+  });
 }
 
 }  // namespace
@@ -93,14 +100,8 @@ OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::pat
   experiment::Experiment plain = saved.experiment;
   plain.heads_off.clear();
   opened.reading = opened.before = read_at(session, model, plain, nullptr, means);
-  const experiment::Experiment edited = [&] {
-    try {
-      return experiment::with_saved_edits(saved, model);
-    } catch (const core::Error& error) {
-      const std::string words = error.what(), place = session.string() + ": ";
-      throw core::Error(words.starts_with(place) ? words : place + words);
-    }
-  }();
+  const experiment::Experiment edited =
+      named_errors(session, [&] { return experiment::with_saved_edits(saved, model); });
   if (edited.is_edited()) opened.reading = read_at(session, model, edited, opened.reading.get(), means);
   opened.of_pass = opened.layer = experiment::layer_of(model, *opened.reading, edited.layer);
   if (const auto edit = edited.layers.find(edited.layer); edit != edited.layers.end())

@@ -11,12 +11,12 @@
 
 namespace app {
 
-/// A whole model that is open, what was edited in it, and the layer of it that the document's model is.
+/// An open whole model, its edits, and the layer that is the document's model.
 struct WholeModel {
   core::transformer::ModelRef model;
   core::experiment::Experiment experiment;
-  std::size_t layer = 0;           ///< of the document's model; experiment.layer is the one that is wanted
-  core::attention::Model of_pass;  ///< that layer as the pass gives it, with the heads that are off
+  std::size_t layer = 0;           ///< of the document's model; experiment.layer is the requested one
+  core::attention::Model of_pass;  ///< that layer as the pass gives it, with ablated heads
   /// The computation of the pass that of_pass was made of; another one may have the same numbers.
   std::shared_ptr<const void> computed = nullptr;
 };
@@ -46,13 +46,13 @@ enum class LayerMaps { weights, before, change };
 
 /// How a whole model is looked at; nothing of it changes a number.
 struct LayersLook {
-  std::optional<std::size_t> token;  ///< whose logit is looked at; nothing: the most probable one
+  std::optional<std::size_t> token;  ///< whose logit is displayed; nothing: the most probable one
   double temperature = 1;            ///< that logits are divided by; above 0
-  bool samples = false;              ///< a token more is drawn, else it is the most probable one
+  bool samples = false;              ///< generated tokens are sampled, else the most probable ones
   std::size_t top = 40;              ///< among so many, 0 for all
   std::uint64_t seed = 123;
   std::optional<RefusedText> refused;
-  bool shows_effects = false;  ///< bars show what switching a head off does, else what it adds directly
+  bool shows_effects = false;  ///< bars show ablation effects, else direct logit attribution
   LayerMaps maps = LayerMaps::weights;
 };
 

@@ -11,10 +11,10 @@ namespace experiment = core::experiment;
 namespace transformer = core::transformer;
 
 constexpr auto between_deliveries = std::chrono::milliseconds(60);
-constexpr std::size_t quick_logits = 100'000;   // looked at within a frame
+constexpr std::size_t quick_logits = 100'000;   // computed within a frame
 constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, likewise
 
-/// Whether a layer was made of the same numbers and tokens.
+/// Whether a layer was made from the same numbers and tokens.
 bool has_input(const core::attention::Model& of_pass, const experiment::Reading& reading,
                const arma::fmat& input) {
   const core::attention::Sequence& sequence = of_pass.sequences.front();
@@ -69,7 +69,7 @@ std::vector<HeadEffects::Head> HeadEffects::missing(Head wanted) const {
 void HeadEffects::follow(const core::transformer::ModelRef& model, const EffectsKey& key, Head wanted,
                          const std::shared_ptr<core::ThreadPool>& pool) {
   if (found_.of != key) {
-    const bool sweeps = !found_.of && found_.sweeps;  // else it was asked for of another token or text
+    const bool sweeps = !found_.of && found_.sweeps;  // else the sweep was of another token or text
     clear();
     found_.of = key;
     found_.sweeps = sweeps;
@@ -155,7 +155,7 @@ void WholeReading::clear() {
 
 void WholeReading::follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
                           const std::optional<core::explain::CellAddress>& pinned) {
-  // Nothing may be worked out of what another model has read.
+  // Nothing may be computed from readings of another model.
   if (readings() && readings_.key()->model != whole.model.get()) clear();
   follow_text(whole);
   if (!readings()) return;

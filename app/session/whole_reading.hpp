@@ -21,7 +21,7 @@ using core::experiment::LensToken;
 using core::experiment::NextToken;
 using core::experiment::Prediction;
 
-/// What they are of: a reading, and the token that comes next.
+/// The reading and the next token of ablation effects.
 struct EffectsKey {
   std::shared_ptr<const core::experiment::Reading> reading;
   std::size_t token = 0;
@@ -29,20 +29,20 @@ struct EffectsKey {
   friend bool operator==(const EffectsKey&, const EffectsKey&) = default;
 };
 
-/// Switches heads off, one after the other, beside the window.
+/// Ablates heads, one after the other, in the background.
 class HeadEffects {
  public:
   using Head = std::pair<std::size_t, std::size_t>;  ///< layer and number
 
   explicit HeadEffects(Jobs& jobs) : lane_(jobs) {}
 
-  /// Goes after the effect of one head, and after those of all heads while it sweeps; effects of another key
-  /// are let go of. Once a frame.
+  /// Requests the effect of one head, and those of all heads during a sweep; drops effects of another key.
+  /// Once a frame.
   void follow(const core::transformer::ModelRef& model, const EffectsKey& key, Head wanted,
               const std::shared_ptr<core::ThreadPool>& pool);
-  /// Begins to switch every head off in its turn; ends when all are, or when one cannot be.
+  /// Begins to ablate every head in turn; ends after the last one, or when one cannot be ablated.
   void sweep() { found_.sweeps = true; }
-  /// Lets go of all that was found.
+  /// Drops all effects.
   void clear();
 
   std::optional<AblationEffect> of(Head head) const;
@@ -52,7 +52,7 @@ class HeadEffects {
   bool is_busy() const { return lane_.is_busy() || found_.sweeps; }
 
  private:
-  /// What was found of one key.
+  /// The effects of one key.
   struct Found {
     std::optional<EffectsKey> of;
     std::map<Head, AblationEffect> effects;
@@ -65,23 +65,23 @@ class HeadEffects {
   Lane lane_;
 };
 
-/// A text as a whole model reads it, with what was edited and without.
+/// The readings of a text with the edits and without.
 struct BothReadings {
   std::shared_ptr<const core::experiment::Reading> now, before;
-  double ms = 0;  ///< that reading it with what was edited took
+  double ms = 0;  ///< of the reading with edits
 };
 
-/// The layer that is looked at as the pass gives it.
+/// The displayed layer as the pass gives it.
 struct LayerMade {
-  std::optional<core::attention::Model> model;  ///< nothing: the numbers are those that it has
+  std::optional<core::attention::Model> model;  ///< nothing: its numbers are the same as before
   std::shared_ptr<const void> computed;
   std::size_t layer = 0;
 };
 
-/// All that is worked out of a whole model and a text: beside the window, unless it is quick.
+/// All that is computed of a whole model and a text: in the background, unless it is quick.
 class WholeReading {
  public:
-  /// What a reading follows from.
+  /// What a reading depends on.
   struct Key {
     const void* model = nullptr;
     core::experiment::Experiment experiment;
@@ -91,7 +91,7 @@ class WholeReading {
     }
     friend bool operator==(const Key&, const Key&) = default;
   };
-  /// Readings, and what they are of.
+  /// Readings and their key.
   struct Kept {
     Key key;
     BothReadings readings;
@@ -99,18 +99,18 @@ class WholeReading {
 
   explicit WholeReading(Jobs& jobs);
 
-  /// What was worked out of a model when it was opened.
+  /// Takes the readings of a model that was opened.
   void begin_with(const WholeModel& whole, BothReadings readings);
-  /// Goes after what is to be seen of a model: the effect of a head, and the way of a pinned cell through the
-  /// residual stream. Once a frame.
+  /// Requests what is displayed of a model: the effect of a head, and a pinned cell in the residual stream.
+  /// Once a frame.
   void follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
               const std::optional<core::explain::CellAddress>& pinned);
-  /// Nothing is open any longer.
+  /// Drops everything.
   void clear();
   /// The last readings, to be put back when their model is; nothing before the first.
   std::optional<Kept> kept() const;
   void put_back(Kept kept);
-  /// Begins to ablate every head in its turn.
+  /// Begins to ablate every head in turn.
   void sweep() { effects_.sweep(); }
 
   /// The last readings, or nullptr; whether they are of that experiment.
@@ -120,12 +120,11 @@ class WholeReading {
   bool has_failed(const WholeModel& whole) const { return readings_.has_failed(key_of(whole)); }
   /// Of the last reading.
   const Prediction* prediction() const { return prediction_.value(); }
-  /// Another number: another map of that layer.
+  /// Changes with the maps of a layer.
   std::uint64_t version_of(std::size_t layer) const;
   /// The wanted layer of the last readings where it is another than the one that the model has, or nullptr.
   const LayerMade* layer() const;
-  /// The number of the residual stream that a cell of the inputs or the output of a layer stands in, where
-  /// that is known.
+  /// The number of the residual stream of a cell of a layer's inputs or output, where that is known.
   const core::transformer::StreamNumber* stream(const WholeModel& whole,
                                                 const core::explain::CellAddress& cell) const;
   /// The effects of ablations on the chosen token, as far as they are known.
@@ -137,7 +136,7 @@ class WholeReading {
   }
 
   bool is_busy() const;
-  /// Whether anything that the window shows of a model is of an older text, or of older edits.
+  /// Whether anything displayed belongs to an older text or to older edits.
   bool is_behind(const WholeModel& whole) const;
 
  private:

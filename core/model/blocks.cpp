@@ -88,26 +88,9 @@ inline float error_function(float x) {
   return x < 0 ? -value : value;
 }
 
-inline float activated(float x, Activation activation) {
-  switch (activation) {
-    case Activation::gelu_erf:
-      return 0.5f * x * (1 + error_function(x * 0.70710678f));
-    case Activation::gelu_tanh:
-      // 0.5 (1 + tanh(y)) is 1 / (1 + exp(−2y))
-      return x / (1 + exponential(-1.5957691216f * (x + 0.044715f * x * x * x)));
-    case Activation::quick_gelu:
-      return x / (1 + exponential(-1.702f * x));
-    case Activation::relu:
-      return x > 0 ? x : 0;
-    case Activation::silu:
-      return x / (1 + exponential(-x));
-  }
-  return x;
-}
-
-template <Activation activation>
-void activate_all(float* numbers, std::size_t count) {
-  for (std::size_t k = 0; k < count; ++k) numbers[k] = activated(numbers[k], activation);
+template <class Function>
+void apply(float* numbers, std::size_t count, Function function) {
+  for (std::size_t k = 0; k < count; ++k) numbers[k] = function(numbers[k]);
 }
 
 }  // namespace
@@ -148,15 +131,17 @@ arma::fmat projected(const arma::fmat& x, const Affine& numbers, ThreadPool& poo
 void activate(float* numbers, std::size_t count, Activation activation) {
   switch (activation) {
     case Activation::gelu_erf:
-      return activate_all<Activation::gelu_erf>(numbers, count);
-    case Activation::gelu_tanh:
-      return activate_all<Activation::gelu_tanh>(numbers, count);
+      return apply(numbers, count, [](float x) { return 0.5f * x * (1 + error_function(x * 0.70710678f)); });
+    case Activation::gelu_tanh:  // 0.5 (1 + tanh(y)) is 1 / (1 + exp(−2y))
+      return apply(numbers, count, [](float x) {
+        return x / (1 + exponential(-1.5957691216f * (x + 0.044715f * x * x * x)));
+      });
     case Activation::quick_gelu:
-      return activate_all<Activation::quick_gelu>(numbers, count);
+      return apply(numbers, count, [](float x) { return x / (1 + exponential(-1.702f * x)); });
     case Activation::relu:
-      return activate_all<Activation::relu>(numbers, count);
+      return apply(numbers, count, [](float x) { return x > 0 ? x : 0; });
     case Activation::silu:
-      return activate_all<Activation::silu>(numbers, count);
+      return apply(numbers, count, [](float x) { return x / (1 + exponential(-x)); });
   }
 }
 

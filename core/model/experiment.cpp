@@ -454,7 +454,7 @@ Experiment with_saved_edits(const SavedExperiment& saved, const WholeModel& mode
   const std::size_t n_tokens = tokens_of(model, experiment).size();
   for (const Json& place : *saved.edits) {
     const std::size_t layer = edited_layer(place, sizes.n_layers);
-    // Whether edits fit does not depend on what enters the layer.
+    // Whether edits fit does not depend on the inputs of the layer.
     Model of_pass = model.parameters(layer);
     of_pass.sequences.front() = {attention::numbered_tokens(n_tokens),
                                  arma::mat(n_tokens, sizes.d_model, arma::fill::zeros)};

@@ -83,32 +83,20 @@ class PatternTranslation {
   void escape() {
     const std::string word = "[" + alone_ + "]", before = "(?<=" + word + ")", behind = "(?=" + word + ")",
                       not_before = "(?<!" + word + ")", not_behind = "(?!" + word + ")";
-    switch (pattern_[at_ + 1]) {
-      case 'w':
-        result_ += word;
-        break;
-      case 'W':
-        result_ += "[^" + alone_ + "]";
-        break;
-      case 's':
-        result_ += "[" + std::string(white_space) + "]";
-        break;
-      case 'S':
-        result_ += "[^" + std::string(white_space) + "]";
-        break;
-      case 'b':
-        result_ += "(?:" + before + not_behind + "|" + not_before + behind + ")";
-        break;
-      case 'B':
-        result_ += "(?:" + before + behind + "|" + not_before + not_behind + ")";
-        break;
-      default:
-        result_ += pattern_.substr(at_, 2);
-    }
+    const std::pair<char, std::string> spelled_out[]{
+        {'w', word},
+        {'W', "[^" + alone_ + "]"},
+        {'s', "[" + std::string(white_space) + "]"},
+        {'S', "[^" + std::string(white_space) + "]"},
+        {'b', "(?:" + before + not_behind + "|" + not_before + behind + ")"},
+        {'B', "(?:" + before + behind + "|" + not_before + not_behind + ")"}};
+    const auto* found =
+        std::ranges::find(spelled_out, pattern_[at_ + 1], &std::pair<char, std::string>::first);
+    result_ += found == std::end(spelled_out) ? pattern_.substr(at_, 2) : std::string_view(found->second);
     at_ += 2;
   }
 
-  /// Sets in brackets; what is not in a set has no place among them and stands beside.
+  /// Sets in brackets; complements of sets cannot be inside and become alternatives.
   void brackets() {
     const std::size_t begin = at_++;
     const bool is_negated = at_ < pattern_.size() && pattern_[at_] == '^';
@@ -222,7 +210,7 @@ constexpr bool stands_for_itself(unsigned byte) {
 
 struct ByteTable {
   std::array<std::string, 256> characters;
-  std::array<std::int16_t, 512> bytes;  // -1 where a character stands for none
+  std::array<std::int16_t, 512> bytes;  // -1 where a character represents none
 
   ByteTable() {
     bytes.fill(-1);
@@ -461,7 +449,7 @@ const char* const gpt2_pattern =
 
 namespace {
 
-/// A stretch of a text, and whether it is what the text is cut at.
+/// A part of a text, and whether it is a delimiter.
 struct Stretch {
   Span span;
   bool is_delimiter;

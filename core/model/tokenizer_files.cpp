@@ -247,7 +247,7 @@ Spelling spelling_of(const Recipe& recipe) {
   return writes_blanks ? Spelling::metaspace : Spelling::plain;
 }
 
-/// Whether a blank is put in front of a text before it is cut.
+/// Whether a blank is put in front of a text.
 bool puts_blank_in_front(const Recipe& recipe) {
   return std::ranges::any_of(recipe.normalizers,
                              [](const Normalizer& step) { return std::holds_alternative<Prepend>(step); }) ||
@@ -263,7 +263,7 @@ void read_vocabulary(const Json& pieces, Vocabulary& vocabulary) {
   for (const auto& [piece, id] : members) vocabulary.put(piece, number_of_piece(id, members.size()));
 }
 
-/// Words as llama.cpp cuts them, by the name that a file calls it.
+/// How llama.cpp splits words, by the name in a file.
 struct PreName {
   const char* names;  ///< blanks around each
   const char* pattern;
@@ -282,7 +282,7 @@ constexpr std::array pre_names{
 };
 
 const PreName& pre_name_of(const GgufMetadata& metadata) {
-  // Without a name llama.cpp warns, and cuts in a way that belongs to no model.
+  // Without a name llama.cpp warns, and splits in a way that belongs to no model.
   const auto name = metadata.text("tokenizer.ggml.pre");
   const auto row = std::ranges::find_if(pre_names, [&](const PreName& each) {
     return name && std::string_view(each.names).find(" " + *name + " ") != std::string_view::npos;

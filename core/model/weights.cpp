@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -55,7 +54,7 @@ void append(Affine& all, const Affine& part) {
   all.weight = arma::join_rows(all.weight, part.weight);
 }
 
-/// The rows of learned positions for tokens that stand at places from first on.
+/// The rows of learned positions for tokens at positions from first on.
 std::vector<std::size_t> position_rows(const Architecture& architecture, const std::vector<std::size_t>& ids,
                                        std::size_t first) {
   std::vector<std::size_t> rows;
@@ -89,23 +88,12 @@ arma::fmat read_floats(const formats::TensorFile& file, const std::string& name,
   return read_rows(file, name, 0, shape.size() < 2 ? 1 : shape[0], progress);
 }
 
-/// What was read, and how much of it there is.
-struct Weights::Kept {
-  std::mutex mutex;
-  std::uint64_t bytes = 0, most = 0;
-  std::map<std::size_t, std::shared_ptr<const LayerWeights>> layers;
-  std::map<std::string, std::shared_ptr<const arma::fmat>> matrices;
-  std::shared_ptr<const Affine> embedding_norm;
-  std::shared_ptr<const Head> head;
-};
-
 Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most)
     : file_(std::move(file)),
       architecture_(std::move(architecture)),
       family_(&family_named(architecture_.family)),
-      names_(file_, *family_),
-      kept_(std::make_shared<Kept>()) {
-  kept_->most = keep_at_most;
+      names_(file_, *family_) {
+  kept_.most = keep_at_most;
   const bool has_dense = names_.find(Role::head_dense, "weight").has_value();
   predicts_ = *family_->names.of(Role::head_dense) ? has_dense : true;
   check_shapes();
@@ -113,20 +101,20 @@ Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint6
 
 std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const Token& progress) const {
   {
-    const std::scoped_lock lock(kept_->mutex);
-    if (const auto found = kept_->layers.find(index); found != kept_->layers.end()) return found->second;
+    const std::scoped_lock lock(kept_.mutex);
+    if (const auto found = kept_.layers.find(index); found != kept_.layers.end()) return found->second;
   }
   auto read = std::make_shared<const LayerWeights>(read_layer(index, progress));
-  const std::scoped_lock lock(kept_->mutex);
+  const std::scoped_lock lock(kept_.mutex);
   if (const std::uint64_t bytes = bytes_in(*read); may_keep(bytes)) {
-    kept_->bytes += bytes;
-    kept_->layers.emplace(index, read);
+    kept_.bytes += bytes;
+    kept_.layers.emplace(index, read);
   }
   return read;
 }
 
 bool Weights::may_keep(std::uint64_t bytes) const {
-  return bytes <= kept_->most - std::min(kept_->most, kept_->bytes);
+  return bytes <= kept_.most - std::min(kept_.most, kept_.bytes);
 }
 
 arma::fmat Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first,
@@ -141,8 +129,8 @@ arma::fmat Weights::embedded(const std::vector<std::size_t>& ids, std::size_t fi
   const std::string tokens = names_.require(Role::token_embedding, "weight");
   std::shared_ptr<const arma::fmat> kept;
   {
-    const std::scoped_lock lock(kept_->mutex);
-    if (const auto found = kept_->matrices.find(tokens); found != kept_->matrices.end()) kept = found->second;
+    const std::scoped_lock lock(kept_.mutex);
+    if (const auto found = kept_.matrices.find(tokens); found != kept_.matrices.end()) kept = found->second;
   }
   if (kept)
     for (std::size_t i = 0; i < ids.size(); ++i) columns.col(i) = kept->col(ids[i]);
@@ -155,23 +143,23 @@ arma::fmat Weights::embedded(const std::vector<std::size_t>& ids, std::size_t fi
 }
 
 std::shared_ptr<const Affine> Weights::embedding_norm(const Token& progress) const {
-  const std::scoped_lock lock(kept_->mutex);
-  if (!kept_->embedding_norm)
-    kept_->embedding_norm =
+  const std::scoped_lock lock(kept_.mutex);
+  if (!kept_.embedding_norm)
+    kept_.embedding_norm =
         std::make_shared<const Affine>(read_affine(Role::embedding_norm, 0, progress, true));
-  return kept_->embedding_norm;
+  return kept_.embedding_norm;
 }
 
 std::shared_ptr<const Head> Weights::head(const Token& progress) const {
-  const std::scoped_lock lock(kept_->mutex);
-  if (kept_->head) return kept_->head;
+  const std::scoped_lock lock(kept_.mutex);
+  if (kept_.head) return kept_.head;
   Head head;
   head.final_norm = read_affine(Role::final_norm, 0, progress, true);
   head.dense = read_affine(Role::head_dense, 0, progress);
   head.norm = read_affine(Role::head_norm, 0, progress, true);
   if (const auto name = prediction_bias()) head.bias = read_floats(file_, *name, progress).t();
-  kept_->head = std::make_shared<const Head>(std::move(head));
-  return kept_->head;
+  kept_.head = std::make_shared<const Head>(std::move(head));
+  return kept_.head;
 }
 
 std::string Weights::prediction_tensor() const {
@@ -197,12 +185,12 @@ void Weights::for_each_prediction_part(
 }
 
 std::shared_ptr<const arma::fmat> Weights::kept_matrix(const std::string& name, const Token& progress) const {
-  const std::scoped_lock lock(kept_->mutex);
-  if (const auto found = kept_->matrices.find(name); found != kept_->matrices.end()) return found->second;
+  const std::scoped_lock lock(kept_.mutex);
+  if (const auto found = kept_.matrices.find(name); found != kept_.matrices.end()) return found->second;
   const std::uint64_t bytes = sizeof(float) * formats::count_of(file_.info(name).shape).value_or(0);
   if (!may_keep(bytes)) return nullptr;
-  kept_->bytes += bytes;
-  return kept_->matrices.emplace(name, std::make_shared<const arma::fmat>(read_floats(file_, name, progress)))
+  kept_.bytes += bytes;
+  return kept_.matrices.emplace(name, std::make_shared<const arma::fmat>(read_floats(file_, name, progress)))
       .first->second;
 }
 

@@ -3,6 +3,7 @@
 #include <armadillo>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,7 +42,7 @@ struct LayerWeights {
   Affine down;
 };
 
-/// What stands between the last layer and the prediction of a token.
+/// The parts between the last layer and the unembedding.
 struct Head {
   Affine final_norm;   ///< or empty
   Affine dense, norm;  ///< of BERT's kind, or empty
@@ -78,12 +79,20 @@ class Weights {
   const formats::TensorFile& file() const { return file_; }
   /// The tensors that a layer is read from, by name.
   std::vector<std::string> tensors_of(std::size_t layer) const;
-  /// Those that what enters the first layer is read from, and those between the last one and the prediction.
+  /// Those of the embeddings, and those between the last layer and the prediction.
   std::vector<std::string> tensors_of_embeddings() const;
   std::vector<std::string> tensors_of_prediction() const;
 
  private:
-  struct Kept;
+  /// What was read, and how many bytes of it.
+  struct Kept {
+    std::mutex mutex;
+    std::uint64_t bytes = 0, most = 0;
+    std::map<std::size_t, std::shared_ptr<const LayerWeights>> layers;
+    std::map<std::string, std::shared_ptr<const arma::fmat>> matrices;
+    std::shared_ptr<const Affine> embedding_norm;
+    std::shared_ptr<const Head> head;
+  };
   std::string prediction_tensor() const;
   std::optional<std::string> prediction_bias() const;
   std::vector<std::string> tensors_between(Role first, Role last, std::size_t layer) const;
@@ -100,7 +109,7 @@ class Weights {
   const Family* family_;
   TensorNames names_;
   bool predicts_ = false;
-  std::shared_ptr<Kept> kept_;
+  mutable Kept kept_;
 };
 
 }  // namespace core::transformer

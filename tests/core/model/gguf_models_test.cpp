@@ -4,7 +4,6 @@
 
 #include "core/files/gguf.hpp"
 #include "core/model/gguf_config.hpp"
-#include "core/model/tokenizer.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"
@@ -13,32 +12,7 @@
 namespace core::transformer {
 namespace {
 
-using goldens::Golden;
-using goldens::relative_difference;
-
 class GgufOf : public testing::TestWithParam<const char*> {};
-
-/// The file that llama.cpp's converter writes of a model, against the library that made the model.
-TEST_P(GgufOf, IsComputedAsTheModelThatItWasMadeOf) {
-  const std::string folder = goldens::folder + GetParam();
-  const auto model = goldens::opened(folder + ".gguf");
-  const Golden golden(folder + "/golden.npz");
-  goldens::Tools tools;
-  const auto ids = goldens::ids_of(*model, goldens::text_in(folder + "/text.txt"));
-  ASSERT_EQ(ids, golden.ids());
-  const auto pass = goldens::run(*model, ids, tools);
-  const Sizes& sizes = model->architecture().sizes;
-  for (std::size_t l = 0; l < sizes.n_layers; ++l)
-    for (std::size_t h = 0; h < sizes.n_heads; ++h)
-      EXPECT_LT(relative_difference(model->weights_of(*pass, l, h), golden.matrix("attention", {l, h})), 2e-5)
-          << l << "." << h;
-  EXPECT_LT(relative_difference(model->before_prediction(pass->last, tools.means),
-                                golden.matrix("hidden", {sizes.n_layers})),
-            1e-5);
-  if (golden.has("logits")) {
-    EXPECT_LT(relative_difference(model->logits_of(pass->last, tools.means), golden.matrix("logits")), 1e-5);
-  }
-}
 
 /// Its tokenizer against that of the folder, on texts that are cut wrongly most easily.
 TEST_P(GgufOf, HasTheTokenizerOfTheFolder) {
@@ -55,71 +29,11 @@ INSTANTIATE_TEST_SUITE_P(Transformer, GgufOf,
                          testing::Values("gpt2", "llama", "qwen2", "qwen3", "gpt_neox", "bert_headless"),
                          [](const auto& of) { return std::string(of.param); });
 
-/// Pieces with scores, merged by hand: the larger score first, and bytes for what no piece is.
-TEST(ScoredTokenizer, MergesByScore) {
-  std::map<std::string, formats::GgufValue> values;
-  const std::string under = "\xE2\x96\x81";
-  formats::GgufValue tokens{true, {}, {"<unk>", "<s>", under, "a", "b", "c", "ab", "bc", under + "a", "abc"}};
-  formats::GgufValue scores{true, {0, 0, -10, -11, -12, -13, -3, -2, -4, -1}, {}};
-  formats::GgufValue kinds{true, {2, 3, 1, 1, 1, 1, 1, 1, 1, 1}, {}};
-  for (int byte = 0; byte < 256; ++byte) {
-    char name[8];
-    std::snprintf(name, sizeof name, "<0x%02X>", byte);
-    tokens.texts.push_back(name);
-    scores.numbers.push_back(0);
-    kinds.numbers.push_back(6);
-  }
-  values["tokenizer.ggml.model"] = {false, {}, {"llama"}};
-  values["tokenizer.ggml.tokens"] = tokens;
-  values["tokenizer.ggml.scores"] = scores;
-  values["tokenizer.ggml.token_type"] = kinds;
-  values["tokenizer.ggml.bos_token_id"] = {false, {1}, {}};
-  const tokenizers::Tokenizer tokenizer(tokenizers::recipe_of_gguf({"m: ", values}));
-  const auto ids = [&](const char* text) {
-    std::vector<std::size_t> all;
-    for (const auto& token : tokenizer.encode(text)) all.push_back(token.id);
-    return all;
-  };
-  EXPECT_EQ(ids("abc"), (std::vector<std::size_t>{1, 2, 9}));  // bc before ab, then a and bc are abc
-  EXPECT_EQ(ids("ab"), (std::vector<std::size_t>{1, 2, 6}));   // ab before ▁a
-  EXPECT_EQ(ids("a b"), (std::vector<std::size_t>{1, 8, 2, 4}));
-  EXPECT_EQ(ids("a\xC3\xA9"), (std::vector<std::size_t>{1, 8, 10 + 0xC3, 10 + 0xA9}));
-  EXPECT_EQ(tokenizer.decode(ids("ab \xC3\xA9")), "ab \xC3\xA9");
-  values["tokenizer.ggml.scores"].numbers.pop_back();
-  EXPECT_EQ(support::error_of([&] {
-              tokenizers::recipe_of_gguf({"m: ", values});
-            }),
-            "m: tokenizer.ggml.scores: expected 266 numbers, one for each token, got 265");
-}
-
 formats::GgufValue number(double value) {
   return {false, {value}, {}};
 }
 formats::GgufValue text(const char* value) {
   return {false, {}, {value}};
-}
-
-/// Byte pairs of two letters; their sources say which of llama.cpp's names begin with a token unless the file
-/// says otherwise (llama-vocab.cpp, add_bos).
-TEST(GgufTokenizer, BeginsAsItsNameSays) {
-  const auto first_of = [](const char* pre, std::optional<double> says) {
-    std::map<std::string, formats::GgufValue> values{{"tokenizer.ggml.model", text("gpt2")},
-                                                     {"tokenizer.ggml.pre", text(pre)},
-                                                     {"tokenizer.ggml.bos_token_id", number(3)}};
-    values["tokenizer.ggml.tokens"] = {true, {}, {"a", "b", "ab", "<begin>"}};
-    values["tokenizer.ggml.merges"] = {true, {}, {"a b"}};
-    if (says) values["tokenizer.ggml.add_bos_token"] = number(*says);
-    return tokenizers::Tokenizer(tokenizers::recipe_of_gguf({"m: ", values})).encode("ab").front().id;
-  };
-  for (const char* pre : {"llama-bpe", "llama3", "llama-v3", "falcon3"}) {
-    EXPECT_EQ(first_of(pre, std::nullopt), 3u) << pre;
-    EXPECT_EQ(first_of(pre, 0), 2u) << pre;
-    EXPECT_EQ(first_of(pre, 1), 3u) << pre;
-  }
-  for (const char* pre : {"gpt-2", "qwen2", "smollm"}) {
-    EXPECT_EQ(first_of(pre, std::nullopt), 2u) << pre;
-    EXPECT_EQ(first_of(pre, 1), 3u) << pre;
-  }
 }
 
 /// The architecture of a small model of GGUF, with one value more.

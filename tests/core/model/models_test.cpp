@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/core/model/goldens.hpp"
 
 namespace core::transformer {
@@ -12,8 +14,8 @@ class ModelOf : public testing::TestWithParam<const char*> {};
 
 /// Every layer, every head's weights and every score against what transformers computed.
 TEST_P(ModelOf, IsComputedAsTheLibraryDoes) {
-  const std::string folder = goldens::folder + GetParam();
-  const auto model = goldens::opened(folder);
+  const std::string name = GetParam(), folder = goldens::folder + name.substr(0, name.find('.'));
+  const auto model = goldens::opened(goldens::folder + name);
   const Golden golden(folder + "/golden.npz");
   goldens::Tools tools;
   const auto ids = goldens::ids_of(*model, goldens::text_in(folder + "/text.txt"));
@@ -39,10 +41,10 @@ TEST_P(ModelOf, IsComputedAsTheLibraryDoes) {
 }
 
 TEST_P(ModelOf, GoesOnFromALayerWithAHeadOff) {
-  const std::string folder = goldens::folder + GetParam();
+  const std::string name = GetParam(), folder = goldens::folder + name.substr(0, name.find('.'));
   const Golden golden(folder + "/golden.npz");
   if (!golden.has("without_1_1")) GTEST_SKIP() << "it predicts nothing";
-  const auto model = goldens::opened(folder);
+  const auto model = goldens::opened(goldens::folder + name);
   goldens::Tools tools;
   const std::vector<Edit> off{HeadOff{1, 1}};
   const auto anew = goldens::run(*model, golden.ids(), tools, off);
@@ -61,8 +63,13 @@ INSTANTIATE_TEST_SUITE_P(Transformer, ModelOf,
                          testing::Values("gpt2", "gpt2_by_layer", "llama", "mistral", "qwen2", "qwen3",
                                          "gpt_neox", "gpt_neox_serial", "bert", "bert_headless", "distilbert",
                                          "roberta", "bert_untied", "roberta_untied", "roberta_relu",
-                                         "roberta_padded", "llama_partial"),
-                         [](const auto& of) { return std::string(of.param); });
+                                         "roberta_padded", "llama_partial", "gpt2.gguf", "llama.gguf",
+                                         "qwen2.gguf", "qwen3.gguf", "gpt_neox.gguf", "bert_headless.gguf"),
+                         [](const auto& of) {
+                           std::string name = of.param;
+                           std::ranges::replace(name, '.', '_');
+                           return name;
+                         });
 
 /// A model that was trained, against its reference in NumPy's float64.
 TEST(WholeTinyGpt, IsComputedAsItsReferenceDoes) {
