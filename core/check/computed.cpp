@@ -6,8 +6,8 @@
 #include "core/check/cut_products.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/formulas.hpp"
-#include "core/graph/order.hpp"
-#include "core/graph/rules.hpp"
+#include "core/graph/operations.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::check {
 namespace {
@@ -21,31 +21,29 @@ void add_masks(const arma::mat& visible, std::vector<arma::mat>& forms) {
 
 void add_masked_scores(const Model& model, const HeadTrace& head, const arma::mat& visible,
                        std::vector<arma::mat>& forms) {
-  const Stage last = score_chain(model).last();
+  const Stage last = last_stages(model).scores;
   const arma::mat& scaled = last == Stage::scaled_scores   ? head.scaled_scores
                             : last == Stage::capped_scores ? head.adjusted.capped_scores
                                                            : head.adjusted.biased_scores;
-  const attention::Rules rules = attention::rules_of(model);
-  const auto fill = rules.mask->fill;
-  if (fill && std::isfinite(fill(model))) forms.push_back(scaled + fill(model) * (1 - visible));
+  const attention::Departures& d = model.departures;
+  const bool is_finite = model.mask.method == attention::MaskMethod::large_negative;
+  const double fill = is_finite ? d.large_negative : -arma::datum::inf;
+  if (is_finite) forms.push_back(scaled + fill * (1 - visible));
   if (!model.dropout.active()) return;
   const arma::mat& dropout = head.dropout_mask;
-  if (rules.mask->of_dropped)
-    forms.push_back(fill ? attention::masked(scaled, visible, fill(model)) : scaled);
-  if (rules.softmax->of_dropped) forms.push_back(arma::mat(head.masked_scores) % dropout);
+  if (d.dropout_place == attention::DropoutPlace::scaled_scores)
+    forms.push_back(model.mask.is_before_softmax() ? attention::masked(scaled, visible, fill) : scaled);
+  if (d.dropout_place == attention::DropoutPlace::masked_scores)
+    forms.push_back(arma::mat(head.masked_scores) % dropout);
 }
 
 /// Queries, keys or values of all heads as they were before they were viewed.
 arma::mat unviewed(const Computed& computed, Stage stage, std::size_t sequence) {
   const Model& model = computed.model();
-  const attention::Projectors project = attention::rules_of(model).project;
-  const auto* rule = stage == Stage::queries ? project.query
-                     : stage == Stage::keys  ? project.key
-                                             : project.value;
-  const attention::Sequence& own = model.sequences[sequence];
-  const arma::mat& x = stage != Stage::queries && model.has_memory() ? own.key_embeddings : own.embeddings;
-  if (!computed.sample()) return rule->compute(x, model);
-  return rule->compute(x.rows(arma::conv_to<arma::uvec>::from(computed.sample()->rows)), model);
+  graph::Graph g = graph::attention(model);
+  g.result = *g.get<graph::SplitHeads>(stage)->inputs[0].stage();
+  const auto rows = computed.sample() ? graph::RowChoice(computed.sample()->rows) : graph::RowChoice();
+  return attention::rounded(g.precision, *graph::evaluate(g, model, sequence, rows)[g.result].front());
 }
 
 bool is_viewed(const Model& model, Stage stage) {
@@ -89,13 +87,13 @@ std::optional<Stage> stage_for(const Model& model, Stage stage) {
     case Stage::normed_keys:
       return Stage::keys;
     case Stage::rotated_queries:
-      return query_chain(model).last();
+      return last_stages(model).queries;
     case Stage::rotated_keys:
-      return key_chain(model).last();
+      return last_stages(model).keys;
     case Stage::capped_scores:
       return Stage::scaled_scores;
     case Stage::biased_scores:
-      return score_chain(model).last();
+      return last_stages(model).scores;
     default:
       return std::nullopt;
   }

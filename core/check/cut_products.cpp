@@ -7,9 +7,7 @@
 
 #include "core/graph/attend.hpp"
 #include "core/graph/matrices.hpp"
-#include "core/graph/order.hpp"
 #include "core/graph/rounding.hpp"
-#include "core/graph/rules.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::check {
@@ -71,8 +69,9 @@ Trace trace_with_cut_products(const Model& model, std::size_t sequence) {
 
   Model scoring = projecting;  // queries, keys and values are what they were made; products take them cut
   if (has_projected && !model.given.find(Stage::scores)) {
-    give_cut(scoring, Stage::queries, result, query_chain(model).last());
-    give_cut(scoring, Stage::keys, result, key_chain(model).last());
+    const attention::LastStages last = last_stages(model);
+    give_cut(scoring, Stage::queries, result, last.queries);
+    give_cut(scoring, Stage::keys, result, last.keys);
     scoring.additions.normalise.reset();  // which they have behind them
     scoring.additions.positions.rotary.reset();
   }
@@ -96,8 +95,10 @@ Trace trace_with_cut_products(const Model& model, std::size_t sequence) {
   }
   result.embeddings = arma::mat(model.sequences[sequence].embeddings);
   result.concatenated = mixed.concatenated;
-  result.output =
-      attention::rules_of(projecting).project.output->compute(cut(mixed.concatenated), projecting);
+  Model combined = projecting;
+  combined.given = {};
+  give_cut(combined, Stage::concatenated, mixed, Stage::concatenated);
+  result.output = attention::attend_checked(combined, sequence).output;
   return result;
 }
 

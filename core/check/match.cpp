@@ -189,14 +189,14 @@ void read_masked_before_scale(const std::vector<Candidate>& all, Matched& matche
 
 /// Whether numbers are plainly others than what enters attention.
 bool is_far_from_embeddings(const Model& model, const Theirs& theirs) {
-  constexpr double far = 1e-2;
+  constexpr double far_off = 1e-2;
   const Reading& r = theirs.readings.front();
   for (std::size_t s = 0; s < r.n_sequences; ++s) {
     const arma::mat& ours = model.sequences[r.first_sequence + s].embeddings;
     for (std::size_t i = 0; i < r.n_rows; ++i)
       for (std::size_t j = 0; j < r.n_columns; ++j) {
         const double our = ours.at(i, j);
-        if (!(std::abs(theirs.tensor.numbers[r.at(s, 0, i, j)] - our) <= far * (1 + std::abs(our))))
+        if (!(std::abs(theirs.tensor.numbers[r.at(s, 0, i, j)] - our) <= far_off * (1 + std::abs(our))))
           return true;
       }
   }

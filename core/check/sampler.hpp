@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "core/graph/model.hpp"
-#include "core/graph/order.hpp"
-#include "core/graph/rules.hpp"
 #include "core/graph/trace.hpp"
 
 namespace core::check {
@@ -40,26 +38,19 @@ class Sampler {
   Trace trace(const Model& model) const;
 
  private:
-  using Heads = std::vector<attention::SharedMatrix>;  // [head], n_tokens × d_head
+  /// Keys or values of all heads, and what they were projected from.
   struct Projected {
     attention::SharedMatrix embeddings;
-    std::optional<attention::Linear> linear;
-    const attention::Projecting* project;
-    const attention::Splitting* split;
-    attention::Departures departures;  // how coarse it is
-    std::size_t n_heads;
-    Heads heads;
+    attention::Linear linear;
+    attention::Precision precision, factors;
+    std::optional<attention::Precision> sums;
+    attention::SharedMatrix all = {};
     bool made_like(const Projected& other) const;
   };
-  Heads projected(const Model& model, attention::Stage stage) const;
-  Heads prepared(const Model& model, const attention::Chain& chain, attention::Stage stage) const;
-  Heads values(const Model& model) const;
-  const std::vector<arma::mat>& kept_by_dropout(const Model& model) const;
-  Model reduced(const Model& model, const std::vector<std::size_t>& rows) const;
 
   Sample sample_;
   mutable std::vector<Projected> projected_;  // kept because models that follow each other share them
-  mutable std::optional<std::pair<attention::Dropout, std::vector<arma::mat>>> kept_;  // likewise
+  mutable std::optional<std::pair<attention::Dropout, attention::SharedMatrix>> kept_;  // likewise
 };
 
 }  // namespace core::check

@@ -2,7 +2,6 @@
 
 #include "core/editing/edit_cases.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/shown_stages.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::editing::cases {

@@ -11,8 +11,7 @@
 #include "core/engine/products.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/dropout.hpp"
-#include "core/graph/intended.hpp"
-#include "core/graph/mistaken.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::attention::fast {
 namespace {
@@ -156,30 +155,13 @@ constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
 }  // namespace
 
 bool covers(const Model& model) {
-  // Named one by one, so that a new step does not compile until it is known whether the engine takes it.
-  const auto& [project, split, added, score, scale, see, mask, softmax, unmasked, weigh, survive, drop, mix,
-               merge, precision] = rules_of(model);
-  const auto& [query, key, value, output] = project;
-  const auto& [split_query, split_key, split_value] = split;
-  const auto& [softmax_first, zero, sum] = unmasked;
-  const auto& [norm, turn_queries, turn_keys, turn_values, cap, position_bias, add_biases] = added;
-  // Norms, caps and biases have no mistaken kind of their own but for their order.
-  const bool as_meant =
-      !norm == !model.additions.normalise && !cap == !model.additions.score_cap &&
-      !position_bias == !model.additions.positions.has_bias() && !add_biases == !model.additions.has_bias() &&
-      !turn_values && (!turn_queries || turn_queries == &intended::turned_queries) &&
-      (!turn_keys || turn_keys == &intended::turned_keys) && model.departures.misplaced == Misplaced();
-  const bool any_of_its_kind = query && key && value && output && scale && weigh && survive;
-  // Projections are coarse where this is.
-  return any_of_its_kind && as_meant && mix == &intended::weighted_values && model.given.empty() &&
-         model.heads_off.empty() && split_query == &intended::in_bands && split_key == &intended::in_bands &&
-         split_value == &intended::in_bands &&
-         (score == &intended::query_by_key || score == &intended::uniform) &&
-         (see == &intended::causal || see == &intended::everything) && mask == &intended::minus_infinity &&
-         softmax == &intended::over_keys && !softmax_first && !zero && !sum &&
-         drop == &intended::of_weights &&
-         (merge == &intended::side_by_side || merge == &mistaken::without_transpose) &&
-         precision == Precision::float64;
+  Departures d = model.departures;  // without those that have no effect
+  d.large_negative = Departures().large_negative, d.blocks.size = Blocks().size;
+  if (!model.mask.causal) d.mask_edge = {};
+  if (model.scores == ScoreRule::uniform) d.scores_swapped = d.scores_prescaled = false;
+  if (model.merge == MergeRule::reshape_without_transpose) d.merge = HeadColumns::bands;
+  return d == Departures() && model.given.empty() && model.heads_off.empty() &&
+         model.mask.method == MaskMethod::negative_infinity;
 }
 
 std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads, std::size_t n_keys) {

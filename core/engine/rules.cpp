@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "core/base/positions.hpp"
-#include "core/graph/order.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::attention::fast {

@@ -1,18 +1,19 @@
 #include "core/graph/added_steps.hpp"
 
 #include <cmath>
-
-#include "core/graph/order.hpp"
+#include "core/graph/operations.hpp"
 
 namespace core::explain {
 namespace {
 
 /// first·cos − second·sin, or second·cos + first·sin, of a cell's own number and the other one of its pair.
-void write_turn(const Work& w, Step& step, Stage of, Operand own, Operand other) {
-  const positions::Rotary rotary = rotation_of(w.model);
+void write_rotation(const Work& w, Step& step, Operand own, Operand other) {
+  graph::Graph g = graph::attention(w.model);
+  const graph::Rotate& rotation = *g.get<graph::Rotate>(w.cell.stage);
+  const positions::Rotary& rotary = rotation.rotary;
   const std::size_t d_head = w.model.d_head(), pair = *pair_of(rotary, w.cell.column, d_head);
   const auto all = positions::frequencies(rotary, d_head);
-  const std::int64_t position = turned_from(w.model, of) + static_cast<std::int64_t>(w.cell.row);
+  const std::int64_t position = rotation.first + rotation.offset + static_cast<std::int64_t>(w.cell.row);
   const double at = scaled_position(rotary, static_cast<double>(position));
   if (rotary.scaling.rule == positions::ScalingRule::linear)
     add_line(step, line(Form::division, {static_cast<double>(position), {}}, {rotary.scaling.factor, {}}, at,
@@ -30,12 +31,11 @@ void write_turn(const Work& w, Step& step, Stage of, Operand own, Operand other)
 
 /// A value as it is before the mistake turns it.
 double value_before_turning(const Work& w, std::size_t column) {
-  CellAddress cell = w.cell;
-  cell.column = column;
-  const auto [row, joined] = before_split(w.model, cell);
-  const attention::Sequence& sequence = w.model.sequences[w.trace.sequence];
-  const arma::rowvec x = (w.model.has_memory() ? sequence.key_embeddings : sequence.embeddings).row(row);
-  return rules_of(w.model).project.value->compute(x, w.model)(0, joined);
+  graph::Graph g = graph::attention(w.model);
+  g.result = *g.find(Stage::values)->operation->inputs[0].stage();
+  const auto stages = graph::evaluate(g, w.model, w.trace.sequence, std::vector{w.cell.row});
+  const std::size_t nth = graph::nth_matrix(g, *g.find(g.result), w.cell.head);
+  return stages[g.result][nth].at(stages.partial[graph::index(g.result)] ? 0 : w.cell.row, column);
 }
 
 }  // namespace
@@ -95,12 +95,11 @@ void write_normed(const Work& w, Step& step) {
 }
 
 void write_turned(const Work& w, Step& step) {
-  const bool of_queries = w.cell.stage == Stage::rotated_queries;
-  write_turn(w, step, of_queries ? Stage::queries : Stage::keys, w.first(), w.second());
+  write_rotation(w, step, w.first(), w.second());
 }
 
 void write_turned_product(const Work& w, Step& step) {
-  const positions::Rotary rotary = rotation_of(w.model);
+  const positions::Rotary& rotary = *w.model.additions.positions.rotary;
   const auto pair = pair_of(rotary, w.cell.column, w.model.d_head());
   const double own = value_before_turning(w, w.cell.column);
   add_line(step, note("projected", own));
@@ -109,7 +108,7 @@ void write_turned_product(const Work& w, Step& step) {
   const std::size_t partner = first + second - w.cell.column;
   const double other = value_before_turning(w, partner);
   add_line(step, note("projected, column " + std::to_string(partner), other));
-  write_turn(w, step, Stage::keys, {own, {}}, {other, {}});
+  write_rotation(w, step, {own, {}}, {other, {}});
 }
 
 }  // namespace core::explain

@@ -2,19 +2,20 @@
 
 #include <cmath>
 
-#include "core/graph/intended.hpp"
-#include "core/graph/mistaken.hpp"
-#include "core/graph/order.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/reach.hpp"
 #include "core/graph/sight_words.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::explain::cell_formulas {
 namespace {
 
-using attention::rules_of;
 using std::to_string;
 using Text = std::string;
 
+Text long_formula(const Model& m, Stage stage) {
+  return computed_formula(attention::info(stage), m, false);
+}
 Text column(std::size_t j) {
   return ", column " + to_string(j);
 }
@@ -51,7 +52,8 @@ Text key(const Model& m, const Trace&, const CellAddress& c) {
 }
 
 Text value(const Model& m, const Trace&, const CellAddress& c) {
-  return projected(m, c, 'v') + (rules_of(m).added.turn_values ? ", turned: a mistake" : "");
+  return projected(m, c, 'v') +
+         (m.additions.positions.rotary && m.departures.misplaced.values_turned ? ", turned: a mistake" : "");
 }
 
 Text key_and_column(const Model&, const Trace&, const CellAddress& c) {
@@ -59,7 +61,7 @@ Text key_and_column(const Model&, const Trace&, const CellAddress& c) {
 }
 
 Text normed(const Model& m, const Trace&, const CellAddress&) {
-  const bool by_rms = rules_of(m).added.norm == &attention::intended::normed_by_rms;
+  const bool by_rms = m.additions.normalise->rule == attention::NormRule::rms;
   return by_rms ? "x ÷ √(mean of x² + ε) · w" : "(x − mean) ÷ deviation · w";
 }
 
@@ -68,7 +70,8 @@ Text turned(const Model& m, const Trace&, const CellAddress& c) {
   const std::size_t pair = *pair_of(rotary, c.column, m.d_head());
   const auto [first, second] = columns_of(rotary, pair, m.d_head());
   const bool of_queries = c.stage == Stage::rotated_queries;
-  const auto position = turned_from(m, of_queries ? Stage::queries : Stage::keys) + std::int64_t(c.row);
+  const auto position = (of_queries ? position_of_query(m, c.row) + m.departures.misplaced.query_offset
+                                    : position_of_key(m, c.row));
   return "columns " + to_string(first) + ", " + to_string(second) + " at position " + to_string(position);
 }
 
@@ -78,7 +81,7 @@ Text not_turned(const Model& m, const Trace&, const CellAddress& c) {
 }
 
 Text capped(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).added.cap->formula(m, false);
+  return long_formula(m, Stage::capped_scores);
 }
 
 Text sloped(const Model& m, const Trace&, const CellAddress& c) {
@@ -90,7 +93,7 @@ Text bucket(const Model& m, const Trace&, const CellAddress& c) {
 }
 
 Text biased(const Model& m, const Trace&, const CellAddress&) {
-  return "score " + rules_of(m).added.add_biases->formula(m, false);
+  return "score " + long_formula(m, Stage::biased_scores);
 }
 
 Text unprojected(const Model& m, const Trace&, const CellAddress& c) {
@@ -108,10 +111,11 @@ Text key_by_query(const Model&, const Trace&, const CellAddress& c) {
 }
 
 Text scale(const Model& m, const Trace&, const CellAddress&) {
-  const attention::Scaling& rule = *rules_of(m).scale;
-  if (!rule.width) return rule.formula(m, false);
-  const bool of_model = &rule == &attention::mistaken::by_sqrt_d_model;
-  return Text("÷ √d") + (of_model ? " of the model" : "") + ", d = " + to_string(rule.width(m));
+  const bool of_head = m.scale.rule == attention::ScaleRule::inverse_sqrt_d_head,
+             of_model = m.scale.rule == attention::ScaleRule::inverse_sqrt_d_model;
+  if (!of_head && !of_model) return long_formula(m, Stage::scaled_scores);
+  return Text("÷ √d") + (of_model ? " of the model" : "") +
+         ", d = " + to_string(of_head ? m.d_head() : m.d_model());
 }
 
 Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
@@ -119,10 +123,10 @@ Text visibility(const Model& m, const Trace& t, const CellAddress& c) {
 }
 
 Text over_line(const Model& m, const Trace& t, const CellAddress& c) {
-  const attention::Rules rules = rules_of(m);
-  if (rules.softmax->in_blocks) return rules.softmax->formula(m, false);
-  if (!rules.softmax->over_keys) return "over the queries of key " + to_string(c.column);
-  if (!rules.mask->fill || std::isfinite(rules.mask->fill(m)))
+  if (m.departures.softmax_over == attention::SoftmaxOver::queries)
+    return "over the queries of key " + to_string(c.column);
+  if (m.departures.blocks.rule != attention::BlockRule::whole) return long_formula(m, c.stage);
+  if (m.mask.method != attention::MaskMethod::negative_infinity)
     return Text("over all keys") + (m.additions.sink ? " and the sink" : "");
   const double visible = arma::accu(t.mask.row(c.row));
   const bool sinks = m.additions.sink.has_value();
@@ -142,8 +146,7 @@ Text row_sum(const Model&, const Trace&, const CellAddress& c) {
 }
 
 Text survival(const Model& m, const Trace&, const CellAddress&) {
-  if (m.dropout.active())
-    return rules_of(m).survive == &attention::intended::rescaled ? "0 or 1/(1 − p)" : "0 or 1: not rescaled";
+  if (m.dropout.active()) return m.dropout.rescale ? "0 or 1/(1 − p)" : "0 or 1: not rescaled";
   return m.dropout.training ? "dropout is off" : "off in evaluation";
 }
 
@@ -154,9 +157,9 @@ Text context(const Model& m, const Trace&, const CellAddress& c) {
 }
 
 Text merged(const Model& m, const Trace&, const CellAddress&) {
-  const auto* const rule = rules_of(m).merge;
-  if (rule == &attention::mistaken::columns_in_turn) return "a column of each head in turn";
-  if (rule != &attention::intended::side_by_side) return rule->formula(m, false);
+  const graph::Layout* layout = &graph::combine_layout(m);
+  if (layout == &graph::interleaved) return "a column of each head in turn";
+  if (layout != &graph::bands) return long_formula(m, Stage::concatenated);
   return m.n_heads > 1 ? "the heads side by side" : "one head";
 }
 

@@ -5,7 +5,7 @@
 #include "core/graph/check_additions.hpp"
 #include "core/graph/check_given.hpp"
 #include "core/graph/model.hpp"
-#include "core/graph/shown_stages.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::attention {
 namespace {

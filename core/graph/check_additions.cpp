@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/base/text.hpp"
-#include "core/graph/shown_stages.hpp"
+#include "core/graph/stages.hpp"
 
 namespace core::attention {
 namespace {

@@ -1,7 +1,6 @@
 #include "core/graph/check_given.hpp"
 
 #include "core/base/text.hpp"
-#include "core/graph/shown_stages.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::attention {

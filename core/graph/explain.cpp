@@ -5,6 +5,7 @@
 
 #include "core/graph/explain_rules.hpp"
 #include "core/graph/reach.hpp"
+#include "core/graph/stages.hpp"
 #include "core/graph/steps.hpp"
 
 namespace core::explain {
@@ -165,8 +166,9 @@ std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAd
 
 std::vector<Cells> results(const Model& model, const Trace& trace, const CellAddress& cell) {
   std::vector<Cells> all;
+  const attention::StageSet shown = shown_stages(model);
   for (const Rule& rule : rules()) {
-    if (!attention::info(rule.stage).present(model)) continue;
+    if (!contains(shown, rule.stage)) continue;
     for (const Part& part : parts_of(model, rule))
       for (const Cells& reached : seen_by(model, trace, rule, part, cell))
         for (const Cells& cells : without_typed_cells(model, trace, reached))

@@ -3,15 +3,12 @@
 #include "core/base/error.hpp"
 #include "core/graph/cell_formulas.hpp"
 #include "core/graph/formulas.hpp"
-#include "core/graph/intended.hpp"
-#include "core/graph/mistaken.hpp"
-#include "core/graph/order.hpp"
 #include "core/graph/reach.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::explain {
 namespace {
-
-using attention::rules_of;
 
 bool always(const Model&, const Trace&, const CellAddress&) {
   return true;
@@ -29,25 +26,25 @@ bool has_output(const Model& m, const Trace&, const CellAddress&) {
   return m.projections && m.projections->output;
 }
 bool turns_values(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).added.turn_values;
+  return m.additions.positions.rotary && m.departures.misplaced.values_turned;
 }
 /// Whether this column of queries or keys turns.
 bool turns(const Model& m, const Trace&, const CellAddress& c) {
   const bool is_key = c.stage == Stage::rotated_keys;
-  if (is_key && rules_of(m).added.turn_keys == &attention::mistaken::not_turned) return false;
+  if (is_key && m.departures.misplaced.queries_turned_alone) return false;
   return pair_of(*m.additions.positions.rotary, c.column, m.d_head()).has_value();
 }
 bool has_slopes(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).added.position_bias == &attention::intended::by_slope;
+  return m.additions.positions.alibi && !m.additions.positions.relative;
 }
 bool is_uniform(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).score == &attention::intended::uniform;
+  return m.scores == attention::ScoreRule::uniform;
 }
 bool masks_before(const Model& m, const Trace&, const CellAddress&) {
-  return !rules_of(m).unmasked.softmax;
+  return m.mask.is_before_softmax();
 }
 bool renormalises(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).unmasked.sum;
+  return m.mask.method == attention::MaskMethod::renormalise;
 }
 bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
   return m.mask.empty_rows == attention::EmptyRows::zeros &&
@@ -55,22 +52,22 @@ bool is_zeroed_row(const Model& m, const Trace& t, const CellAddress& c) {
 }
 
 bool swaps_scores(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).score->swapped;
+  return m.departures.scores_swapped;
 }
 bool drops_scaled(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).mask->of_dropped;
+  return m.departures.dropout_place == attention::DropoutPlace::scaled_scores;
 }
 bool drops_scaled_masks_before(const Model& m, const Trace& t, const CellAddress& c) {
   return drops_scaled(m, t, c) && masks_before(m, t, c);
 }
 bool drops_masked(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).softmax->of_dropped;
+  return m.departures.dropout_place == attention::DropoutPlace::masked_scores;
 }
 bool drops_masked_masks_before(const Model& m, const Trace& t, const CellAddress& c) {
   return drops_masked(m, t, c) && masks_before(m, t, c);
 }
 bool drops_scores(const Model& m, const Trace&, const CellAddress&) {
-  return rules_of(m).drop == &attention::mistaken::dropped_before;
+  return m.departures.dropout_place != attention::DropoutPlace::weights;
 }
 
 namespace f = cell_formulas;
@@ -195,18 +192,16 @@ const std::array table{
 };
 // clang-format on
 
-attention::Chain chain_from(const Model& model, Stage stage) {
-  return stage == queries ? query_chain(model) : stage == keys ? key_chain(model) : score_chain(model);
-}
-
 }  // namespace
 
 std::array<Part, 3> parts_of(const Model& model, const Rule& rule) {
   std::array<Part, 3> parts = rule.parts;
   for (auto& [source, reach, from] : parts) {
     if (from == From::memory && model.has_memory()) source = key_embeddings;
-    if (from == From::chain_end) source = chain_from(model, std::get<Stage>(source)).last();
-    if (from == From::before) source = chain_from(model, std::get<Stage>(source)).before(rule.stage);
+    if (from == From::before) source = stage_before(model, rule.stage);
+    if (from != From::chain_end) continue;
+    const attention::LastStages last = last_stages(model);
+    source = source == Source(queries) ? last.queries : source == Source(keys) ? last.keys : last.scores;
   }
   return parts;
 }

@@ -55,7 +55,7 @@ enum class Reach {
 /// Which source a part means, as a model decides it.
 enum class From {
   source,     ///< the one that is named
-  chain_end,  ///< the last stage that its chain leads to: see core/graph/order.hpp
+  chain_end,  ///< the last stage that its chain leads to: see last_stages()
   before,     ///< the stage of its chain that comes before the rule's
   memory      ///< the key embeddings where the model has them, else the one that is named
 };

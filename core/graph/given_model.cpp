@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/graph/shown_stages.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::attention {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/graph/rules.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/visible.hpp"
 
@@ -72,7 +71,7 @@ std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
   if (!present(m, Stage::masked_scores)) return "";
   const auto& masked = trace.heads[head].masked_scores;
   if (masked.n_rows() * masked.n_cols() > most_cells) {
-    const bool before = !attention::rules_of(m).unmasked.softmax;
+    const bool before = m.mask.is_before_softmax();
     if (!m.mask.hides() || !before || !m.given.empty()) return "";
     const bool plain = m.mask.is_plainly_causal() && m.departures.mask_edge == attention::MaskEdge();
     return plain ? "; the future is hidden" : "; some keys are hidden";
@@ -89,7 +88,7 @@ std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
       lowered = lowered || (!hidden && trace.mask(i, j) == 0);
     }
   }
-  const bool before = !attention::rules_of(m).unmasked.softmax;
+  const bool before = m.mask.is_before_softmax();
   if (!any) return before && lowered ? "; the mask lowers some scores" : "";
   return future ? "; the future is hidden" : past ? "; the past is hidden" : "; some keys are hidden";
 }

@@ -1,10 +1,12 @@
 #include "core/graph/model.hpp"
 
+#include <cmath>
+
 #include <algorithm>
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/graph/rules.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::attention {
@@ -145,15 +147,28 @@ std::size_t head_of_matrix(const Model& model, Stage stage, std::size_t nth) {
 }
 
 double scale_factor(const Model& model) {
-  return rules_of(model).scale->factor(model);
+  switch (model.scale.rule) {
+    case ScaleRule::inverse_sqrt_d_head:
+      return 1 / std::sqrt(static_cast<double>(model.d_head()));
+    case ScaleRule::inverse_sqrt_d_model:
+      return 1 / std::sqrt(static_cast<double>(model.d_model()));
+    case ScaleRule::factor:
+      return model.scale.factor;
+    case ScaleRule::none:
+      break;
+  }
+  return 1;
 }
 
 double survivor_factor(const Dropout& dropout) {
-  return dropout.active() ? surviving(dropout)->compute(dropout) : 1;
+  if (!dropout.active() || !dropout.rescale) return 1;
+  return dropout.rate < 1 ? 1 / (1 - dropout.rate) : 0;
 }
 
 std::size_t column_of_head(const Model& model, Stage stage, std::size_t head, std::size_t k) {
-  return unviewed(model).layout.joined({head, 0, k}, split_sizes(model, stage)).column;
+  const graph::HeadSizes sizes = graph::split_sizes(model, stage);
+  const bool in_bands = model.departures.split == HeadColumns::bands;
+  return (in_bands ? graph::bands : graph::interleaved).joined({head, 0, k}, sizes).column;
 }
 
 }  // namespace core::attention

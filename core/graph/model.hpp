@@ -99,6 +99,10 @@ struct Mask {
   bool says_more() const;
   /// Whether the causal rule is all that hides a key, and queries are the last of the keys.
   bool is_plainly_causal() const;
+  /// Whether scores are masked, not weights.
+  bool is_before_softmax() const {
+    return method == MaskMethod::negative_infinity || method == MaskMethod::large_negative;
+  }
   /// A mask of the same method that hides nothing.
   Mask hiding_nothing() const;
   /// Whether anything can hide a key, and whether anything but cells by hand can.

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/graph/rules.hpp"
-
 namespace core::explain {
 namespace {
 
 using attention::info;
-using attention::rules_of;
 
 const attention::StageMatrix& numbers_of(const Trace& trace, const CellAddress& cell) {
   return info(cell.stage).matrix(trace, cell.head);
@@ -44,19 +41,19 @@ std::vector<std::size_t> heads_with(const Model& model, Source source, std::size
 }
 
 Reach line_of_softmax(const Model& model) {
-  return rules_of(model).softmax->over_keys ? Reach::row : Reach::column;
+  return model.departures.softmax_over == attention::SoftmaxOver::keys ? Reach::row : Reach::column;
 }
 
 /// The rows of the heads that a row of the matrix of all heads is split into.
 std::vector<Cells> split_of_row(const Model& model, Stage stage, std::size_t row) {
-  const attention::Layout& layout = splitting(model, stage).layout;
-  const attention::HeadSizes sizes = split_sizes(model, stage);
+  const graph::Layout& layout = graph::split_layout(model, stage);
+  const graph::HeadSizes sizes = graph::split_sizes(model, stage);
   std::vector<Cells> all;
-  for (std::size_t column = 0; column < sizes.n_heads * sizes.d_head; ++column) {
-    const attention::HeadCell to = layout.parted({row, column}, sizes);
+  for (std::size_t column = 0; column < sizes.n_heads * sizes.width; ++column) {
+    const graph::HeadCell to = layout.split({row, column}, sizes);
     for (std::size_t h = 0; h < model.n_heads && to.column == 0; ++h)
       if (matrix_of_head(model, stage, h) == to.head)
-        all.push_back({stage, h, to.row, to.row + 1, 0, sizes.d_head});
+        all.push_back({stage, h, to.row, to.row + 1, 0, sizes.width});
   }
   return all;
 }
@@ -82,14 +79,15 @@ std::size_t bucket_of_cell(const Model& model, std::size_t query, std::size_t ke
 }
 
 Place before_merge(const Model& model, std::size_t row, std::size_t column) {
-  const attention::HeadCell from = rules_of(model).merge->layout.parted({row, column}, merged_sizes(model));
+  const graph::HeadCell from =
+      graph::combine_layout(model).split({row, column}, graph::combined_sizes(model));
   return {Stage::contexts, from.head, from.row, from.column};
 }
 
-attention::JoinedCell before_split(const Model& model, const CellAddress& cell) {
+graph::JoinedCell before_split(const Model& model, const CellAddress& cell) {
   const std::size_t head = matrix_of_head(model, cell.stage, cell.head);
-  return splitting(model, cell.stage)
-      .layout.joined({head, cell.row, cell.column}, split_sizes(model, cell.stage));
+  return graph::split_layout(model, cell.stage)
+      .joined({head, cell.row, cell.column}, graph::split_sizes(model, cell.stage));
 }
 
 attention::GivenPlace given_place(const Model& model, std::size_t sequence, const CellAddress& cell) {
@@ -116,8 +114,8 @@ std::optional<Cells> reached(const Model& model, const Trace& trace, const Part&
   const auto size = size_of(model, trace, part.source, head);
   if (part.reach == Reach::nothing || !size || size->first == 0) return std::nullopt;
   const auto [rows, columns] = *size;
-  const attention::JoinedCell joined =
-      info(cell.stage).per_head ? before_split(model, cell) : attention::JoinedCell{cell.row, cell.column};
+  const graph::JoinedCell joined =
+      info(cell.stage).per_head ? before_split(model, cell) : graph::JoinedCell{cell.row, cell.column};
   switch (part.reach == Reach::softmax_line ? line_of_softmax(model) : part.reach) {
     case Reach::softmax_line:
     case Reach::nothing:
@@ -195,16 +193,16 @@ std::vector<Cells> reached_by(const Model& model, const Trace& trace, const Rule
       only_column(column);
       break;
     case Reach::banded_cell: {
-      const attention::HeadCell of =
-          splitting(model, rule.stage).layout.parted({row, column}, split_sizes(model, rule.stage));
+      const graph::HeadCell of =
+          graph::split_layout(model, rule.stage).split({row, column}, graph::split_sizes(model, rule.stage));
       in_every_head = false;
       cells.head = of.head;
       only_row(of.row), only_column(of.column);
       break;
     }
     case Reach::merged_cell: {
-      const attention::JoinedCell to =
-          rules_of(model).merge->layout.joined({head, row, column}, merged_sizes(model));
+      const graph::JoinedCell to =
+          graph::combine_layout(model).joined({head, row, column}, graph::combined_sizes(model));
       cells.head = 0;
       only_row(to.row), only_column(to.column);
       break;

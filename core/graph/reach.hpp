@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/graph/explain_rules.hpp"
-#include "core/graph/rules.hpp"
+#include "core/graph/graph.hpp"
 
 namespace core::explain {
 
@@ -12,7 +12,7 @@ namespace core::explain {
 Place before_merge(const Model& model, std::size_t row, std::size_t column);
 
 /// Where in the matrix of all heads a number of one head's queries, keys or values stands before the split.
-attention::JoinedCell before_split(const Model& model, const CellAddress& cell);
+graph::JoinedCell before_split(const Model& model, const CellAddress& cell);
 
 /// The bucket of T5 that a query and a key belong to.
 std::size_t bucket_of_cell(const Model& model, std::size_t query, std::size_t key);

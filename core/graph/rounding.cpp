@@ -68,16 +68,15 @@ arma::mat rounded(Precision precision, arma::mat numbers) {
   return numbers;
 }
 
-arma::mat coarse_product(arma::mat a, arma::mat b, const Departures& departures) {
-  a = rounded(departures.product_inputs, std::move(a));
-  b = rounded(departures.product_inputs, std::move(b));
-  if (!departures.sums_rounded) return a * b;
-  const Precision precision = departures.precision;
+arma::mat coarse_product(arma::mat a, arma::mat b, Precision factors, std::optional<Precision> sums) {
+  a = rounded(factors, std::move(a));
+  b = rounded(factors, std::move(b));
+  if (!sums) return a * b;
   arma::mat sum(a.n_rows, b.n_cols);
   for (std::size_t j = 0; j < b.n_cols; ++j)
     for (std::size_t i = 0; i < a.n_rows; ++i)
       for (std::size_t k = 0; k < a.n_cols; ++k)
-        sum(i, j) = rounded(precision, sum(i, j) + rounded(precision, a(i, k) * b(k, j)));
+        sum(i, j) = rounded(*sums, sum(i, j) + rounded(*sums, a(i, k) * b(k, j)));
   return sum;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <armadillo>
+#include <optional>
 
 #include "core/graph/departures.hpp"
 
@@ -18,8 +19,8 @@ double rounded(Precision precision, double number);
 /// The same for every number of a matrix; float64 costs nothing.
 arma::mat rounded(Precision precision, arma::mat numbers);
 
-/// a·b by a coarse processor: both rounded to product_inputs, each product and each partial sum to the
-/// precision when sums_rounded; the result is not rounded otherwise.
-arma::mat coarse_product(arma::mat a, arma::mat b, const Departures& departures);
+/// a·b by a coarse processor: both rounded to the precision of factors; with sums each product and each
+/// partial sum to theirs. The result is not rounded otherwise.
+arma::mat coarse_product(arma::mat a, arma::mat b, Precision factors, std::optional<Precision> sums);
 
 }  // namespace core::attention

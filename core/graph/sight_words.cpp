@@ -1,7 +1,5 @@
 #include "core/graph/sight_words.hpp"
 
-#include "core/graph/intended.hpp"
-
 namespace core::explain {
 namespace {
 
@@ -57,7 +55,7 @@ std::string formula_of_another(const Mask& mask, Decided decided, std::size_t qu
 }
 
 bool is_causal(const Model& model) {
-  return attention::rules_of(model).see == &attention::intended::causal;
+  return model.mask.causal && model.departures.mask_edge == attention::MaskEdge();
 }
 
 /// Why the causal rule hides a key where its edge is moved or turned over.

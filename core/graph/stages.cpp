@@ -6,34 +6,11 @@
 #include <cstdio>
 
 #include "core/base/find.hpp"
-#include "core/graph/rules.hpp"
-#include "core/graph/shown_stages.hpp"
 
 namespace core::attention {
 namespace {
 
 using F = std::string;
-
-F formula_of(const auto* rule, const Model& m, bool brief) {
-  return rule ? rule->formula(m, brief) : F();
-}
-/// The formula of the rule by which a stage is computed.
-template <auto rule>
-F said(const Model& m, bool brief) {
-  return formula_of(rules_of(m).*rule, m, brief);
-}
-template <auto group, auto rule>
-F said(const Model& m, bool brief) {
-  return formula_of(rules_of(m).*group.*rule, m, brief);
-}
-template <auto projection, auto split>
-F said_of_head(const Model& m, bool brief) {
-  return said<&Rules::project, projection>(m, brief) + said<&Rules::split, split>(m, brief);
-}
-F said_of_values(const Model& m, bool brief) {
-  return said_of_head<&Projectors::value, &Splitters::value>(m, brief) +
-         said<&Rules::added, &Added::turn_values>(m, brief);
-}
 
 template <StageMatrix Trace::*part>
 const StageMatrix& of_all(const Trace& t, std::size_t) {
@@ -51,73 +28,62 @@ const StageMatrix& of_head(const Trace& t, std::size_t head) {
 
 const std::array table{
     StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, Rows::queries,
-              Columns::features, Coloring::signed_values, 1, [](const Model&, bool) { return F("X"); },
-              of_all<&Trace::embeddings>},
+              Columns::features, Coloring::signed_values, 1, of_all<&Trace::embeddings>},
     StageInfo{Stage::key_embeddings, "key_embeddings", "Key embeddings", "Key embedding", false, Rows::keys,
-              Columns::features, Coloring::signed_values, 1, [](const Model&, bool) { return F("M"); },
-              of_all<&Trace::key_embeddings>},
+              Columns::features, Coloring::signed_values, 1, of_all<&Trace::key_embeddings>},
     StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features,
-              Coloring::signed_values, 1, said_of_head<&Projectors::query, &Splitters::query>,
-              of_head<&HeadTrace::queries>},
+              Coloring::signed_values, 1, of_head<&HeadTrace::queries>},
     StageInfo{Stage::keys, "keys", "Keys", "Key", true, Rows::keys, Columns::features,
-              Coloring::signed_values, 1, said_of_head<&Projectors::key, &Splitters::key>,
-              of_head<&HeadTrace::keys>},
+              Coloring::signed_values, 1, of_head<&HeadTrace::keys>},
     StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
-              Coloring::signed_values, 1, said_of_values, of_head<&HeadTrace::values>},
+              Coloring::signed_values, 1, of_head<&HeadTrace::values>},
     StageInfo{Stage::normed_queries, "normed_queries", "Normed queries", "Normed query", true, Rows::queries,
-              Columns::features, Coloring::signed_values, 1, said<&Rules::added, &Added::norm>,
+              Columns::features, Coloring::signed_values, 1,
               of_head<&HeadTrace::prepared, &Prepared::normed_queries>},
     StageInfo{Stage::normed_keys, "normed_keys", "Normed keys", "Normed key", true, Rows::keys,
-              Columns::features, Coloring::signed_values, 1, said<&Rules::added, &Added::norm>,
+              Columns::features, Coloring::signed_values, 1,
               of_head<&HeadTrace::prepared, &Prepared::normed_keys>},
     StageInfo{Stage::rotated_queries, "rotated_queries", "Rotated queries", "Rotated query", true,
               Rows::queries, Columns::features, Coloring::signed_values, 1,
-              said<&Rules::added, &Added::turn_queries>,
               of_head<&HeadTrace::prepared, &Prepared::rotated_queries>},
     StageInfo{Stage::rotated_keys, "rotated_keys", "Rotated keys", "Rotated key", true, Rows::keys,
-              Columns::features, Coloring::signed_values, 1, said<&Rules::added, &Added::turn_keys>,
+              Columns::features, Coloring::signed_values, 1,
               of_head<&HeadTrace::prepared, &Prepared::rotated_keys>},
     StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens,
-              Coloring::signed_values, 2, said<&Rules::score>, of_head<&HeadTrace::scores>},
+              Coloring::signed_values, 2, of_head<&HeadTrace::scores>},
     StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries,
-              Columns::tokens, Coloring::signed_values, 2, said<&Rules::scale>,
-              of_head<&HeadTrace::scaled_scores>},
+              Columns::tokens, Coloring::signed_values, 2, of_head<&HeadTrace::scaled_scores>},
     StageInfo{Stage::capped_scores, "capped_scores", "Capped", "Capped score", true, Rows::queries,
-              Columns::tokens, Coloring::signed_values, 2, said<&Rules::added, &Added::cap>,
+              Columns::tokens, Coloring::signed_values, 2,
               of_head<&HeadTrace::adjusted, &Adjusted::capped_scores>},
     StageInfo{Stage::position_bias, "position_bias", "Position bias", "Position bias", true, Rows::queries,
-              Columns::tokens, Coloring::signed_values, 2, said<&Rules::added, &Added::position_bias>,
+              Columns::tokens, Coloring::signed_values, 2,
               of_head<&HeadTrace::adjusted, &Adjusted::position_bias>},
     StageInfo{Stage::biased_scores, "biased_scores", "Biased", "Biased score", true, Rows::queries,
-              Columns::tokens, Coloring::signed_values, 2, said<&Rules::added, &Added::add_biases>,
+              Columns::tokens, Coloring::signed_values, 2,
               of_head<&HeadTrace::adjusted, &Adjusted::biased_scores>},
     StageInfo{Stage::mask, "mask", "Mask", "Mask", false, Rows::queries, Columns::tokens, Coloring::mask, 2,
-              said<&Rules::see>, of_all<&Trace::mask>},
+              of_all<&Trace::mask>},
     StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, Rows::queries,
-              Columns::tokens, Coloring::signed_values, 2, said<&Rules::mask>,
-              of_head<&HeadTrace::masked_scores>},
+              Columns::tokens, Coloring::signed_values, 2, of_head<&HeadTrace::masked_scores>},
     StageInfo{Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true,
-              Rows::queries, Columns::tokens, Coloring::weights, 3,
-              said<&Rules::unmasked, &Unmasked::softmax>, of_head<&HeadTrace::unmasked_weights>},
+              Rows::queries, Columns::tokens, Coloring::weights, 3, of_head<&HeadTrace::unmasked_weights>},
     StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Rows::queries,
-              Columns::tokens, Coloring::weights, 3, said<&Rules::unmasked, &Unmasked::zero>,
-              of_head<&HeadTrace::zeroed_weights>},
+              Columns::tokens, Coloring::weights, 3, of_head<&HeadTrace::zeroed_weights>},
     StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, Rows::queries, Columns::single,
-              Coloring::weights, 3, said<&Rules::unmasked, &Unmasked::sum>, of_head<&HeadTrace::row_sums>},
+              Coloring::weights, 3, of_head<&HeadTrace::row_sums>},
     StageInfo{Stage::weights, "weights", "Weights", "Weight", true, Rows::queries, Columns::tokens,
-              Coloring::weights, 3, said<&Rules::weigh>, of_head<&HeadTrace::weights>},
+              Coloring::weights, 3, of_head<&HeadTrace::weights>},
     StageInfo{Stage::dropout_mask, "dropout_mask", "Dropout mask", "Dropout factor", true, Rows::queries,
-              Columns::tokens, Coloring::mask, 3, said<&Rules::survive>, of_head<&HeadTrace::dropout_mask>},
+              Columns::tokens, Coloring::mask, 3, of_head<&HeadTrace::dropout_mask>},
     StageInfo{Stage::dropped_weights, "dropped_weights", "Dropped", "Dropped weight", true, Rows::queries,
-              Columns::tokens, Coloring::weights, 3, said<&Rules::drop>,
-              of_head<&HeadTrace::dropped_weights>},
+              Columns::tokens, Coloring::weights, 3, of_head<&HeadTrace::dropped_weights>},
     StageInfo{Stage::contexts, "contexts", "Contexts", "Context", true, Rows::queries, Columns::features,
-              Coloring::signed_values, 4, said<&Rules::mix>, of_head<&HeadTrace::contexts>},
+              Coloring::signed_values, 4, of_head<&HeadTrace::contexts>},
     StageInfo{Stage::concatenated, "concatenated", "Concatenated", "Concatenated", false, Rows::queries,
-              Columns::features, Coloring::signed_values, 4, said<&Rules::merge>,
-              of_all<&Trace::concatenated>},
+              Columns::features, Coloring::signed_values, 4, of_all<&Trace::concatenated>},
     StageInfo{Stage::output, "output", "Output", "Output", false, Rows::queries, Columns::features,
-              Coloring::signed_values, 4, said<&Rules::project, &Projectors::output>, of_all<&Trace::output>},
+              Coloring::signed_values, 4, of_all<&Trace::output>},
 };
 
 }  // namespace
@@ -158,10 +124,6 @@ std::string fill_words(double fill) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", fill);
   return text;
-}
-
-std::string formula_of(const StageInfo& stage, const Model& model, bool brief) {
-  return model.given.find(stage.stage) ? "given" : stage.formula(model, brief);
 }
 
 StageShape shape_of(const Model& model, Stage stage) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bitset>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,14 +36,39 @@ struct StageInfo {
   Columns columns;
   Coloring coloring;
   int line;  ///< 1 … 4: the line of the strip on which it stands
-  /// The formula in the field's notation; "_q" stands for a subscript q. The brief one fits a narrow window.
-  std::string (*formula)(const Model&, bool brief);
   /// The numbers; head counts only when per_head.
   const StageMatrix& (*matrix)(const Trace&, std::size_t head);
 
   /// Whether the model has this stage: see shown_stages().
   bool present(const Model& model) const;
 };
+
+/// A set of stages; each stands at its place in the order of the computation.
+using StageSet = std::bitset<n_stages>;
+
+inline bool contains(const StageSet& set, Stage stage) {
+  return set[static_cast<std::size_t>(stage)];
+}
+
+/// Returns the stages that a model has.
+///
+/// A stage is there when it is given, or when all that it is made of is known and the output is made of it:
+/// scores that would be computed but do not lead to weights that are given are not there.
+StageSet shown_stages(const Model& model);
+
+/// Whether a stage is computed: it is there and not given as a whole.
+bool is_computed(const Model& model, Stage stage);
+
+/// Returns the stage that another one is made of first as the model has them: the scores that are scaled, the
+/// queries that are rotated.
+Stage stage_before(const Model& model, Stage stage);
+
+/// Returns what queries, keys or scores have become when scores are made of them, or the mask is laid on
+/// them.
+struct LastStages {
+  Stage queries, keys, scores;
+};
+LastStages last_stages(const Model& model);
 
 /// All stages, in the order of the computation.
 std::span<const StageInfo> stages();
@@ -62,8 +88,12 @@ const StageInfo* find_stage(std::string_view name);
 /// The number that hides a cell, −inf or large and negative, in words: "−∞", "−10⁹".
 std::string fill_words(double fill);
 
-/// The formula of a stage in this model, or that it is given.
+/// The formula of a stage in this model in the field's notation, or that it is given; "_q" stands for a
+/// subscript q. The brief one fits a narrow window.
 std::string formula_of(const StageInfo& stage, const Model& model, bool brief);
+
+/// The formula by which it is computed; empty when the model has no such step.
+std::string computed_formula(const StageInfo& stage, const Model& model, bool brief);
 
 /// The shape of a stage in the traces of a model that has it.
 struct StageShape {

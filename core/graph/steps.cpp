@@ -6,17 +6,22 @@
 #include "core/graph/added_steps.hpp"
 #include "core/graph/explain_rules.hpp"
 #include "core/graph/formulas.hpp"
-#include "core/graph/intended.hpp"
-#include "core/graph/order.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/reach.hpp"
 #include "core/graph/rounding.hpp"
+#include "core/graph/stages.hpp"
 #include "core/graph/visible.hpp"
 #include "core/graph/work.hpp"
 
 namespace core::explain {
 namespace {
 
-using attention::rules_of;
+bool is_over_keys(const Model& m) {
+  return m.departures.softmax_over == attention::SoftmaxOver::keys;
+}
+bool is_in_blocks(const Model& m) {
+  return is_over_keys(m) && m.departures.blocks.rule != attention::BlockRule::whole;
+}
 
 void write_given(const Work& w, Step& step) {
   const auto& c = w.cell;
@@ -47,21 +52,21 @@ void write_given(const Work& w, Step& step) {
       dropout.given.empty() ? "by seed " + std::to_string(dropout.seed) : "by the given mask";
   if (w.trace.heads[c.head].dropout_mask(c.row, c.column) == 0)
     return add_line(step, note("dropped " + how, 0));
-  if (attention::surviving(dropout) != &attention::intended::rescaled)
-    return add_line(step, note("kept " + how, 1));
+  if (!dropout.rescale) return add_line(step, note("kept " + how, 1));
   step.lines.push_back(note("kept " + how, 1));
   add_line(step, line(Form::division, {1, {}}, {1 - dropout.rate, {}}, 1 / (1 - dropout.rate)));
 }
 
 void write_scaled(const Work& w, Step& step) {
   const Operand score = w.first();
-  const attention::Scaling& rule = *rules_of(w.model).scale;
-  if (rule.width) {
-    const double root = std::sqrt(static_cast<double>(rule.width(w.model)));
+  const attention::ScaleRule rule = w.model.scale.rule;
+  const bool by_head = rule == attention::ScaleRule::inverse_sqrt_d_head;
+  if (by_head || rule == attention::ScaleRule::inverse_sqrt_d_model) {
+    const double root = std::sqrt(static_cast<double>(by_head ? w.model.d_head() : w.model.d_model()));
     return add_line(step, line(Form::division, score, {root, {}}, score.value / root));
   }
-  const double factor = rule.factor(w.model);
-  if (&rule == &attention::intended::by_factor)
+  const double factor = scale_factor(w.model);
+  if (rule == attention::ScaleRule::factor)
     return add_line(step, line(Form::factor, score, {factor, {}}, score.value * factor));
   add_line(step, line(Form::single, score, {}, score.value * factor));
 }
@@ -75,7 +80,8 @@ void write_masked(const Work& w, Step& step) {
   }
   if (w.second().value != 0)
     return add_line(step, line(Form::words, score, {}, score.value, "visible, so unchanged"));
-  const double fill = rules_of(w.model).mask->fill(w.model);
+  const bool is_finite = w.model.mask.method == attention::MaskMethod::large_negative;
+  const double fill = is_finite ? w.model.departures.large_negative : -arma::datum::inf;
   add_line(step, note("hidden, so " + attention::fill_words(fill), fill));
 }
 
@@ -105,14 +111,14 @@ std::vector<Operand> softmax_scores(const Work& w, Step& step) {
 
 /// The sink that joins the sum, if there is one.
 std::optional<Operand> sink_of(const Work& w) {
-  const auto cells = rules_of(w.model).softmax->over_keys ? w.cells(2) : std::nullopt;
+  const auto cells = is_over_keys(w.model) ? w.cells(2) : std::nullopt;
   return cells ? std::optional(w.operand(*cells, 0)) : std::nullopt;
 }
 
 /// What is subtracted from each score before exp(), for the sum and for its own weight.
 attention::BlockMaxima subtracted(const Work& w, const std::vector<Operand>& scores,
                                   const std::optional<Operand>& sink) {
-  const bool in_blocks = rules_of(w.model).softmax->in_blocks;
+  const bool in_blocks = is_in_blocks(w.model);
   arma::rowvec row(scores.size());
   for (std::size_t k = 0; k < scores.size(); ++k) row[k] = scores[k].value;
   if (sink && !in_blocks) row.insert_cols(row.n_cols, arma::rowvec{sink->value});
@@ -123,13 +129,13 @@ void write_softmax(const Work& w, Step& step) {
   const attention::Precision precision = w.model.departures.softmax_precision;
   std::vector<Operand> scores = softmax_scores(w, step);
   for (Operand& score : scores) score = taken_as(precision, score);
-  const attention::Normalising& rule = *rules_of(w.model).softmax;
-  const std::size_t self = rule.over_keys ? w.cell.column : w.cell.row;
+  const bool over_keys = is_over_keys(w.model);
+  const std::size_t self = over_keys ? w.cell.column : w.cell.row;
   const auto sink = sink_of(w);
   const auto [own_largest, largest, last] = subtracted(w, scores, sink);
   const bool empty =
       std::ranges::all_of(scores, [](const Operand& score) { return score.value == -arma::datum::inf; });
-  const bool adds_nothing = !empty || rule.in_blocks || sink;  // of −∞; else it is NaN
+  const bool adds_nothing = !empty || is_in_blocks(w.model) || sink;  // of −∞; else it is NaN
   double sum = 0;
   for (std::size_t k = 0; k < scores.size(); ++k) {
     if (scores[k].value == -arma::datum::inf && adds_nothing) continue;
@@ -137,7 +143,7 @@ void write_softmax(const Work& w, Step& step) {
     sum += term;
     if (largest[k] < arma::datum::inf)  // else the key is not visited
       add_term(step, line(Form::exponential, scores[k], {largest[k], {}}, term),
-               {rule.over_keys ? Label::token : Label::query, k});
+               {over_keys ? Label::token : Label::query, k});
   }
   if (sink) {
     const double term = std::exp(sink->value - last);
@@ -158,9 +164,8 @@ Label term_label(const Work& w, std::size_t k) {
     case Stage::contexts:
       return {Label::token, k};
     case Stage::output:
-      return rules_of(w.model).merge == &attention::intended::side_by_side
-                 ? Label{Label::head, k / w.model.d_value()}
-                 : Label{Label::column, k};
+      return &graph::combine_layout(w.model) == &graph::bands ? Label{Label::head, k / w.model.d_value()}
+                                                              : Label{Label::column, k};
     case Stage::scores:
       return {};
     default:
@@ -255,7 +260,7 @@ void add_bias(const Work& w, const Cells& bias, std::vector<Step>& steps) {
 
 /// Says what the precision of the model makes of the number, when it makes anything of it.
 void round(const Work& w, Step& step) {
-  const auto precision = rules_of(w.model).precision;
+  const auto precision = w.model.departures.precision;
   const double nearest = attention::rounded(precision, step.result);
   // Heads are put side by side as they are, typed over or not.
   const bool is_merged = w.rule.operation == Operation::copied && !attention::info(w.cell.stage).per_head;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/graph/changes.hpp"
-#include "core/graph/rules.hpp"
 
 /// What the rows of the table of mistakes are made of: how each is made, seen in the options, and mended.
 namespace core::mistakes::switches {

@@ -1,4 +1,5 @@
 #include "core/graph/visible.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::attention {
 namespace {
@@ -10,8 +11,7 @@ bool within(const MaskWindow& window, std::int64_t query, std::int64_t key) {
 
 }  // namespace
 
-Sights::Sights(const Model& model, std::size_t sequence)
-    : model_(model), causal_(*rules_of(model).see), first_(place_of_query(model, 0)) {
+Sights::Sights(const Model& model, std::size_t sequence) : model_(model), first_(place_of_query(model, 0)) {
   if (sequence >= model.mask.hidden_keys.size()) return;
   padding_.resize(model.n_keys());
   for (const std::size_t key : model.mask.hidden_keys[sequence]) padding_[key] = true;
@@ -20,7 +20,9 @@ Sights::Sights(const Model& model, std::size_t sequence)
 Sight Sights::by_rules(std::size_t query, std::size_t key) const {
   const Mask& mask = model_.mask;
   const std::int64_t i = first_ + static_cast<std::int64_t>(query), j = static_cast<std::int64_t>(key);
-  const bool in_future = !causal_.compute(i, j, model_), is_far = !within(mask.window, i, j);
+  const MaskEdge& edge = model_.departures.mask_edge;
+  const bool in_future = mask.causal && (edge.transposed ? i - j : j - i) > edge.diagonal,
+             is_far = !within(mask.window, i, j);
   if (!padding_.empty() && padding_[key]) return {false, Decided::by_padding};
   if (!mask.documents.empty() && mask.documents[query] != mask.documents[key])
     return {false, Decided::by_document};

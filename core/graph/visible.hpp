@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/graph/rules.hpp"
+#include "core/graph/model.hpp"
 
 /// Which keys a query sees, and by what.
 namespace core::attention {
@@ -31,7 +31,6 @@ class Sights {
 
  private:
   const Model& model_;
-  const Seeing& causal_;
   std::int64_t first_;         // where the first query stands
   std::vector<bool> padding_;  // [key], or empty
 };

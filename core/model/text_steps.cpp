@@ -53,13 +53,13 @@ namespace {
 constexpr const char* white_space = R"(\x09-\x0d\x85\p{Z})";
 /// Unicode's Alphabetic, of which circled letters are no letters, with marks, digits and what joins words.
 /// PCRE2's own \w has marks from 10.43 on alone.
-constexpr const char* words =
+constexpr const char* word_pattern =
     R"(\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc})";
 
 class PatternTranslation {
  public:
   PatternTranslation(std::string_view pattern, Dialect dialect)
-      : pattern_(pattern), in_brackets_(words), alone_(words) {
+      : pattern_(pattern), in_brackets_(word_pattern), alone_(word_pattern) {
     // Rust has what joins or parts letters; Oniguruma ², ³, ¹, ¼, ½ and ¾, by a table that brackets do not
     // ask.
     if (dialect == Dialect::rust)

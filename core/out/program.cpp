@@ -1,10 +1,10 @@
 #include "core/out/program.hpp"
 
 #include "core/base/error.hpp"
+#include "core/graph/python.hpp"
 #include "core/graph/stages.hpp"
 #include "core/out/program_forward.hpp"
 #include "core/out/program_numbers.hpp"
-#include "core/out/python.hpp"
 
 namespace core::formats {
 namespace {

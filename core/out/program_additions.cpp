@@ -1,8 +1,7 @@
 #include "core/out/program_additions.hpp"
 
-#include "core/graph/order.hpp"
+#include "core/graph/python.hpp"
 #include "core/graph/stages.hpp"
-#include "core/out/python.hpp"
 
 namespace core::formats {
 namespace {
@@ -164,28 +163,27 @@ std::string prepared_text(const Model& m) {
                                                             : std::string()));
   }
   const std::string asking = m.n_keys() == m.n_tokens() ? "positions" : "asking";
-  const auto follow = [&](const attention::Chain& chain, const char* factors, const std::string& at) {
-    for (const Stage* stage = chain.begin() + 1; stage != chain.end(); ++stage) {
-      const std::string from = name_of_stage(stage[-1]);
-      const bool turns = *stage == Stage::rotated_queries || *stage == Stage::rotated_keys;
-      text += line(name_of_stage(*stage) + " = " +
-                   (turns ? "turned(" + from + ", " + at + ")" : normed(m, from, factors)));
-    }
+  const auto add = [&](Stage normed_stage, Stage rotated_stage, const char* factors, const std::string& at) {
+    if (m.additions.normalise)
+      text += line(name_of_stage(normed_stage) + " = " +
+                   normed(m, name_of_stage(stage_before(m, normed_stage)), factors));
+    if (rotary)
+      text += line(name_of_stage(rotated_stage) + " = turned(" +
+                   name_of_stage(stage_before(m, rotated_stage)) + ", " + at + ")");
   };
-  follow(query_chain(m), "query_norm", asking);
-  follow(key_chain(m), "key_norm", "positions");
+  add(Stage::normed_queries, Stage::rotated_queries, "query_norm", asking);
+  add(Stage::normed_keys, Stage::rotated_keys, "key_norm", "positions");
   return text;
 }
 
 std::string adjusted_text(const Model& m, const std::string& scaled) {
   std::string text = scaled;
-  const attention::Chain chain = score_chain(m);
   if (const auto cap = m.additions.score_cap) {
     const std::string c = python::number(*cap);
     text += line("capped_scores = " + c + " * torch.tanh(scaled_scores / " + c + ")");
   }
   if (m.additions.positions.has_bias()) text += position_bias_text(m);
-  if (m.additions.has_bias()) text += biased_text(m, name_of_stage(chain.before(Stage::biased_scores)));
+  if (m.additions.has_bias()) text += biased_text(m, name_of_stage(stage_before(m, Stage::biased_scores)));
   return text;
 }
 

@@ -1,10 +1,9 @@
 #include "core/out/program_forward.hpp"
 
-#include "core/graph/order.hpp"
+#include "core/graph/python.hpp"
 #include "core/graph/stages.hpp"
 #include "core/out/program_additions.hpp"
 #include "core/out/program_mask.hpp"
-#include "core/out/python.hpp"
 
 namespace core::formats {
 namespace {
@@ -38,9 +37,9 @@ std::string projected(const Model& m, const char* layer, const std::string& from
 }
 
 std::string scores_text(const Model& m) {
-  const std::string asking = attention::info(query_chain(m).last()).name,
-                    asked = attention::info(key_chain(m).last()).name;
-  const std::string product = asking + " @ " + of_every_head(m, asked) + ".transpose(-2, -1)";
+  const attention::LastStages last = last_stages(m);
+  const std::string queries = attention::info(last.queries).name, keys = attention::info(last.keys).name;
+  const std::string product = queries + " @ " + of_every_head(m, keys) + ".transpose(-2, -1)";
   switch (m.scores) {
     case ScoreRule::query_key:
       return line("scores = " + product);

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
-#include "core/graph/order.hpp"
+#include "core/graph/python.hpp"
 #include "core/graph/stages.hpp"
 #include "core/out/program_additions.hpp"
 #include "core/out/program_forward.hpp"
-#include "core/out/python.hpp"
 
 namespace core::formats {
 namespace {
@@ -72,7 +71,7 @@ std::string program_mask(const Model& m) {
     text +=
         line("mask[" + every + to_string(row) + ", " + to_string(column) + "] = " + (visible ? "1" : "0"));
   const std::string mask = has_masks_of_their_own(m) && m.n_heads > 1 ? "mask.unsqueeze(-3)" : "mask";
-  const std::string before = attention::info(score_chain(m).last()).name;
+  const std::string before = attention::info(last_stages(m).scores).name;
   const std::string softmax = softmax_text(m);
   switch (method) {
     case MaskMethod::negative_infinity:

@@ -4,9 +4,9 @@
 
 #include "core/editing/recipe.hpp"
 #include "core/graph/dropout.hpp"
+#include "core/graph/python.hpp"
 #include "core/out/program_additions.hpp"
 #include "core/out/program_forward.hpp"
-#include "core/out/python.hpp"
 
 namespace core::formats {
 namespace {

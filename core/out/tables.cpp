@@ -7,8 +7,8 @@
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/utf8.hpp"
+#include "core/graph/python.hpp"
 #include "core/out/numpy.hpp"
-#include "core/out/python.hpp"
 
 namespace core::formats {
 

@@ -5,7 +5,6 @@
 
 #include "core/engine/engine.hpp"
 #include "core/graph/attend.hpp"
-#include "core/graph/formulas.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace golden {
@@ -23,6 +22,12 @@ Linear linear_of(const Fixture& f, const std::string& letter, bool bias) {
   linear.weight = arma::mat(f.tensors.at("W_" + letter).matrix().t());
   if (bias) linear.bias = f.tensors.at("b_" + letter).matrix();
   return linear;
+}
+
+/// The columns of one head.
+arma::mat head_of(const arma::mat& all, std::size_t head, std::size_t n_heads) {
+  const std::size_t width = all.n_cols / n_heads;
+  return all.cols(head * width, (head + 1) * width - 1);
 }
 
 /// The stages a head, by the fixture's names.
@@ -53,7 +58,7 @@ void expect_tensor(const std::string& name, const Tensor& tensor, const Config& 
     SCOPED_TRACE("head " + std::to_string(h));
     const HeadTrace& head = trace.heads.at(h);
     if (const auto stage = projected_stages.find(name); stage != projected_stages.end())
-      EXPECT_TRUE(is_near(head.*stage->second, band(tensor.matrix({s}), h, config.n_heads), tolerance));
+      EXPECT_TRUE(is_near(head.*stage->second, head_of(tensor.matrix({s}), h, config.n_heads), tolerance));
     else if (const auto own = head_stages.find(name); own != head_stages.end())
       EXPECT_TRUE(is_near(head.*own->second, tensor.matrix({s, h}), tolerance));
     else if (name == "keep_mask")

@@ -7,7 +7,6 @@
 
 #include "core/graph/attend.hpp"
 #include "core/graph/given_model.hpp"
-#include "core/graph/shown_stages.hpp"
 #include "core/graph/stages.hpp"
 #include "tests/golden/fixture_model.hpp"
 #include "tests/support/error_of.hpp"
@@ -259,7 +258,7 @@ TEST(HeadSwitchedOff, CountsAsZeroWhenHeadsAreMerged) {
   const arma::mat rest =
       (*before.concatenated).tail_cols(2) * model.projections->output->weight->tail_rows(2);
   EXPECT_TRUE(is_near(after.output, rest + arma::repmat(**model.projections->output->bias, 3, 1), 1e-14));
-  EXPECT_EQ(info(Stage::concatenated).formula(model, false), "1 head on");
+  EXPECT_EQ(computed_formula(info(Stage::concatenated), model, false), "1 head on");
 }
 
 /// "path: message" of what check() finds in a model of three tokens, two heads and d_head = 2 after a change.

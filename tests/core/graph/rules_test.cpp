@@ -1,4 +1,3 @@
-#include "core/graph/rules.hpp"
 
 #include <gtest/gtest.h>
 
@@ -66,24 +65,6 @@ TEST_F(RulesOfAModel, SayWhatIsCoarseViewedOrInBlocks) {
   model.departures.sums_rounded = true;
   model.departures.precision = Precision::bfloat16;
   EXPECT_EQ(formula(Stage::contexts), "weights·V, factors in tf32, sums in bfloat16");
-}
-
-TEST_F(RulesOfAModel, KnowWhereAMergedCellComesFromAndBack) {
-  for (const auto& [merge, columns] : {std::pair{MergeRule::concatenate, HeadColumns::bands},
-                                       {MergeRule::concatenate, HeadColumns::interleaved},
-                                       {MergeRule::reshape_without_transpose, HeadColumns::bands}}) {
-    model.merge = merge;
-    model.departures.merge = columns;
-    const Trace trace = attend(model);
-    const Layout layout = rules_of(model).merge->layout;
-    for (std::size_t row = 0; row < 3; ++row)
-      for (std::size_t column = 0; column < 4; ++column) {
-        const HeadCell from = layout.parted({row, column}, merged_sizes(model));
-        EXPECT_EQ(trace.concatenated(row, column), trace.heads[from.head].contexts(from.row, from.column));
-        const JoinedCell back = layout.joined(from, merged_sizes(model));
-        EXPECT_TRUE(back.row == row && back.column == column);
-      }
-  }
 }
 
 TEST_F(RulesOfAModel, LeaveTheEngineAModelWhoseDepartureHasNoEffect) {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/graph/attend.hpp"
-#include "core/model/reading.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/editing/presets.hpp"
-#include "core/out/python.hpp"
+#include "core/graph/python.hpp"
 #include "tests/support/error_of.hpp"
 
 // What the programs compute is compared with the export in tests/python, where PyTorch is installed.

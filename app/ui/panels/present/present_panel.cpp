@@ -37,7 +37,7 @@ float title_width(const Frame& frame, Stage stage, ImFont* font) {
   const StageInfo& info = core::attention::info(stage);
   const float gap = frame.metrics.px(10);
   float width = widgets::text_width(font, info.title) + gap +
-                widgets::formula_width(frame.fonts.sans12, info.formula(frame.shown.model, true));
+                widgets::formula_width(frame.fonts.sans12, computed_formula(info, frame.shown.model, true));
   const std::string head = widgets::head_words(frame.shown.model, stage, frame.shown.look.head);
   if (frame.shown.model.n_heads > 1 && !head.empty())
     width += gap + widgets::text_width(frame.fonts.sans12, head);
@@ -55,7 +55,7 @@ void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool w
   const float formula =
       !whole ? 0
              : widgets::draw_formula(frame.fonts.sans12, {end, at.y + lowered}, packed(frame.palette.dim),
-                                     info.formula(frame.shown.model, true));
+                                     computed_formula(info, frame.shown.model, true));
   const std::string head = widgets::head_words(frame.shown.model, stage, frame.shown.look.head);
   if (whole && frame.shown.model.n_heads > 1 && !head.empty())
     widgets::draw_text(frame.fonts.sans12, {end + formula + frame.metrics.px(10), at.y + lowered},

@@ -114,7 +114,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
   draw_stage_title(frame, "large/title", stage.stage, f.sans17, {at.x, top});
   float x = at.x + widgets::text_width(f.sans17, stage.title) + frame.metrics.px(10);
   const auto lowered = [&](ImFont* small) { return top + widgets::baseline_drop(f.sans17, small); };
-  std::string words = stage.formula(frame.shown.model, false);
+  std::string words = computed_formula(stage, frame.shown.model, false);
   x += widgets::draw_formula(f.sans14, {x, lowered(f.sans14)}, packed(frame.palette.dim), words) +
        frame.metrics.px(10);
   if (stage.per_head) {

@@ -8,7 +8,6 @@
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/graph/order.hpp"
 
 namespace app::panels {
 namespace {
@@ -73,8 +72,8 @@ TurningChoice turning_choice(const Frame& frame) {
   c.rotary = &*model.additions.positions.rotary;
   c.head = frame.shown.look.head, c.n_queries = model.n_tokens(), c.n_keys = model.n_keys();
   choose_pinned(frame, c);
-  c.query_stage = core::attention::query_chain(model).before(Stage::rotated_queries);
-  c.key_stage = core::attention::key_chain(model).before(Stage::rotated_keys);
+  c.query_stage = core::attention::stage_before(model, Stage::rotated_queries);
+  c.key_stage = core::attention::stage_before(model, Stage::rotated_keys);
   c.query_row = core::attention::info(c.query_stage).matrix(frame.shown.trace, c.head).row(c.query);
   c.key_row = core::attention::info(c.key_stage).matrix(frame.shown.trace, c.head).row(c.key);
   const auto& held = look.held;

@@ -1,4 +1,4 @@
-#include "core/out/python.hpp"
+#include "core/graph/python.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
-#include "core/files/json.hpp"
 
 namespace core::formats::python {
 namespace {

@@ -1,0 +1,282 @@
+#include "core/graph/graph.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/graph/attend.hpp"
+#include "core/graph/operations.hpp"
+#include "core/graph/rounding.hpp"
+#include "core/graph/stages.hpp"
+
+namespace core::graph {
+namespace {
+
+Heads heads_of(Stage stage) {
+  if (is_hidden(stage) || !attention::info(stage).per_head) return Heads::shared;
+  return attention::info(stage).rows == attention::Rows::keys ? Heads::per_kv_head : Heads::per_head;
+}
+
+bool has_key_rows(Stage stage) {
+  if (is_hidden(stage)) return stage == all_keys || stage == all_values;
+  return attention::info(stage).rows == attention::Rows::keys;
+}
+
+std::size_t n_matrices(const Node& node, const Model& m) {
+  return node.heads == Heads::shared ? 1 : node.heads == Heads::per_head ? m.n_heads : m.n_groups();
+}
+
+const attention::GivenStage* given_stage(const Model& m, Stage stage) {
+  return is_hidden(stage) ? nullptr : m.given.find(stage);
+}
+
+mat chosen(const mat& all, const std::vector<std::size_t>& rows) {
+  return all.rows(arma::conv_to<arma::uvec>::from(rows));
+}
+
+/// Writes the cells of one matrix that are overridden one by one.
+void override_cells(const Model& m, std::size_t sequence, Stage stage, std::size_t nth, const RowChoice& rows,
+                    SharedMatrix& numbers) {
+  const auto& cells = m.given.cells;
+  auto cell = std::ranges::lower_bound(cells, attention::GivenPlace{stage, sequence, nth, 0, 0}, {},
+                                       &attention::GivenCell::place);
+  for (; cell != cells.end(); ++cell) {
+    const attention::GivenPlace& p = cell->place;
+    if (p.stage != stage || p.sequence != sequence || p.head != nth) return;
+    const std::size_t row =
+        rows ? static_cast<std::size_t>(std::ranges::find(*rows, p.row) - rows->begin()) : p.row;
+    if (row < numbers.n_rows()) numbers.edit()(row, p.column) = cell->value;
+  }
+}
+
+/// Computes a node, all of it or some rows. Rounding, given stages and overridden cells are here only.
+void compute(const Graph& g, const Model& m, const Node& node, const RowChoice& rows, Evaluation& stages) {
+  std::vector<SharedMatrix> matrices;
+  const std::size_t n = n_matrices(node, m);
+  const auto* given = given_stage(m, node.stage);
+  for (std::size_t h = 0; h < n; ++h) {
+    if (given) {
+      const SharedMatrix& numbers = given->matrices[stages.sequence * n + h];
+      matrices.push_back(rows ? SharedMatrix(chosen(numbers, *rows)) : numbers);
+    } else {
+      mat numbers = node.operation->matrix(Reading{g, node, m, stages, h, rows});
+      if (node.operation->rounded) numbers = attention::rounded(g.precision, std::move(numbers));
+      matrices.emplace_back(std::move(numbers));
+    }
+    if (!m.given.cells.empty()) override_cells(m, stages.sequence, node.stage, h, rows, matrices.back());
+  }
+  stages.stages[index(node.stage)] = std::move(matrices);
+  if (rows) stages.partial.set(index(node.stage));
+}
+
+/// The stages that have to be computed whole when a few rows are wanted: some reader needs other rows of
+/// them.
+Stages needed_whole(const Graph& g, const Stages& present) {
+  Stages all;
+  for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node) {
+    if (!present[index(node->stage)]) continue;
+    for (const Input& input : node->operation->inputs)
+      if (input.stage() && (all[index(node->stage)] || !input.is_by_rows())) all.set(index(*input.stage()));
+  }
+  return all;
+}
+
+/// Lets an operation read another source where it read one.
+void redirect(Operation& operation, const Source& from, const Source& to) {
+  for (Input& input : operation.inputs)
+    if (input.source == from) input.source = to;
+}
+
+}  // namespace
+
+const Node* Graph::find(Stage stage) const {
+  const auto found = std::ranges::find(nodes, stage, &Node::stage);
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+Node* Graph::find(Stage stage) {
+  return const_cast<Node*>(std::as_const(*this).find(stage));
+}
+
+Stage Graph::add_node(Stage stage, std::unique_ptr<Operation> operation) {
+  nodes.push_back({stage, heads_of(stage), has_key_rows(stage), std::move(operation)});
+  return stage;
+}
+
+Stage Graph::next_hidden() const {
+  std::size_t next = index(kept_weights) + 1;
+  while (find(Stage(next))) ++next;
+  return Stage(next);
+}
+
+void Graph::hide(Stage stage, std::unique_ptr<Operation> around) {
+  Node& node = *find(stage);
+  Node inner{next_hidden(), node.heads, node.has_key_rows, std::move(node.operation)};
+  node.operation = std::move(around);
+  redirect(*node.operation, stage, inner.stage);
+  nodes.push_back(std::move(inner));
+  sort();
+}
+
+void Graph::insert(Node& reader, std::unique_ptr<Operation> operation) {
+  Node inserted{next_hidden(), reader.heads, reader.has_key_rows, std::move(operation)};
+  inserted.operation->rounded = false;
+  inserted.operation->inputs[0].source = reader.operation->inputs[0].source;
+  reader.operation->inputs[0].source = inserted.stage;
+  nodes.push_back(std::move(inserted));
+  sort();
+}
+
+void Graph::move_before(Stage stage, Stage next) {
+  if (!find(stage) || !find(next)) return;
+  Node moved = std::move(*find(stage));
+  const Source before = moved.operation->inputs[0].source,
+               new_before = find(next)->operation->inputs[0].source;
+  std::erase_if(nodes, [](const Node& n) { return !n.operation; });
+  for (Node& reader : nodes) redirect(*reader.operation, stage, before);
+  redirect(*moved.operation, before, new_before);
+  redirect(*find(next)->operation, new_before, stage);
+  nodes.push_back(std::move(moved));
+  sort();
+}
+
+void Graph::sort() {
+  std::vector<Node> sorted;
+  const std::function<void(Stage)> add = [&](Stage stage) {  // after all that it reads
+    Node* node = find(stage);
+    if (!node || !node->operation) return;
+    Node own = std::move(*node);
+    for (const Input& input : own.operation->inputs)
+      if (input.stage()) add(*input.stage());
+    sorted.push_back(std::move(own));
+  };
+  for (std::size_t n = 0; n < nodes.size(); ++n) add(nodes[n].stage);
+  nodes = std::move(sorted);
+}
+
+const mat& Reading::of_head(std::size_t k, std::size_t other) const {
+  const Input& input = node.operation->inputs[k];
+  const Stage* stage = input.stage();
+  const auto numbers = [&]() -> const mat& {
+    if (!stage)
+      return *find_matrix(model, place_of(model, std::get<MatrixName>(input.source), stages.sequence, other));
+    // Heads of queries read the KV head that they share; KV heads read their own.
+    const Node& from = *graph.find(*stage);
+    const bool is_own = node.heads == Heads::per_kv_head && from.heads == Heads::per_kv_head;
+    return stages[*stage][is_own ? other : nth_matrix(graph, from, other)];
+  };
+  if (!rows || !input.is_by_rows() || (stage && stages.partial[index(*stage)])) return numbers();
+  return *copies.emplace_back(std::make_unique<mat>(chosen(numbers(), *rows)));
+}
+
+std::size_t Reading::n_rows() const {
+  return rows ? rows->size() : node.has_key_rows ? model.n_keys() : model.n_tokens();
+}
+
+std::size_t Reading::sequence() const {
+  return stages.sequence;
+}
+
+std::size_t nth_matrix(const Graph& g, const Node& node, std::size_t head) {
+  return node.heads == Heads::shared ? 0 : node.heads == Heads::per_kv_head ? g.kv_head[head] : head;
+}
+
+Stages shown(const Graph& g, const Model& m) {
+  Stages known, needed, given;
+  needed.set(index(g.result));
+  for (const auto& stage : m.given.stages) given.set(index(stage.stage));
+  for (const Node& node : g.nodes) {
+    bool computable = node.operation->known;
+    for (const Input& input : node.operation->inputs)
+      if (input.stage() && input.is_read()) computable = computable && known[index(*input.stage())];
+    known[index(node.stage)] = computable || given[index(node.stage)];
+  }
+  for (auto node = g.nodes.rbegin(); node != g.nodes.rend(); ++node)
+    if (needed[index(node->stage)] && !given[index(node->stage)])
+      for (const Input& input : node->operation->inputs)
+        if (input.stage()) needed.set(index(*input.stage()));
+  return known & (needed | given);
+}
+
+Evaluation evaluate(const Graph& g, const Model& m, std::size_t sequence, const RowChoice& rows,
+                    Evaluation known) {
+  Evaluation stages = std::move(known);
+  stages.sequence = sequence;
+  const Stages present = shown(g, m), whole = rows ? needed_whole(g, present) : Stages();
+  for (const Node& node : g.nodes)
+    if (present[index(node.stage)] && stages[node.stage].empty())
+      compute(g, m, node, whole[index(node.stage)] ? RowChoice() : rows, stages);
+  return stages;
+}
+
+std::string formula(const Graph& g, const Model& m, Stage stage, bool brief) {
+  const Node* node = g.find(stage);
+  if (!node) return "";
+  const auto& inputs = node->operation->inputs;
+  const Stage* from = inputs.empty() ? nullptr : inputs[0].stage();
+  return node->operation->formula(brief, from && is_hidden(*from) ? formula(g, m, *from, brief) : "");
+}
+
+}  // namespace core::graph
+
+namespace core::attention {
+
+Trace attend(const Model& model, std::size_t sequence) {
+  require(model, sequence);
+  return attend_checked(model, sequence);
+}
+
+Trace attend_checked(const Model& model, std::size_t sequence) {
+  const graph::Graph g = graph::attention(model);
+  const graph::Evaluation stages = graph::evaluate(g, model, sequence);
+  Trace t;
+  t.sequence = sequence;
+  t.heads.resize(model.n_heads);
+  t.embeddings = model.sequences[sequence].embeddings;
+  t.key_embeddings = model.sequences[sequence].key_embeddings;
+  if (stages[Stage::mask].empty()) t.mask = arma::ones(model.n_tokens(), model.n_keys());
+  for (const graph::Node& node : g.nodes) {
+    if (graph::is_hidden(node.stage) || stages[node.stage].empty()) continue;
+    for (std::size_t h = 0; h < (node.heads == graph::Heads::shared ? 1 : model.n_heads); ++h)
+      matrix_of(t, info(node.stage), h) = stages[node.stage][nth_matrix(g, node, h)];
+  }
+  return t;
+}
+
+StageSet shown_stages(const Model& model) {
+  const graph::Stages shown = graph::shown(graph::attention(model), model);
+  StageSet set;
+  for (std::size_t k = 0; k < n_stages; ++k) set[k] = shown[k];
+  return set;
+}
+
+Stage stage_before(const Model& model, Stage stage) {
+  const graph::Graph g = graph::attention(model);
+  const graph::Node* node = g.find(stage);
+  do node = g.find(*node->operation->inputs[0].stage());
+  while (graph::is_hidden(node->stage));
+  return node->stage;
+}
+
+LastStages last_stages(const Model& model) {
+  graph::Graph g = graph::attention(model);
+  const auto read = [&](Stage stage, std::size_t k) { return *g.find(stage)->operation->inputs[k].stage(); };
+  const auto* products = g.get<graph::DotProducts>(Stage::scores);
+  const std::size_t of_queries = products && products->is_swapped ? 1 : 0;
+  Stage scores = read(Stage::masked_scores, 0);
+  if (graph::is_hidden(scores)) scores = read(scores, 0);
+  return {read(Stage::scores, of_queries), read(Stage::scores, 1 - of_queries), scores};
+}
+
+bool is_computed(const Model& model, Stage stage) {
+  return contains(shown_stages(model), stage) && !model.given.find(stage);
+}
+
+std::string formula_of(const StageInfo& stage, const Model& model, bool brief) {
+  return model.given.find(stage.stage) ? "given" : computed_formula(stage, model, brief);
+}
+
+std::string computed_formula(const StageInfo& stage, const Model& model, bool brief) {
+  return graph::formula(graph::attention(model), model, stage.stage, brief);
+}
+
+}  // namespace core::attention

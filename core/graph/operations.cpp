@@ -1,0 +1,536 @@
+#include "core/graph/operations.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/graph/dropout.hpp"
+#include "core/graph/formulas.hpp"
+#include "core/graph/python.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/visible.hpp"
+
+namespace core::graph {
+
+using formats::python::number;
+using std::to_string;
+
+namespace {
+
+/// N and D of a line of PyTorch replaced by numbers.
+std::string with_sizes(std::string text, std::size_t n, std::size_t d) {
+  for (auto at = text.find_first_of("ND"); at != text.npos; at = text.find_first_of("ND", at))
+    text.replace(at, 1, to_string(text[at] == 'N' ? n : d));
+  return text;
+}
+
+std::string list(const std::vector<std::size_t>& numbers) {
+  std::string text;
+  for (const std::size_t n : numbers) text += (text.empty() ? "" : ", ") + to_string(n);
+  return "[" + text + "]";
+}
+
+std::string symbol_of(const Input& input) {
+  return symbol(std::get<MatrixName>(input.source));
+}
+
+}  // namespace
+
+// Products.
+
+std::string Product::coarseness(bool brief) const {
+  if (brief) return "";
+  return (factors == Precision::float64 ? "" : std::string(", factors in ") + name_of(factors)) +
+         (sums ? std::string(", sums in ") + name_of(*sums) : "");
+}
+
+Linear::Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m)
+    : Product({{x, "i:"}, {weight, ":j"}}), x_symbol(std::move(symbol_of_x)) {
+  if (attention::find_matrix(m, {bias})) inputs.push_back({bias, "0j"});
+}
+
+mat Linear::matrix(const Reading& in) const {
+  mat y = is_coarse() ? coarse(in[0], in[1]) : mat(in[0] * in[1]);
+  if (has_bias()) y.each_row() += arma::rowvec(in[2]);
+  return y;
+}
+
+std::string Linear::formula(bool brief, const std::string&) const {
+  return x_symbol + "·" + symbol_of(inputs[1]) + (has_bias() ? " + " + symbol_of(inputs[2]) : "") +
+         coarseness(brief);
+}
+
+mat DotProducts::matrix(const Reading& in) const {
+  mat products = is_coarse() ? coarse(in[0], in[1].t()) : mat(in[0] * in[1].t());
+  if (scaled_before) products *= *scaled_before;
+  return products;
+}
+
+std::string DotProducts::formula(bool brief, const std::string&) const {
+  return (is_swapped ? "KQᵀ" : "QKᵀ") + coarseness(brief) + (scaled_before ? ", already scaled" : "");
+}
+
+// Heads.
+
+const Layout bands{[](HeadCell c, HeadSizes s) {
+                     return JoinedCell{c.row, c.head * s.width + c.column};
+                   },
+                   [](JoinedCell c, HeadSizes s) {
+                     return HeadCell{c.column / s.width, c.row, c.column % s.width};
+                   }};
+const Layout interleaved{[](HeadCell c, HeadSizes s) {
+                           return JoinedCell{c.row, c.column * s.n_heads + c.head};
+                         },
+                         [](JoinedCell c, HeadSizes s) {
+                           return HeadCell{c.column % s.n_heads, c.row, c.column / s.n_heads};
+                         }};
+const Layout untransposed{
+    [](HeadCell c, HeadSizes s) {
+      const std::size_t nth = (c.head * s.n_rows + c.row) * s.width + c.column, all = s.n_heads * s.width;
+      return JoinedCell{nth / all, nth % all};
+    },
+    [](JoinedCell c, HeadSizes s) {
+      const std::size_t nth = c.row * s.n_heads * s.width + c.column, each = s.n_rows * s.width;
+      return HeadCell{nth / each, nth % each / s.width, nth % s.width};
+    }};
+
+const Layout& split_layout(const Model& m, Stage stage) {
+  const attention::Viewed& v = m.departures.viewed;
+  const bool is_viewed = stage == Stage::keys ? v.keys : stage == Stage::values ? v.values : v.queries;
+  if (is_viewed) return untransposed;
+  return m.departures.split == attention::HeadColumns::bands ? bands : interleaved;
+}
+
+const Layout& combine_layout(const Model& m) {
+  if (m.merge == attention::MergeRule::reshape_without_transpose) return untransposed;
+  return m.departures.merge == attention::HeadColumns::bands ? bands : interleaved;
+}
+
+HeadSizes split_sizes(const Model& m, Stage stage) {
+  const std::size_t d_head = m.d_out() / m.n_heads;
+  if (stage == Stage::queries) return {m.n_heads, m.n_tokens(), d_head};
+  return {m.n_groups(), m.n_keys(), d_head};
+}
+
+HeadSizes combined_sizes(const Model& m) {
+  return {m.n_heads, m.n_tokens(), m.d_value()};
+}
+
+mat SplitHeads::matrix(const Reading& in) const {
+  const mat& x = in[0];
+  const Layout* layout = inputs[0].layout;
+  const HeadSizes sizes{n_heads, x.n_rows, x.n_cols / n_heads};
+  if (layout == &bands) return x.cols(in.head * sizes.width, (in.head + 1) * sizes.width - 1);
+  mat own(in.n_rows(), sizes.width);
+  for (std::size_t a = 0; a < own.n_rows; ++a)
+    for (std::size_t k = 0; k < own.n_cols; ++k) {
+      const JoinedCell from = layout->joined({in.head, in.row(a), k}, sizes);
+      own(a, k) = x(layout == &untransposed ? from.row : a, from.column);
+    }
+  return own;
+}
+
+std::string SplitHeads::formula(bool brief, const std::string& hidden) const {
+  const Layout* layout = inputs[0].layout;
+  const std::string from = hidden.empty() ? "X" : hidden;
+  if (layout == &untransposed) return from + (brief ? ", viewed" : ", viewed without the transpose");
+  return from + (layout == &interleaved && !brief ? ", columns h, h + " + to_string(n_heads) + ", …" : "");
+}
+
+Code SplitHeads::torch(const Names& in) const {
+  if (n_heads == 1) return {in[0]};
+  const Layout* layout = inputs[0].layout;
+  const char* how = layout == &bands         ? ".unflatten(-1, (N, D)).transpose(-3, -2)"
+                    : layout == &interleaved ? ".unflatten(-1, (D, N)).movedim(-1, -3)"
+                                             : ".unflatten(-1, (N, D)).reshape(*x.shape[:-2], N, -1, D)";
+  return {in[0] + with_sizes(how, n_heads, d_head)};
+}
+
+mat CombineHeads::matrix(const Reading& in) const {
+  const Layout* layout = inputs[0].layout;
+  std::vector<const mat*> heads;
+  for (std::size_t h = 0; h < n_heads; ++h) heads.push_back(&in.of_head(0, h));
+  const HeadSizes sizes{n_heads, in.model.n_tokens(), heads[0]->n_cols};
+  mat all(in.n_rows(), n_heads * sizes.width, arma::fill::zeros);
+  if (layout == &bands) {
+    for (std::size_t h = 0; h < n_heads; ++h)
+      if (!in.model.is_off(h)) all.cols(h * sizes.width, (h + 1) * sizes.width - 1) = *heads[h];
+    return all;
+  }
+  for (std::size_t a = 0; a < all.n_rows; ++a)
+    for (std::size_t j = 0; j < all.n_cols; ++j) {
+      const HeadCell from = layout->split({in.row(a), j}, sizes);
+      if (!in.model.is_off(from.head))
+        all(a, j) = (*heads[from.head])(layout == &untransposed ? from.row : a, from.column);
+    }
+  return all;
+}
+
+std::string CombineHeads::formula(bool brief, const std::string&) const {
+  if (inputs[0].layout == &untransposed) return brief ? "no transpose" : "reshaped without the transpose";
+  if (inputs[0].layout == &interleaved) return "interleaved";
+  if (n_on < n_heads) return to_string(n_on) + (brief ? " on" : n_on == 1 ? " head on" : " heads on");
+  if (n_heads == 1) return "one head";
+  return brief ? "" : n_heads == 2 ? "heads 0, 1" : "heads 0 … " + to_string(n_heads - 1);
+}
+
+Code CombineHeads::torch(const Names& in) const {
+  if (inputs[0].layout == &untransposed)
+    return {in[0] + ".reshape(*x.shape[:-1], -1)  # the mistake: no transpose(-3, -2) before it"};
+  if (n_heads == 1) return {in[0]};
+  return {in[0] +
+          (inputs[0].layout == &bands ? ".transpose(-3, -2).flatten(-2)" : ".movedim(-3, -1).flatten(-2)")};
+}
+
+// Queries and keys.
+
+mat Norm::matrix(const Reading& in) const {
+  mat y = in[0];
+  if (centers) y.each_col() -= arma::vec(arma::mean(in[0], 1));
+  y.each_col() /= arma::vec(arma::sqrt(arma::mean(arma::square(y), 1) + epsilon));
+  y.each_row() %= arma::rowvec(in[1]);
+  return y;
+}
+
+std::string Norm::formula(bool brief, const std::string&) const {
+  const std::string after = !is_after_rotation ? "" : brief ? ", turned" : ", after the rotation";
+  if (brief) return "norm" + after;
+  return std::string("each row ÷ its ") + (centers ? "standard deviation" : "root mean square") + " × w" +
+         after;
+}
+
+Code Norm::torch(const Names& in) const {
+  const std::string rows = centers ? "(" + in[0] + " - " + in[0] + ".mean(-1, keepdim=True))" : in[0];
+  return {rows + " / (" + rows + ".square().mean(-1, keepdim=True) + " + number(epsilon) + ").sqrt() * " +
+          in[1]};
+}
+
+mat Rotate::matrix(const Reading& in) const {
+  if (!in.rows) return positions::rotate(in[0], first + offset, rotary);
+  mat y(arma::size(in[0]));
+  for (std::size_t a = 0; a < y.n_rows; ++a)
+    y.row(a) = positions::rotate(in[0].row(a), first + offset + static_cast<std::int64_t>(in.row(a)), rotary);
+  return y;
+}
+
+std::string Rotate::formula(bool brief, const std::string& hidden) const {
+  if (!hidden.empty()) return hidden + ", turned";
+  const std::string pairs = rotary.pairs == positions::Pairs::halves ? "halves" : "neighbours",
+                    back = is_backwards ? " backwards" : "",
+                    by = offset == 0 ? "" : (offset < 0 ? " − " : " + ") + to_string(std::abs(offset));
+  return (brief ? "turned" + back : "pairs of " + pairs + " turned" + back + " by position") + by;
+}
+
+Code Rotate::torch(const Names& in) const {
+  const bool divides = rotary.scaling.rule == positions::ScalingRule::linear;
+  const std::string factor = number(rotary.scaling.factor);
+  Code code;
+  code.before = {"positions = torch.arange(n_keys, dtype=torch.float64)" +
+                 (rotary.first != 0 ? " + " + number(static_cast<double>(rotary.first)) : std::string()) +
+                 (divides ? "  # of keys, before they are scaled" : "")};
+  if (divides) code.before.push_back("positions = positions / " + factor);
+  if (more_keys == 0) return {"turned(" + in[0] + ", positions)", code.before};
+  code.before.push_back(
+      more_keys > 0 ? "asking = positions[n_keys - n_tokens:]  # the last query stands at the last key"
+                    : "asking = positions[-1] + torch.arange(1 - n_tokens, 1, dtype=torch.float64)" +
+                          (divides ? " / " + factor : std::string()));
+  return {"turned(" + in[0] + ", asking)", code.before};
+}
+
+// Scores.
+
+Code Softcap::torch(const Names& in) const {
+  return {number(cap) + " * torch.tanh(" + in[0] + " / " + number(cap) + ")"};
+}
+
+namespace {
+
+/// A number for each distance, key − query.
+mat by_distance(const Reading& in, const auto& of_distance) {
+  mat bias(in.n_rows(), in.model.n_keys());
+  for (std::size_t j = 0; j < bias.n_cols; ++j)
+    for (std::size_t a = 0; a < bias.n_rows; ++a)
+      bias(a, j) = of_distance(position_of_key(in.model, j) - position_of_query(in.model, in.row(a)));
+  return bias;
+}
+
+const std::vector<std::string> positions_in_torch{
+    "key = torch.arange(n_keys)", "query = torch.arange(n_tokens)[:, None] + n_keys - n_tokens"};
+
+}  // namespace
+
+Alibi::Alibi(const Model& m) {
+  const positions::Alibi& alibi = *m.additions.positions.alibi;
+  for (std::size_t h = 0; h < m.n_heads; ++h) slopes.push_back(positions::slope_of(alibi, h, m.n_heads));
+  if (alibi.slopes) inputs = {{MatrixName::slopes, "0h"}};
+}
+
+mat Alibi::matrix(const Reading& in) const {
+  return by_distance(in, [slope = slopes[in.head]](std::int64_t distance) {
+    return -slope * static_cast<double>(std::abs(distance));
+  });
+}
+
+Code Alibi::torch(const Names&) const {
+  return {std::string("(-slopes") + (slopes.size() > 1 ? "[:, None, None]" : "") +
+              " * (key - query).abs()).expand(scores.shape)",
+          positions_in_torch};
+}
+
+mat RelativeBias::matrix(const Reading& in) const {
+  return by_distance(
+      in, [&](std::int64_t distance) { return in[0](in.head, positions::bucket_of(distance, relative)); });
+}
+
+Code RelativeBias::torch(const Names&) const {
+  const std::size_t n = relative.table.n_cols() / (relative.bidirectional ? 2 : 1);
+  const std::string few = to_string(n / 2);
+  Code code{
+      std::string("bias_table") + (n_heads > 1 ? "[:, bucket]" : "[0, bucket]") + ".expand(scores.shape)",
+      positions_in_torch};
+  for (const std::string& line :
+       {std::string(relative.bidirectional ? "distance = (key - query).abs()"
+                                           : "distance = (query - key).clamp(min=0)"),
+        "far = (distance.clamp(min=" + few + ").double() / " + few + ").log() / torch.tensor(" +
+            number(static_cast<double>(relative.max_distance)) + " / " + few + ", dtype=torch.float64).log()",
+        "far = (" + few + " + (far * " + to_string(n - n / 2) + ").long()).clamp(max=" + to_string(n - 1) +
+            ")",
+        "bucket = torch.where(distance < " + few + ", distance, far)"})
+    code.before.push_back(line);
+  if (relative.bidirectional) code.before.push_back("bucket = bucket + " + to_string(n) + " * (key > query)");
+  return code;
+}
+
+AddBiases::AddBiases(Stage x, std::optional<Stage> position_bias, const Model& m) : Operation({{x}}) {
+  if (position_bias) inputs.push_back({*position_bias});
+  if (!m.additions.score_bias.empty()) inputs.push_back({MatrixName::score_bias});
+}
+
+// The mask.
+
+AttentionMask::AttentionMask(const Model& m)
+    : mask(m.mask),
+      names_keys(m.has_memory() || m.additions.positions.rotary || m.additions.positions.has_bias()),
+      is_moved(m.n_keys() != m.n_tokens() && mask.align == attention::MaskAlignment::last),
+      has_own(m.sequences.size() > 1 && !mask.hidden_keys.empty()) {}
+
+mat AttentionMask::matrix(const Reading& in) const {
+  const attention::Sights sights(in.model, in.sequence());
+  mat visible(in.n_rows(), in.model.n_keys());
+  for (std::size_t j = 0; j < visible.n_cols; ++j)
+    for (std::size_t a = 0; a < visible.n_rows; ++a) visible(a, j) = sights.by_rules(in.row(a), j).visible;
+  for (const auto& cell : mask.cells)
+    if (!in.rows)
+      visible(cell.row, cell.column) = cell.visible;
+    else
+      for (std::size_t a = 0; a < visible.n_rows; ++a)
+        if (in.row(a) == cell.row) visible(a, cell.column) = cell.visible;
+  return visible;
+}
+
+Code AttentionMask::torch(const Names&) const {
+  const std::string keys = names_keys ? "n_keys" : "n_tokens", shift = is_moved ? "n_keys - n_tokens" : "",
+                    remark = "  # 1: the query may see the key";
+  Code code;
+  const auto add = [&](const std::string& line) { code.after.push_back(line); };
+  if (!mask.says_more() || !mask.hides_by_rule()) {
+    code.expression =
+        "torch.ones(n_tokens, " + keys + ")" + (mask.causal ? ".tril(" + shift + ")" : "") + remark;
+  } else {
+    code.before = {"query, key = torch.arange(n_tokens)[:, None]" + (is_moved ? " + " + shift : "") +
+                   ", torch.arange(" + keys + ")"};
+    code.expression = mask.causal ? "key <= query" : "torch.ones(n_tokens, " + keys + ", dtype=bool)";
+    if (const auto left = mask.window.left) add("mask &= key >= query - " + to_string(*left));
+    if (const auto right = mask.window.right; right && !mask.causal)
+      add("mask &= key <= query + " + to_string(*right));
+    if (mask.prefix > 0) add("mask |= key < " + to_string(mask.prefix) + "  # the prefix");
+    if (!mask.documents.empty()) {
+      add("documents = torch.tensor(" + list(mask.documents) + ")");
+      add("mask &= documents[:, None] == documents");
+    }
+    if (has_own) add("mask = mask.repeat(len(x), 1, 1)");
+    for (std::size_t s = 0; s < mask.hidden_keys.size(); ++s)
+      if (!mask.hidden_keys[s].empty())
+        add("mask[" + (has_own ? to_string(s) + ", " : std::string()) + ":, " + list(mask.hidden_keys[s]) +
+            "] = False  # padding");
+    add("mask = mask.double()" + remark);
+  }
+  for (const auto& [row, column, visible] : mask.cells)
+    add("mask[" + std::string(has_own ? "..., " : "") + to_string(row) + ", " + to_string(column) +
+        "] = " + (visible ? "1" : "0"));
+  return code;
+}
+
+MaskedFill::MaskedFill(Stage x, Stage mask, double number, const Model& m)
+    : Operation({{x}, {mask}}),
+      fill(number),
+      hides(m.mask.hides()),
+      is_plainly_causal(m.mask.is_plainly_causal() && m.departures.mask_edge == attention::MaskEdge()) {}
+
+mat MaskedFill::matrix(const Reading& in) const {
+  mat y = in[0];
+  y.elem(arma::find(in[1] == 0)).fill(fill);
+  return y;
+}
+
+std::string MaskedFill::formula(bool brief, const std::string& hidden) const {
+  if (!hides) return hidden + (brief ? "all visible" : "every key is visible");
+  const std::string words = hidden + attention::fill_words(fill);
+  if (is_plainly_causal) return words + (brief ? " ahead" : " where key > query");
+  return words + (brief ? " if hidden" : " where hidden");
+}
+
+Code MaskedFill::torch(const Names& in) const {
+  const std::string value =
+      std::isinf(fill) ? "-torch.inf" : "-1e" + to_string(std::lround(std::log10(-fill)));
+  return {in[0] + ".masked_fill(" + in[1] + " == 0, " + value + ")"};
+}
+
+// The softmax.
+
+namespace {
+
+mat softmax_of_rows(mat e) {
+  e.each_col() -= arma::vec(arma::max(e, 1));
+  e = arma::exp(e);
+  e.each_col() /= arma::vec(arma::sum(e, 1));
+  return e;
+}
+
+}  // namespace
+
+Softmax::Softmax(Stage x, const Model& m) : Operation({{x, "i:"}}), n_heads(m.n_heads) {
+  if (m.additions.sink) inputs.push_back({MatrixName::sink, "0h"});
+}
+
+mat Softmax::matrix(const Reading& in) const {
+  return attention::rounded(precision, weights(attention::rounded(precision, in[0]), in));
+}
+
+mat Softmax::weights(mat scores, const Reading& in) const {
+  if (!has_sink()) return softmax_of_rows(std::move(scores));
+  const arma::vec sink(scores.n_rows, arma::fill::value(in[1](0, in.head)));
+  return softmax_of_rows(arma::join_rows(scores, sink)).head_cols(scores.n_cols);
+}
+
+std::string Softmax::words(bool brief) const {
+  return std::string(brief ? "softmax" : "softmax of each row") + (has_sink() ? " and sink" : "");
+}
+
+std::string Softmax::formula(bool brief, const std::string& hidden) const {
+  std::string text = words(brief);
+  if (precision != Precision::float64) text += (brief ? ", " : " in ") + std::string(name_of(precision));
+  return text + hidden;
+}
+
+Code Softmax::torch(const Names& in) const {
+  if (!has_sink()) return {"torch.softmax(" + in[0] + ", dim=-1)"};
+  return {"torch.softmax(torch.cat([" + in[0] + ", " + in[1] + (n_heads > 1 ? "[:, None, None]" : "") +
+          ".expand(*" + in[0] + ".shape[:-1], 1)], dim=-1), dim=-1)[..., :-1]"};
+}
+
+mat SoftmaxOverQueries::weights(mat scores, const Reading& in) const {
+  const mat all = softmax_of_rows(scores.t()).t();
+  return in.rows ? mat(all.rows(arma::conv_to<arma::uvec>::from(*in.rows))) : all;
+}
+
+mat SoftmaxInBlocks::weights(mat scores, const Reading& in) const {
+  return attention::softmax_in_blocks(scores, blocks,
+                                      has_sink() ? std::optional(in[1](0, in.head)) : std::nullopt);
+}
+
+std::string SoftmaxInBlocks::words(bool brief) const {
+  using attention::BlockRule;
+  const std::string of = "blocks of " + to_string(blocks.size);
+  if (brief) return of + (has_sink() ? " and sink" : "");
+  const char* what = blocks.rule == BlockRule::last_dropped            ? "the last left out"
+                     : blocks.rule == BlockRule::sum_not_rescaled      ? "sum not rescaled"
+                     : blocks.rule == BlockRule::contexts_not_rescaled ? "contexts not rescaled"
+                                                                       : "not rescaled";
+  return Softmax::words(false) + " in " + of + ", " + what;
+}
+
+mat DivideByRowSum::matrix(const Reading& in) const {
+  mat y = in[0];
+  y.each_col() /= in[1].col(0);
+  return y;
+}
+
+ZeroEmptyRows::ZeroEmptyRows(Stage weights, Stage scores, std::optional<Stage> mask)
+    : Operation({{weights}, {scores, "i:"}}) {
+  if (mask) inputs.push_back({*mask, "i:"});
+}
+
+mat ZeroEmptyRows::matrix(const Reading& in) const {
+  mat y = in[0];
+  for (std::size_t i = 0; i < y.n_rows; ++i) {
+    const auto scores = in[1].row(i);
+    if (reads_mask() ? arma::all(in[2].row(i) == 0 || scores == -infinity) : arma::all(scores == -infinity))
+      y.row(i).zeros();
+  }
+  return y;
+}
+
+Code ZeroEmptyRows::torch(const Names& in) const {
+  const std::string hidden = "(" + in[1] + " == -torch.inf)",
+                    nothing = reads_mask() ? "((" + in[2] + " == 0) | " + hidden + ")" : hidden;
+  return {in[0],
+          {},
+          {"nothing = " + nothing + ".all(dim=-1, keepdim=True)",
+           "weights = weights.masked_fill(nothing, 0)  # queries that see no key"}};
+}
+
+// Dropout.
+
+mat DrawKept::matrix(const Reading& in) const {
+  const std::size_t n = in.model.n_heads * in.model.n_tokens(), n_keys = in.model.n_keys(),
+                    first = in.sequence() * n * n_keys;
+  random::Generator generator(dropout.seed);
+  const random::Bits bits =
+      attention::kept(generator, dropout, first + n * n_keys);  // earlier sequences draw first
+  mat ones(n, n_keys);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n_keys; ++j) ones(i, j) = bits[first + i * n_keys + j];
+  return ones;
+}
+
+Code DrawKept::torch(const Names&) const {
+  if (dropout.stream == attention::DropoutStream::mkl) return {"kept"};  // others than PyTorch draws today
+  // nn.Dropout draws these very numbers, but not in builds with MKL before PyTorch 2.7.
+  return {"kept",
+          {"torch.manual_seed(" + to_string(dropout.seed) + ")",
+           "kept = torch.rand(weights.shape, dtype=torch.float64) < 1 - " + number(dropout.rate) +
+               "  # as nn.Dropout draws"}};
+}
+
+DropoutFactors::DropoutFactors(Stage kept, const Model& m) : dropout(m.dropout) {
+  if (DrawKept::is_needed(dropout)) inputs = {{kept, "::"}};
+  rounded = false;
+}
+
+mat DropoutFactors::matrix(const Reading& in) const {
+  mat factors(in.n_rows(), in.model.n_keys(), arma::fill::ones);
+  if (!dropout.active()) return factors;
+  const bool given = !dropout.given.empty();
+  if (!given && dropout.rate == 1) return factors.zeros();
+  const mat& ones = given ? *dropout.given[in.sequence() * in.model.n_heads + in.head] : in[0];
+  const std::size_t first = given ? 0 : in.head * in.model.n_tokens();
+  const double factor = survivor_factor(dropout);
+  for (std::size_t j = 0; j < factors.n_cols; ++j)
+    for (std::size_t a = 0; a < factors.n_rows; ++a) factors(a, j) = ones(first + in.row(a), j) * factor;
+  return factors;
+}
+
+std::string DropoutFactors::formula(bool brief, const std::string&) const {
+  if (!dropout.training) return brief ? "off" : "off in evaluation";
+  return dropout.rate == 0 ? "off" : dropout.rescale ? "0 or 1/(1−p)" : "0 or 1";
+}
+
+Code DropoutFactors::torch(const Names& in) const {
+  if (!dropout.active())
+    return {std::string("torch.ones_like(weights)") + (dropout.training ? "" : "  # evaluation")};
+  if (dropout.rate == 1) return {"torch.zeros_like(weights)  # a rate of 1 drops everything"};
+  return {(in.empty() ? "kept" : in[0]) + ".double()" +
+          (dropout.rescale ? " / (1 - " + number(dropout.rate) + ")" : "")};
+}
+
+}  // namespace core::graph

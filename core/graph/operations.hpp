@@ -1,0 +1,339 @@
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "core/graph/additions.hpp"
+#include "core/graph/graph.hpp"
+#include "core/graph/rounding.hpp"
+
+/// The operations that attention is made of, a type each: how it computes, is written and is emitted.
+namespace core::graph {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// A matrix of the model.
+struct Parameter : Operation {
+  MatrixName name;
+  Parameter(MatrixName matrix, bool is_there) : Operation({{matrix}}), name(matrix) {
+    rounded = false, known = is_there;
+  }
+  mat matrix(const Reading& in) const override { return in[0]; }
+  std::string formula(bool, const std::string&) const override { return symbol(name); }
+  Code torch(const Names& in) const override { return {in[0]}; }
+};
+
+/// The input as it is; another one may be shown with it.
+struct Copy : Operation {
+  std::string brief_words, words;
+  Copy(Source x, std::string brief, std::string text)
+      : Operation({{x}}), brief_words(std::move(brief)), words(std::move(text)) {}
+  Copy(Source x, std::string brief, std::string text, Stage needed)
+      : Copy(x, std::move(brief), std::move(text)) {
+    inputs.push_back({needed, ""});
+  }
+  mat matrix(const Reading& in) const override { return in[0]; }
+  std::string formula(bool brief, const std::string& hidden) const override {
+    return hidden + (brief ? brief_words : words);
+  }
+  Code torch(const Names& in) const override { return {in[0]}; }
+};
+
+/// What all matrix products share: Σ first · second, of which factors and partial sums may be rounded.
+struct Product : Operation {
+  Precision factors = Precision::float64;
+  std::optional<Precision> sums;  ///< of products and partial sums; as float64 computes them without it
+  explicit Product(std::vector<Input> from) : Operation(std::move(from)) {}
+
+ protected:
+  bool is_coarse() const { return factors != Precision::float64 || sums; }
+  mat coarse(const mat& a, const mat& b) const { return attention::coarse_product(a, b, factors, sums); }
+  /// ", factors in tf32": what makes it coarse, in the long formula.
+  std::string coarseness(bool brief) const;
+};
+
+/// x·W + b.
+struct Linear : Product {
+  std::string x_symbol;
+  Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m);
+  bool has_bias() const { return inputs.size() > 2; }
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override;
+  Code torch(const Names& in) const override { return {"self." + in[1] + "(" + in[0] + ")"}; }
+};
+
+/// a·bᵀ.
+struct DotProducts : Product {
+  std::optional<double> scaled_before;  ///< a deviation: what the first factor is scaled by
+  bool is_swapped = false;              ///< a deviation: K·Qᵀ
+  DotProducts(Stage a, Stage b) : Product({{a, "i:"}, {b, "j:"}}) {}
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override;
+  Code torch(const Names& in) const override { return {in[0] + " @ " + in[1] + ".transpose(-2, -1)"}; }
+};
+
+/// weights·V.
+struct WeightedSum : Product {
+  WeightedSum(Stage weights, Stage values) : Product({{weights, "i:"}, {values, ":j"}}) {}
+  mat matrix(const Reading& in) const override {
+    return is_coarse() ? coarse(in[0], in[1]) : mat(in[0] * in[1]);
+  }
+  std::string formula(bool brief, const std::string&) const override {
+    return "weights·V" + coarseness(brief);
+  }
+  Code torch(const Names& in) const override { return {in[0] + " @ " + in[1]}; }
+};
+
+/// Scores where every key counts the same.
+struct EqualScores : Operation {
+  EqualScores(Stage q, Stage k) : Operation({{q, ""}, {k, ""}}) {}
+  mat matrix(const Reading& in) const override { return arma::zeros(in.n_rows(), in.model.n_keys()); }
+  std::string formula(bool, const std::string&) const override { return "all zero"; }
+  Code torch(const Names& in) const override {
+    return {"torch.zeros_like(" + in[0] + " @ " + in[1] + ".transpose(-2, -1))  # every key counts the same"};
+  }
+};
+
+/// The columns of one head out of those of all heads.
+struct SplitHeads : Operation {
+  std::size_t n_heads, d_head;
+  SplitHeads(Stage all, const Layout& layout, std::size_t n, std::size_t d)
+      : Operation({{all, "", &layout}}), n_heads(n), d_head(d) {}
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string& hidden) const override;
+  Code torch(const Names& in) const override;
+};
+
+/// The heads concatenated; heads that are ablated give zeros.
+struct CombineHeads : Operation {
+  std::size_t n_heads, n_on;
+  CombineHeads(Stage contexts, const Model& m)
+      : Operation({{contexts, "", &combine_layout(m)}}),
+        n_heads(m.n_heads),
+        n_on(m.n_heads - m.heads_off.size()) {
+    rounded = false;
+  }
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override;
+  Code torch(const Names& in) const override;
+};
+
+/// RMSNorm (Zhang and Sennrich 2019) or LayerNorm without its shift (Ba, Kiros and Hinton 2016) of each row,
+/// times a factor for each column.
+struct Norm : Operation {
+  bool centers;
+  double epsilon;
+  bool is_after_rotation = false;  ///< a deviation
+  Norm(Stage x, MatrixName factors, const attention::HeadNorm& norm)
+      : Operation({{x, "i:"}, {factors, "0j"}}),
+        centers(norm.rule == attention::NormRule::layer),
+        epsilon(norm.epsilon) {}
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override;
+  Code torch(const Names& in) const override;
+};
+
+/// RoPE: pairs of columns rotated by the position of their row.
+struct Rotate : Operation {
+  positions::Rotary rotary;
+  std::int64_t first;         ///< position of row 0
+  std::int64_t more_keys;     ///< than queries, where queries are rotated
+  int offset = 0;             ///< a deviation: added to first
+  bool is_backwards = false;  ///< a deviation
+  Rotate(Stage x, const positions::Rotary& by, std::int64_t first_position)
+      : Operation({{x}, {x, "ip"}, {MatrixName::frequencies, ""}}),
+        rotary(by),
+        first(first_position),
+        more_keys(first_position - by.first) {}
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string& hidden) const override;
+  Code torch(const Names& in) const override;
+};
+
+/// A number times each score.
+struct Scale : Operation {
+  double factor;
+  std::string words, in_torch;
+  Scale(Stage x, double f, std::string text, std::string torch_text)
+      : Operation({{x}}), factor(f), words(std::move(text)), in_torch(std::move(torch_text)) {}
+  mat matrix(const Reading& in) const override { return in[0] * factor; }
+  std::string formula(bool, const std::string&) const override { return words; }
+  Code torch(const Names& in) const override { return {in[0] + in_torch}; }
+};
+
+/// c·tanh(x/c).
+struct Softcap : Operation {
+  double cap;
+  Softcap(Stage x, double c) : Operation({{x}}), cap(c) {}
+  mat matrix(const Reading& in) const override { return cap * arma::tanh(in[0] / cap); }
+  std::string formula(bool brief, const std::string&) const override {
+    return brief ? "c·tanh(s/c)" : "c·tanh(s ÷ c)";
+  }
+  Code torch(const Names& in) const override;
+};
+
+/// −slope × distance of query and key.
+struct Alibi : Operation {
+  std::vector<double> slopes;  ///< [head]
+  explicit Alibi(const Model& m);
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override {
+    return brief ? "−slope·distance" : "−slope × distance of query and key";
+  }
+  Code torch(const Names&) const override;
+};
+
+/// A learned number for each bucket of distances, as in T5.
+struct RelativeBias : Operation {
+  positions::Relative relative;
+  std::size_t n_heads;
+  explicit RelativeBias(const Model& m)
+      : Operation({{MatrixName::relative_bias, "hb"}}),
+        relative(*m.additions.positions.relative),
+        n_heads(m.n_heads) {}
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override {
+    return brief ? "by bucket" : "a number for each bucket of distances";
+  }
+  Code torch(const Names&) const override;
+};
+
+/// x + the position bias + the attention bias, as far as they are there.
+struct AddBiases : Operation {
+  AddBiases(Stage x, std::optional<Stage> position_bias, const Model& m);
+  bool has_one() const { return inputs.size() == 2; }
+  mat matrix(const Reading& in) const override {
+    return has_one() ? mat(in[0] + in[1]) : mat(in[0] + (in[1] + in[2]));
+  }
+  std::string formula(bool, const std::string&) const override {
+    return !has_one() ? "+ position bias + bias" : inputs[1].stage() ? "+ position bias" : "+ bias";
+  }
+  Code torch(const Names& in) const override {
+    return {in[0] + " + " + (has_one() ? in[1] : "(" + in[1] + " + " + in[2] + ")")};
+  }
+};
+
+/// 1 where a query attends to a key, else 0.
+struct AttentionMask : Operation {
+  attention::Mask mask;
+  bool names_keys, is_moved, has_own;  ///< of its program: n_keys, a moved diagonal, a mask a sequence
+  explicit AttentionMask(const Model& m);
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override {
+    return !mask.hides() ? "all 1" : brief ? "1 visible" : "1 visible, 0 hidden";
+  }
+  Code torch(const Names&) const override;
+};
+
+/// x where the mask is 1, else −∞ or a large negative number.
+struct MaskedFill : Operation {
+  double fill;
+  bool hides, is_plainly_causal;
+  MaskedFill(Stage x, Stage mask, double number, const Model& m);
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string& hidden) const override;
+  Code torch(const Names& in) const override;
+};
+
+/// The scores as they are, where the weights are masked later.
+struct MaskedLater : Copy {
+  MaskedLater(Stage x, Stage mask, const Model& m)
+      : Copy(x, m.mask.hides() ? "later" : "all visible",
+             m.mask.hides() ? "masked after the softmax" : "every key is visible", mask) {}
+  Code torch(const Names& in) const override { return {in[0] + "  # masked after the softmax"}; }
+};
+
+/// exp(x − max) / Σ exp(x − max) of each row; a sink joins the sum. A row of −∞ gives NaN.
+struct Softmax : Operation {
+  Precision precision = Precision::float64;  ///< of what it takes and gives
+  std::size_t n_heads;
+  Softmax(Stage x, const Model& m);
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string& hidden) const override;
+  Code torch(const Names& in) const override;
+
+ protected:
+  bool has_sink() const { return inputs.size() > 1; }
+  virtual mat weights(mat scores, const Reading& in) const;
+  virtual std::string words(bool brief) const;
+};
+
+/// A deviation: the softmax of each column.
+struct SoftmaxOverQueries : Softmax {
+  explicit SoftmaxOverQueries(const Softmax& right) : Softmax(right) {
+    inputs = {{right.inputs[0].source, ":j"}};
+  }
+
+ protected:
+  mat weights(mat scores, const Reading& in) const override;
+  std::string words(bool brief) const override {
+    return brief ? "softmax, columns" : "softmax of each column";
+  }
+};
+
+/// A deviation: a softmax that takes the keys block by block.
+struct SoftmaxInBlocks : Softmax {
+  attention::Blocks blocks;
+  SoftmaxInBlocks(const Softmax& right, attention::Blocks in) : Softmax(right), blocks(in) {}
+
+ protected:
+  mat weights(mat scores, const Reading& in) const override;
+  std::string words(bool brief) const override;
+};
+
+/// a × b, cell by cell.
+struct Multiply : Operation {
+  std::string brief_words, words;
+  Multiply(Stage a, Stage b, std::string brief, std::string text)
+      : Operation({{a}, {b}}), brief_words(std::move(brief)), words(std::move(text)) {}
+  mat matrix(const Reading& in) const override { return in[0] % in[1]; }
+  std::string formula(bool brief, const std::string&) const override { return brief ? brief_words : words; }
+  Code torch(const Names& in) const override { return {in[0] + " * " + in[1]}; }
+};
+
+struct RowSum : Operation {
+  explicit RowSum(Stage x) : Operation({{x, "i:"}}) {}
+  mat matrix(const Reading& in) const override { return arma::sum(in[0], 1); }
+  std::string formula(bool, const std::string&) const override { return "Σ"; }
+  Code torch(const Names& in) const override { return {in[0] + ".sum(dim=-1, keepdim=True)"}; }
+};
+
+struct DivideByRowSum : Operation {
+  DivideByRowSum(Stage x, Stage sums) : Operation({{x}, {sums, "i0"}}) {}
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override {
+    return brief ? "÷ row sum" : "each row ÷ its sum";
+  }
+  Code torch(const Names& in) const override { return {in[0] + " / " + in[1]}; }
+};
+
+/// 0 in place of 0/0 in the rows of queries that attend to no key: all are masked or score −∞.
+struct ZeroEmptyRows : Operation {
+  ZeroEmptyRows(Stage weights, Stage scores, std::optional<Stage> mask);
+  bool reads_mask() const { return inputs.size() > 2; }
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool, const std::string& hidden) const override { return hidden; }
+  Code torch(const Names& in) const override;
+};
+
+/// [head · n_queries + query][key]: 1 for each weight that nn.Dropout keeps after torch.manual_seed(seed).
+struct DrawKept : Operation {
+  attention::Dropout dropout;
+  explicit DrawKept(const Model& m) : dropout(m.dropout) { rounded = false; }
+  /// Whether random numbers decide which weights are kept.
+  static bool is_needed(const attention::Dropout& d) { return d.active() && d.given.empty() && d.rate < 1; }
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool, const std::string&) const override { return ""; }
+  Code torch(const Names&) const override;
+};
+
+/// What a weight is multiplied by: 0 when it is dropped, else 1/(1 − rate).
+struct DropoutFactors : Operation {
+  attention::Dropout dropout;
+  DropoutFactors(Stage kept, const Model& m);
+  mat matrix(const Reading& in) const override;
+  std::string formula(bool brief, const std::string&) const override;
+  Code torch(const Names& in) const override;
+};
+
+}  // namespace core::graph
