@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "app/screen/gl_objects.hpp"
+#include "app/screen/gl.hpp"
 
 namespace app::render {
 

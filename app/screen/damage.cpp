@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "app/screen/part.hpp"
 #include "app/theme/imgui_compat.hpp"
 
 namespace app::render {
@@ -132,16 +131,56 @@ std::vector<std::uint64_t> sums_of_tiles(const ImDrawData& data, const Damage::T
   return sums;
 }
 
-/// In tiles.
-std::vector<Area> areas_of(const std::vector<bool>& differs, int columns) {
+/// Four cells of a grid become one, which is set when one of them is.
+std::vector<bool> halved(const std::vector<bool>& grid, std::size_t columns) {
+  const std::size_t rows = grid.size() / columns, half_columns = (columns + 1) / 2;
+  std::vector<bool> half((rows + 1) / 2 * half_columns);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < columns; ++c)
+      if (grid[r * columns + c]) half[r / 2 * half_columns + c / 2] = true;
+  return half;
+}
+
+std::vector<Area> runs(const std::vector<bool>& grid, int columns) {
   std::vector<Area> areas;
-  for (const Part& p : joined(differs, static_cast<std::size_t>(columns), most_areas))
-    areas.push_back({static_cast<int>(p.left), static_cast<int>(p.top), static_cast<int>(p.right),
-                     static_cast<int>(p.bottom)});
+  const auto is_set = [&](int row, int column) {
+    return grid[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
+                static_cast<std::size_t>(column)];
+  };
+  const int rows = static_cast<int>(grid.size()) / std::max(1, columns);
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column) {
+      if (!is_set(row, column)) continue;
+      Area run{column, row, column, row + 1};
+      while (run.right < columns && is_set(row, run.right)) ++run.right;
+      column = run.right;
+      const auto above = std::find_if(areas.begin(), areas.end(), [&](const Area& a) {
+        return a.left == run.left && a.right == run.right && a.bottom == row;
+      });
+      if (above != areas.end())
+        ++above->bottom;
+      else
+        areas.push_back(run);
+    }
   return areas;
 }
 
 }  // namespace
+
+std::vector<Area> joined(const std::vector<bool>& grid, int columns, std::size_t most) {
+  std::vector<Area> areas = runs(grid, columns);
+  const int rows = static_cast<int>(grid.size()) / std::max(1, columns);
+  std::vector<bool> coarse = grid;
+  int coarse_columns = columns;
+  for (int size = 2; areas.size() > most; size *= 2) {
+    coarse = halved(coarse, static_cast<std::size_t>(coarse_columns));
+    coarse_columns = (coarse_columns + 1) / 2;
+    areas = runs(coarse, coarse_columns);
+    for (Area& a : areas)
+      a = {a.left * size, a.top * size, std::min(a.right * size, columns), std::min(a.bottom * size, rows)};
+  }
+  return areas;
+}
 
 std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& version) {
   const auto count = [](float length) { return (static_cast<int>(length) + tile - 1) / tile; };
@@ -153,7 +192,7 @@ std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& ve
   if (same_size)
     for (std::size_t i = 0; i < now.size(); ++i) differs[i] = now[i] != before_[i];
   before_ = std::move(now);
-  std::vector<Area> areas = areas_of(differs, columns);
+  std::vector<Area> areas = joined(differs, columns, most_areas);
   const auto n_differ = static_cast<double>(std::count(differs.begin(), differs.end(), true));
   if (n_differ > most_of_the_window * static_cast<double>(differs.size())) areas = {{0, 0, columns, rows}};
   for (Area& a : areas) {

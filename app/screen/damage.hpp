@@ -14,6 +14,10 @@ struct Area {
   friend bool operator==(const Area&, const Area&) = default;
 };
 
+/// The cells of a grid that are set, as no more than so many areas, with few others: those side by side
+/// become one area, and such areas one above the other.
+std::vector<Area> joined(const std::vector<bool>& grid, int columns, std::size_t most);
+
 /// A part of a texture, as shares of its width and height.
 struct Share {
   float left = 0, top = 0, right = 1, bottom = 1;

@@ -1,14 +1,17 @@
 #include "app/screen/heatmap_renderer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <thread>
 #include <unordered_map>
 
-#include "app/screen/brush.hpp"
-#include "app/screen/kept_picture.hpp"
+#include "app/screen/gl.hpp"
+#include "app/screen/heatmap_image.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "core/base/error.hpp"
+#include "shaders.hpp"
 
 namespace app::render {
 namespace {
@@ -16,41 +19,144 @@ namespace {
 constexpr std::uint64_t frames_kept = 120;
 constexpr double cells_a_frame = 7e6, few_cells = 1e5;
 
+void require(bool is_done, const char* what, std::string_view log) {
+  if (is_done) return;
+  throw core::Error(std::string("the ") + what +
+                    " on this driver: " + std::string(log.substr(0, log.find('\n'))));
+}
+
 }  // namespace
 
-struct HeatmapRenderer::State {
-  struct Entry {
-    explicit Entry(core::ThreadPool& threads) : picture(threads) {}
-    KeptPicture picture;
-    std::uint64_t last_frame = 0;
-  };
+/// Draws a picture with what is off its cross mixed with the ground.
+class CrossProgram {
+ public:
+  CrossProgram() : id_(glCreateProgram()) {
+    attach(GL_VERTEX_SHADER, shaders::heatmap_vert, "vertex shader does not compile");
+    attach(GL_FRAGMENT_SHADER, shaders::heatmap_frag, "fragment shader does not compile");
+    glLinkProgram(id_);
+    GLint done = GL_FALSE;
+    glGetProgramiv(id_, GL_LINK_STATUS, &done);
+    std::array<char, 1024> log{};
+    glGetProgramInfoLog(id_, static_cast<GLsizei>(log.size()), nullptr, log.data());
+    require(done == GL_TRUE, "shaders do not link", log.data());
+    glGenVertexArrays(1, &no_vertices_);
+  }
+  ~CrossProgram() {
+    glDeleteVertexArrays(1, &no_vertices_);
+    glDeleteProgram(id_);
+  }
+  CrossProgram(const CrossProgram&) = delete;
+  CrossProgram& operator=(const CrossProgram&) = delete;
 
-  Brush brush;
+  void draw(const Texture& pixels, int width, int height, const Area& cross, bool dark, const Texture& to) {
+    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, framebuffer_.id());
+    glFramebufferTexture2D(GL_DRAW_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, to.id(), 0);
+    glViewport(0, 0, width, height);
+    for (const GLenum off : {GL_BLEND, GL_SCISSOR_TEST, GL_DEPTH_TEST, GL_CULL_FACE}) glDisable(off);
+    glBindTexture(GL_TEXTURE_2D, pixels.id());
+    glUseProgram(id_);
+    const ImVec4 ground = vec(palette(dark).ground.back);
+    glUniform1i(uniform("pixels"), 0);
+    glUniform3f(uniform("ground"), ground.x, ground.y, ground.z);
+    glUniform1f(uniform("ground_share"), dark ? 0.46f : 0.55f);
+    glUniform4i(uniform("cross_at"), cross.left, cross.top, cross.right, cross.bottom);
+    glBindVertexArray(no_vertices_);
+    glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
+    glBindVertexArray(0);
+    glUseProgram(0);
+    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
+  }
+
+ private:
+  void attach(GLenum kind, std::string_view source, const char* failure) {
+    const GLuint shader = glCreateShader(kind);
+    const GLchar* text = source.data();
+    const auto length = static_cast<GLint>(source.size());
+    glShaderSource(shader, 1, &text, &length);
+    glCompileShader(shader);
+    GLint done = GL_FALSE;
+    glGetShaderiv(shader, GL_COMPILE_STATUS, &done);
+    std::array<char, 1024> log{};
+    glGetShaderInfoLog(shader, static_cast<GLsizei>(log.size()), nullptr, log.data());
+    glAttachShader(id_, shader);
+    glDeleteShader(shader);  // with the program
+    require(done == GL_TRUE, failure, log.data());
+  }
+  GLint uniform(const char* name) const { return glGetUniformLocation(id_, name); }
+
+  GLuint id_, no_vertices_ = 0;  // the vertex shader makes its own, but a core context wants one bound
+  Framebuffer framebuffer_;
+};
+
+/// One place's picture.
+struct KeptHeatmap {
+  explicit KeptHeatmap(core::ThreadPool& threads) : image(threads) {}
+
+  /// The pixels' rows that are others than before.
+  void upload(const HeatmapImage::PixelRows& rows) {
+    if (rows.begin >= rows.end) return;
+    const bool fits = width == image.width() && height == image.height();
+    width = image.width(), height = image.height();
+    if (!fits) return pixels.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, width, height, image.pixels().data());
+    glBindTexture(GL_TEXTURE_2D, pixels.id());
+    glTexSubImage2D(
+        GL_TEXTURE_2D, 0, 0, rows.begin, width, rows.end - rows.begin, GL_RGBA, GL_UNSIGNED_BYTE,
+        image.pixels().data() + static_cast<std::size_t>(rows.begin) * static_cast<std::size_t>(width));
+  }
+
+  HeatmapImage image;
+  Texture pixels;
+  int width = 0, height = 0;  // of the texture
+  std::uint64_t last_frame = 0;
+
+  /// The same with a cross.
+  struct Crossed {
+    Texture texture;
+    int width = 0, height = 0;
+    Area at;
+    bool dark = false;
+    std::uint64_t of_image = 0, n_moves = 0;  // moves of the cross: what they change is anywhere
+  };
+  std::unique_ptr<Crossed> crossed;
+};
+
+struct HeatmapRenderer::State {
+  CrossProgram program;
   core::ThreadPool threads{std::max(1u, std::thread::hardware_concurrency())};
-  std::map<std::string, Entry> pictures;  // by their places
-  std::unordered_map<std::uint64_t, const KeptPicture*> by_texture;
+  std::map<std::string, KeptHeatmap> pictures;  // by their places
+  std::unordered_map<std::uint64_t, const KeptHeatmap*> by_texture;
   std::deque<std::string>
       waiting;            // places of pictures that one of the next frames renews, the first ones first
   double cells_read = 0;  // in this frame
   std::uint64_t frame = 0;
   float scale = 1;
-  Work work;
 
-  /// Whether a picture can be renewed in this frame; else it waits for its turn, or it is so large that it
-  /// takes several.
-  bool has_turn(KeptPicture& kept, const Picture& picture) {
-    const double cells = kept.cells_to_read(picture);
+  /// Reads the numbers of a picture when it has its turn in this frame; else it waits for it, or it is so
+  /// large that it takes several.
+  void read(HeatmapImage& image, const Picture& picture) {
+    const double cells = image.cells_to_read(picture);
     const auto in_line = std::find(waiting.begin(), waiting.end(), picture.place);
     const bool is_next = waiting.empty() || in_line == waiting.begin();
     const bool goes_on =
         cells <= few_cells || (is_next && (cells_read == 0 || cells_read + cells <= cells_a_frame));
     if (goes_on) cells_read += std::min(cells, cells_a_frame);
-    if (goes_on && (cells <= cells_a_frame || kept.prepare(picture, cells_a_frame))) {
-      if (in_line != waiting.end()) waiting.erase(in_line);
-      return true;
-    }
-    if (in_line == waiting.end()) waiting.push_back(picture.place);
-    return false;
+    const bool is_read = goes_on && image.read(picture, cells_a_frame);
+    if (is_read && in_line != waiting.end()) waiting.erase(in_line);
+    if (!is_read && in_line == waiting.end()) waiting.push_back(picture.place);
+  }
+
+  const Texture& with_cross(KeptHeatmap& e, const Cross& cross, bool dark) {
+    if (!e.crossed) e.crossed = std::make_unique<KeptHeatmap::Crossed>();
+    KeptHeatmap::Crossed& c = *e.crossed;
+    const Area at = e.image.cell_at(cross);
+    const std::uint64_t of_image = e.image.painted({});
+    const bool fits = c.width == e.width && c.height == e.height;
+    if (fits && c.at == at && c.dark == dark && c.of_image == of_image) return c.texture;
+    if (!fits) c.texture.fill(GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, e.width, e.height, nullptr);
+    if (!fits || c.at != at || c.dark != dark) ++c.n_moves;
+    c.width = e.width, c.height = e.height, c.at = at, c.dark = dark, c.of_image = of_image;
+    program.draw(e.pixels, e.width, e.height, at, dark, c.texture);
+    return c.texture;
   }
 };
 
@@ -59,21 +165,13 @@ HeatmapRenderer::~HeatmapRenderer() = default;
 
 ImTextureID HeatmapRenderer::paint(const Picture& picture) {
   State& s = *state_;
-  auto found = s.pictures.find(picture.place);
-  if (found == s.pictures.end()) {
-    const KeptState as_it_was;
-    found = s.pictures.try_emplace(picture.place, s.threads).first;
-  }
-  KeptPicture& kept = found->second.picture;
-  found->second.last_frame = s.frame;
-  const bool renews = !picture.pending && !kept.has_texels_of(picture) && s.has_turn(kept, picture);
-  if (renews || kept.wants_drawing(picture, s.scale)) {
-    const KeptState as_it_was;
-    if (renews) kept.renew(picture, s.work);
-    if (kept.wants_drawing(picture, s.scale)) kept.draw(picture, s.scale, s.brush, s.work);
-    s.by_texture[kept.texture()] = &kept;
-  }
-  return platform::texture_id(kept.texture());
+  KeptHeatmap& e = s.pictures.try_emplace(picture.place, s.threads).first->second;
+  e.last_frame = s.frame;
+  if (!picture.pending && !e.image.has_numbers_of(picture)) s.read(e.image, picture);
+  if (e.image.wants_painting(picture, s.scale)) e.upload(e.image.paint(picture, s.scale));
+  const Texture& shown = picture.cross ? s.with_cross(e, *picture.cross, picture.dark) : e.pixels;
+  s.by_texture[shown.id()] = &e;
+  return platform::texture_id(shown.id());
 }
 
 void HeatmapRenderer::set_scale(float scale) {
@@ -87,9 +185,9 @@ void HeatmapRenderer::end_frame() {
   s.cells_read = 0;
   ++s.frame;
   std::erase_if(s.pictures, [&](const auto& entry) {
-    const bool outdated = s.frame - entry.second.last_frame > frames_kept;
-    if (outdated) s.by_texture.erase(entry.second.picture.texture());
-    return outdated;
+    const bool is_outdated = s.frame - entry.second.last_frame > frames_kept;
+    if (is_outdated) std::erase_if(s.by_texture, [&](const auto& t) { return t.second == &entry.second; });
+    return is_outdated;
   });
 }
 
@@ -99,12 +197,11 @@ bool HeatmapRenderer::is_behind() const {
 
 std::uint64_t HeatmapRenderer::painted(std::uint64_t texture, const Share& part) const {
   const auto found = state_->by_texture.find(texture);
-  return found == state_->by_texture.end() ? 0 : found->second->painted(part);
+  if (found == state_->by_texture.end()) return 0;
+  const KeptHeatmap& e = *found->second;
+  return e.image.painted(part) + (texture == e.pixels.id() ? 0 : e.crossed->n_moves);
 }
 
-Work HeatmapRenderer::work() const {
-  return state_->work;
-}
 std::size_t HeatmapRenderer::pictures_kept() const {
   return state_->pictures.size();
 }

@@ -1,35 +1,26 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 
-#include "app/screen/damage.hpp"
 #include "app/screen/painter.hpp"
-#include "app/screen/work.hpp"
 
 namespace app::render {
 
-/// Paints heatmaps with OpenGL 3.3, each into a texture of its own that it keeps while the picture stays the
-/// same.
+/// Shows heatmaps with OpenGL 3.3: each has a texture of its own, kept while the picture stays the same.
 ///
 /// It needs a current context from its construction to its destruction. One place has one picture in a frame.
 class HeatmapRenderer : public Painter {
  public:
-  using Work = render::Work;
-
   /// Throws core::Error when the driver does not take the shaders.
   HeatmapRenderer();
   ~HeatmapRenderer() override;
 
   ImTextureID paint(const Picture& picture) override;
-
   void set_scale(float scale) override;
   /// Frees the pictures that nobody asked for in the last 120 frames.
   void end_frame() override;
   bool is_behind() const override;
   std::uint64_t painted(std::uint64_t texture, const Share& part) const override;
-  Work work() const;
   std::size_t pictures_kept() const;
 
  private:

@@ -8,12 +8,14 @@
 #include <string>
 
 #include "app/screen/damage.hpp"
-#include "app/screen/pool.hpp"
 #include "app/theme/theme.hpp"
 #include "core/base/color.hpp"
+#include "core/engine/engine.hpp"
 
 namespace app::render {
 
+using core::attention::fast::HeadChange;
+using core::attention::fast::RowView;
 using core::color::color_at;
 using core::color::ColorMap;
 using core::color::diverging_maps;

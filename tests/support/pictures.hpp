@@ -3,9 +3,8 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
-#include "app/screen/picture.hpp"
+#include "app/screen/heatmap_image.hpp"
 
 namespace support {
 
@@ -21,24 +20,29 @@ inline app::render::Picture whole_picture(const arma::mat& numbers, app::render:
   return p;
 }
 
-/// All texels of a picture of a matrix, at once.
-inline app::render::Texels texels(const app::render::Picture& p) {
-  core::ThreadPool only_this_one(1);
-  app::render::MatrixTexels all(p);
-  all.advance(p, std::numeric_limits<double>::infinity(), only_this_one);
-  return std::move(all).texels();
-}
-
-/// The texels of a picture whose rows are known, made of the same numbers as a matrix.
-inline app::render::Texels texels_of_matrix(const arma::mat& numbers, app::render::Picture p) {
-  p.cells.rows = {};
-  p.cells.numbers = &numbers;
-  return texels(p);
-}
-
 /// What RowView ask for: eˣ of n numbers, by the standard library.
 inline void exponentials(double* numbers, std::size_t n) {
   for (std::size_t k = 0; k < n; ++k) numbers[k] = std::exp(numbers[k]);
+}
+
+/// The blocks of a picture, all of them read.
+inline app::render::PooledMatrix pooled(const app::render::Picture& p) {
+  core::ThreadPool threads(3);
+  app::render::PooledMatrix m;
+  m.begin(p);
+  m.read(p, std::numeric_limits<double>::infinity(), threads);
+  return m;
+}
+
+/// The pixels of a picture of the same numbers as a matrix, made at once.
+inline std::vector<std::uint32_t> pixels_of(const arma::mat& numbers, app::render::Picture p) {
+  core::ThreadPool threads(3);
+  app::render::HeatmapImage image(threads);
+  p.cells.rows = {};
+  p.cells.numbers = &numbers;
+  image.read(p, std::numeric_limits<double>::infinity());
+  image.paint(p, 1);
+  return image.pixels();
 }
 
 }  // namespace support

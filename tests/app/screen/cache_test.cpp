@@ -1,12 +1,8 @@
-// What is not done again: drawing equal pictures, uploading equal numbers.
+// What is kept from frame to frame, and what waits for another one.
 #include <epoxy/gl.h>
 #include <gtest/gtest.h>
 
-#include <array>
-
-#include "app/screen/shader_program.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "core/base/error.hpp"
 #include "tests/support/gl_context.hpp"
 #include "tests/support/imgui_input.hpp"
 #include "tests/support/painted.hpp"
@@ -19,7 +15,6 @@ using app::render::Cross;
 using app::render::HeatmapRenderer;
 using app::render::Picture;
 using support::whole_picture;
-using Work = HeatmapRenderer::Work;
 
 /// A picture of weights in n × n cells, from 0 to 1, that are read row by row; as yet without a size in
 /// pixels.
@@ -41,20 +36,11 @@ class Renderer : public testing::Test {
   Picture picture = whole_picture(numbers, ColorMap::weights, 20, 20);
 };
 
-TEST_F(Renderer, DoesNothingForAnEqualPicture) {
-  const ImTextureID first = renderer.paint(picture);
-  EXPECT_EQ(renderer.work(), (Work{1, 1}));
-  renderer.end_frame();
-  EXPECT_EQ(renderer.paint(picture), first);
-  EXPECT_EQ(renderer.work(), (Work{1, 1}));
-}
-
 TEST_F(Renderer, ShowsNewNumbersOfANewVersion) {
   const auto before = support::painted(renderer, picture);
   numbers.zeros();
   ++picture.cells.version;
   const auto after = support::painted(renderer, picture);
-  EXPECT_EQ(renderer.work(), (Work{2, 2}));
   EXPECT_EQ(after.at(10, 10), app::render::color_at(ColorMap::weights, true, 0));
   EXPECT_NE(after.at(10, 10), before.at(10, 10));
 }
@@ -64,7 +50,6 @@ TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
   Picture next = picture;
   next.pending = true, next.cells.numbers = nullptr, ++next.cells.version;
   EXPECT_EQ(support::painted(renderer, next).at(10, 10), before.at(10, 10));
-  EXPECT_EQ(renderer.work(), (Work{1, 1}));
   numbers.zeros();
   next.pending = false, next.cells.numbers = &numbers;
   EXPECT_EQ(support::painted(renderer, next).at(10, 10), app::render::color_at(ColorMap::weights, true, 0));
@@ -77,10 +62,26 @@ TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
   EXPECT_NE(before, 0u);
   renderer.paint(picture);
   EXPECT_EQ(renderer.painted(name, {}), before);
-  picture.cross = Cross{1, 1};
-  renderer.paint(picture);
+  numbers.zeros();
+  ++picture.cells.version;
+  EXPECT_EQ(renderer.paint(picture), texture);
   EXPECT_NE(renderer.painted(name, {}), before);
   EXPECT_EQ(renderer.painted(name + 1000, {}), 0u);
+}
+
+TEST_F(Renderer, RepaintsNoPictureForItsCross) {
+  const auto plain = renderer.paint(picture);
+  const auto name = static_cast<std::uint64_t>(support::texture_name(plain));
+  const std::uint64_t before = renderer.painted(name, {});
+  picture.cross = Cross{1, 1};
+  const auto crossed = renderer.paint(picture);
+  const auto crossed_name = static_cast<std::uint64_t>(support::texture_name(crossed));
+  EXPECT_NE(crossed, plain);
+  const std::uint64_t crossed_before = renderer.painted(crossed_name, {});
+  picture.cross = Cross{2, 1};
+  EXPECT_EQ(renderer.paint(picture), crossed);
+  EXPECT_NE(renderer.painted(crossed_name, {}), crossed_before);
+  EXPECT_EQ(renderer.painted(name, {}), before);
 }
 
 TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
@@ -89,38 +90,6 @@ TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
   picture.cells.numbers = &other;
   EXPECT_EQ(support::painted(renderer, picture).at(10, 10),
             app::render::color_at(ColorMap::weights, true, 0));
-}
-
-TEST_F(Renderer, UploadsNothingWhenOnlyTheLookChanges) {
-  renderer.paint(picture);
-  picture.cross = Cross{1, 1};
-  renderer.paint(picture);
-  picture.phase = 3;
-  renderer.paint(picture);
-  picture.gaps = false;
-  renderer.paint(picture);
-  EXPECT_EQ(renderer.work(), (Work{4, 1}));
-}
-
-TEST_F(Renderer, UploadsOfAPictureWithRowsWhatChangedAndShowsAllOfIt) {
-  constexpr std::size_t n = 12;
-  std::vector<double> cells(n * n, 0.25);
-  const auto asked = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
-    Picture p = picture_of(cells, n, "rows", version);
-    p.cells.change = change;
-    p.width = p.height = 2 * n;
-    return p;
-  };
-  renderer.paint(asked(1, nullptr));
-  EXPECT_EQ(renderer.work(), (Work{1, 1}));
-  for (std::size_t k = 0; k < n; ++k) cells[4 * n + k] = 0.5, cells[k * n + 7] = 0.75;
-  const core::attention::fast::HeadChange change{false, {4}, 7, n};
-  const auto partly = support::painted(renderer, asked(2, &change));
-  EXPECT_EQ(renderer.work(), (Work{2, 2}));
-  HeatmapRenderer fresh;
-  EXPECT_EQ(support::painted(fresh, asked(2, nullptr)).pixels, partly.pixels);
-  EXPECT_EQ(partly.at(14, 2), app::render::color_at(ColorMap::weights, true, 0.75));
-  EXPECT_EQ(partly.at(2, 8), app::render::color_at(ColorMap::weights, true, 0.5));
 }
 
 TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
@@ -164,12 +133,10 @@ TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
   const std::uint64_t texture = paint(1, nullptr), before = renderer.painted(texture, {});
   const core::attention::fast::HeadChange fifth{false, {5}, {}, n};
   paint(2, &fifth);
-  EXPECT_EQ(renderer.work(), (Work{1, 1})) << "nothing looks otherwise";
   EXPECT_EQ(renderer.painted(texture, {}), before);
   for (std::size_t k = 0; k < n; ++k) cells[40 * n + k] = 0.5;
   const core::attention::fast::HeadChange fortieth{false, {40}, {}, n};
   paint(3, &fortieth);
-  EXPECT_EQ(renderer.work(), (Work{2, 2}));
   EXPECT_EQ(renderer.painted(texture, {0, 0, 1, 0.4f}), before);
   EXPECT_NE(renderer.painted(texture, {0, 0.5f, 1, 0.7f}), before);
   EXPECT_EQ(renderer.painted(texture, {0, 0.9f, 1, 1}), before);
@@ -291,44 +258,6 @@ TEST_F(Renderer, FollowsTheSizeOfThePicture) {
   const auto image = support::painted(renderer, picture);
   EXPECT_EQ(image.width, 33);
   EXPECT_EQ(image.height, 21);
-}
-
-TEST_F(Renderer, LeavesTheStateOfOpenGlAsItWas) {
-  glEnable(GL_BLEND);
-  glEnable(GL_SCISSOR_TEST);
-  glViewport(1, 2, 30, 40);
-  glScissor(5, 6, 7, 8);
-  glActiveTexture(GL_TEXTURE1);
-  renderer.paint(picture);
-  std::array<GLint, 4> viewport{};
-  glGetIntegerv(GL_VIEWPORT, viewport.data());
-  EXPECT_EQ(viewport, (std::array<GLint, 4>{1, 2, 30, 40}));
-  std::array<GLint, 4> scissor{};
-  glGetIntegerv(GL_SCISSOR_BOX, scissor.data());
-  EXPECT_EQ(scissor, (std::array<GLint, 4>{5, 6, 7, 8}));
-  EXPECT_TRUE(glIsEnabled(GL_BLEND));
-  EXPECT_TRUE(glIsEnabled(GL_SCISSOR_TEST));
-  for (const auto& [name, expected] :
-       {std::pair{GL_ACTIVE_TEXTURE, static_cast<GLint>(GL_TEXTURE1)},
-        std::pair{GL_DRAW_FRAMEBUFFER_BINDING, 0}, std::pair{GL_CURRENT_PROGRAM, 0},
-        std::pair{GL_VERTEX_ARRAY_BINDING, 0}}) {
-    GLint value = -1;
-    glGetIntegerv(static_cast<GLenum>(name), &value);
-    EXPECT_EQ(value, expected) << name;
-  }
-  EXPECT_EQ(glGetError(), static_cast<GLenum>(GL_NO_ERROR));
-}
-
-TEST_F(Renderer, NamesTheShaderThatDoesNotCompile) {
-  try {
-    const app::render::ShaderProgram broken("#version 330 core\nvoid main() { gl_Position = vec4(0); }",
-                                            "#version 330 core\nvoid main() { nonsense }");
-    FAIL() << "nothing was thrown";
-  } catch (const core::Error& e) {
-    const std::string text = e.what();
-    EXPECT_NE(text.find("fragment"), std::string::npos) << text;
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-  }
 }
 
 }  // namespace

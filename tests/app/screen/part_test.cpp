@@ -1,4 +1,4 @@
-#include "app/screen/part.hpp"
+#include "app/screen/damage.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,45 +11,34 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-bool holds(const std::vector<Part>& parts, std::size_t row, std::size_t column) {
-  for (const Part& p : parts)
+bool holds(const std::vector<Area>& parts, int row, int column) {
+  for (const Area& p : parts)
     if (p.left <= column && column < p.right && p.top <= row && row < p.bottom) return true;
   return false;
 }
 
-TEST(Joined, MakesRowsAndColumnsOfTheGridOnePartEach) {
+TEST(Joined, MakesRowsAndColumnsOfTheGridOneAreaEach) {
   const std::vector<bool> grid{false, true, false, false,  //
                                true,  true, true,  true,   //
                                false, true, false, false,  //
                                false, true, false, true};
   EXPECT_THAT(joined(grid, 4, 9),
-              ElementsAre(Part{1, 0, 2, 1}, Part{0, 1, 4, 2}, Part{1, 2, 2, 4}, Part{3, 3, 4, 4}));
+              ElementsAre(Area{1, 0, 2, 1}, Area{0, 1, 4, 2}, Area{1, 2, 2, 4}, Area{3, 3, 4, 4}));
   EXPECT_THAT(joined(std::vector<bool>(12), 4, 9), IsEmpty());
 }
 
-TEST(Joined, HoldsAllThatIsSetHoweverFewPartsThereMayBe) {
+TEST(Joined, HoldsAllThatIsSetHoweverFewAreasThereMayBe) {
   std::mt19937 random(5);
-  constexpr std::size_t rows = 13, columns = 21;
-  for (const std::size_t most : {1, 4, 30}) {
+  constexpr int rows = 13, columns = 21;
+  for (const std::size_t most : {1u, 4u, 30u}) {
     std::vector<bool> grid(rows * columns);
     for (int k = 0; k < 40; ++k) grid[random() % grid.size()] = true;
-    const std::vector<Part> parts = joined(grid, columns, most);
+    const std::vector<Area> parts = joined(grid, columns, most);
     EXPECT_LE(parts.size(), most);
-    for (const Part& p : parts) EXPECT_TRUE(p.right <= columns && p.bottom <= rows);
-    for (std::size_t i = 0; i < grid.size(); ++i)
-      EXPECT_TRUE(!grid[i] || holds(parts, i / columns, i % columns)) << i;
+    for (const Area& p : parts) EXPECT_TRUE(p.right <= columns && p.bottom <= rows);
+    for (int i = 0; i < rows * columns; ++i)
+      EXPECT_TRUE(!grid[static_cast<std::size_t>(i)] || holds(parts, i / columns, i % columns)) << i;
   }
-}
-
-TEST(ChangedTiles, AreCutOffAtTheEdgesOfTheImage) {
-  constexpr std::size_t tile = ChangedTiles::tile;
-  ChangedTiles changed(2 * tile + 3, tile + 5);
-  EXPECT_THAT(changed.parts(5), IsEmpty());
-  changed.add(3, 2);
-  changed.add(2 * tile + 1, tile + 4);
-  EXPECT_THAT(changed.parts(5),
-              ElementsAre(Part{0, 0, tile, tile}, Part{tile, 2 * tile, tile + 5, 2 * tile + 3}));
-  EXPECT_THAT(changed.parts(1), ElementsAre(Part{0, 0, tile + 5, 2 * tile + 3}));
 }
 
 }  // namespace

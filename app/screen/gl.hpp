@@ -1,0 +1,46 @@
+#pragma once
+
+#include <epoxy/gl.h>
+
+namespace app::render {
+
+/// A texture without filtering, deleted with its owner; these are only for this room's own source files.
+class Texture {
+ public:
+  Texture() {
+    glGenTextures(1, &id_);
+    glBindTexture(GL_TEXTURE_2D, id_);
+    for (const GLenum filter : {GL_TEXTURE_MIN_FILTER, GL_TEXTURE_MAG_FILTER})
+      glTexParameteri(GL_TEXTURE_2D, filter, GL_NEAREST);
+    for (const GLenum wrap : {GL_TEXTURE_WRAP_S, GL_TEXTURE_WRAP_T})
+      glTexParameteri(GL_TEXTURE_2D, wrap, GL_CLAMP_TO_EDGE);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, 0);
+  }
+  ~Texture() { glDeleteTextures(1, &id_); }
+  Texture(const Texture&) = delete;
+  Texture& operator=(const Texture&) = delete;
+
+  GLuint id() const { return id_; }
+  /// Makes it the texture of that size; pixels may be nullptr.
+  void fill(GLint form, GLenum channels, GLenum type, int width, int height, const void* pixels) {
+    glBindTexture(GL_TEXTURE_2D, id_);
+    glTexImage2D(GL_TEXTURE_2D, 0, form, width, height, 0, channels, type, pixels);
+  }
+
+ private:
+  GLuint id_ = 0;
+};
+
+class Framebuffer {
+ public:
+  Framebuffer() { glGenFramebuffers(1, &id_); }
+  ~Framebuffer() { glDeleteFramebuffers(1, &id_); }
+  Framebuffer(const Framebuffer&) = delete;
+  Framebuffer& operator=(const Framebuffer&) = delete;
+  GLuint id() const { return id_; }
+
+ private:
+  GLuint id_ = 0;
+};
+
+}  // namespace app::render
