@@ -16,8 +16,8 @@
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/check/whole_check.hpp"
+#include "core/files/file.hpp"
 #include "core/files/json.hpp"
-#include "core/files/own_descriptor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/model/transformer.hpp"
 

@@ -8,7 +8,6 @@
 #include "app/session/recent.hpp"
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
-#include "core/files/list_folder.hpp"
 
 namespace app::platform {
 namespace {

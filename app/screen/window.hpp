@@ -11,10 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "app/screen/canvas.hpp"
 #include "app/screen/damage.hpp"
 #include "app/screen/display.hpp"
-#include "app/screen/font_loader.hpp"
+#include "app/screen/fonts.hpp"
 #include "app/screen/image.hpp"
 #include "app/screen/keys.hpp"
 #include "app/screen/screen.hpp"

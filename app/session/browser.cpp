@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/files/list_folder.hpp"
+#include "core/files/file.hpp"
 
 namespace app {
 

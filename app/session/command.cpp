@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "app/session/any_command.hpp"
-
 namespace app {
 
 template <class Kind>

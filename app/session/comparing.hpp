@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "app/session/comparison.hpp"
+#include "app/session/jobs.hpp"
 #include "app/session/live_trace.hpp"
-#include "app/session/slot.hpp"
 #include "app/session/tensor_check.hpp"
 
 namespace app {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session/extents.hpp"
+#include "app/session/picture_source.hpp"
 #include "core/graph/compare.hpp"
 #include "core/graph/difference.hpp"
 #include "core/graph/head_facts.hpp"

@@ -1,6 +1,6 @@
 #include "app/session/dropping.hpp"
 
-#include "app/session/view_bounds.hpp"
+#include "app/session/navigation.hpp"
 #include "core/files/tensor_formats.hpp"
 
 namespace app {

@@ -1,19 +1,236 @@
 #include "app/session/exporting.hpp"
 
+#include <algorithm>
 #include <optional>
 
-#include "app/session/color_ends.hpp"
-#include "app/session/copying.hpp"
-#include "app/session/export_plan.hpp"
-#include "app/session/view_text.hpp"
+#include "app/session/navigation.hpp"
+#include "app/session/picture_source.hpp"
+#include "app/session/remembered.hpp"
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/editing/edit.hpp"
 #include "core/engine/engine.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"
 #include "core/out/drawing.hpp"
 #include "core/out/export.hpp"
 #include "core/out/numpy.hpp"
+#include "core/out/program.hpp"
 
 namespace app {
+
+namespace {
+
+namespace fs = std::filesystem;
+using enum ExportWhat;
+
+constexpr std::array any{matrix, stage, everything};
+constexpr std::array arrays{stage, everything};
+
+constexpr std::array table{
+    ExportKind{ExportForm::csv, ".csv", "CSV", "for spreadsheets, NumPy and pandas, with tokens", any},
+    ExportKind{ExportForm::npy, ".npy", "npy", "numpy.load gives one array of float64 a file", any},
+    ExportKind{ExportForm::npz, ".npz", "npz", "numpy.load gives every array by the name of its stage",
+               arrays},
+    ExportKind{ExportForm::svg, ".svg", "SVG", "a figure that stays sharp, with words that can be selected",
+               any},
+    ExportKind{ExportForm::png, ".png", "PNG", "the same figure in pixels", any},
+    ExportKind{ExportForm::pdf, ".pdf", "PDF",
+               "the same figure for printing and for slides, sharp at any size", any},
+    ExportKind{ExportForm::session, ".json", "session", "the model, to open it again", {}},
+    ExportKind{
+        ExportForm::program, ".py", "PyTorch", "a program that builds the model and prints every stage", {}},
+};
+
+bool is_many_files(const ExportAs& e, ExportWhat what) {
+  return (e.form == ExportForm::csv || e.form == ExportForm::npy) && what != matrix;
+}
+
+/// Whether a file has the ending of a form, "" being none.
+bool has_ending_of_a_form(const fs::path& file) {
+  return std::ranges::any_of(table, [&](const ExportKind& kind) { return file.extension() == kind.ending; });
+}
+
+/// A character that may stand in a name on every file system, and in a shell without quotes.
+bool is_plain(char c) {
+  const char l = core::text::lower(c);
+  return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+}  // namespace
+
+std::span<const ExportKind> export_kinds() {
+  return table;
+}
+
+const ExportKind& export_kind(ExportForm form) {
+  return table[static_cast<std::size_t>(form)];
+}
+
+bool is_figure(ExportForm form) {
+  return form == ExportForm::svg || form == ExportForm::png || form == ExportForm::pdf;
+}
+
+ExportWhat held_by(ExportForm form, ExportWhat what) {
+  const auto& choices = export_kind(form).choices;
+  return choices.empty() ? everything : form == ExportForm::npz && what == matrix ? stage : what;
+}
+
+std::string words_of(const core::attention::Model& model, const ExportAs& e, ExportWhat choice) {
+  const auto& info = core::attention::info(e.matrix.stage);
+  const bool figure = is_figure(e.form);
+  if (choice == everything) return figure ? "all stages" : "every stage";
+  if (!info.per_head || model.n_heads == 1) return info.title;
+  return std::string(info.title) +
+         (choice == matrix ? ", head " + std::to_string(e.matrix.head) : ", all heads");
+}
+
+std::string stem_of(const std::string& title) {
+  std::string stem;
+  for (const char c : fs::path(title).stem().string())
+    if (is_plain(c))
+      stem += c;
+    else if (!stem.empty() && stem.back() != '-')
+      stem += '-';
+  while (stem.ends_with('-') || stem.ends_with('.')) stem.pop_back();
+  while (stem.starts_with('.')) stem.erase(0, 1);
+  return stem.empty() ? "attention" : stem;
+}
+
+std::string proposed_name(const ExportAs& e) {
+  const ExportWhat what = held_by(e.form, e.what);
+  const auto& stage_info = core::attention::info(e.matrix.stage);
+  const ExportKind& kind = export_kind(e.form);
+  std::string name = stem_of(e.document);
+  if (!kind.choices.empty() && what != everything) {
+    name += std::string(".") + stage_info.name;
+    if (what == matrix && stage_info.per_head) name += ".head" + std::to_string(e.matrix.head);
+  }
+  return name + (is_many_files(e, what) ? "" : kind.ending);
+}
+
+std::vector<fs::path> planned_files(const core::attention::Model& model, const ExportAs& e) {
+  const ExportWhat what = held_by(e.form, e.what);
+  if (is_many_files(e, what)) {
+    core::formats::ExportOptions options;
+    options.format = core::formats::find_matrix_format(e.form == ExportForm::npy ? "npy" : "csv");
+    if (what == stage) options.stages = {core::attention::info(e.matrix.stage).name};
+    std::vector<fs::path> files = core::formats::export_names(model, options);
+    for (fs::path& file : files) file = e.path / file;
+    return files;
+  }
+  std::error_code ignored;
+  fs::path file = fs::is_directory(e.path, ignored) ? e.path / proposed_name(e) : e.path;
+  const char* ending = export_kind(e.form).ending;
+  if (file.extension() != ending && has_ending_of_a_form(file)) file.replace_extension();
+  if (!file.has_extension()) file += ending;
+  return {file};
+}
+
+namespace {
+
+using core::formats::CopyExtent;
+
+constexpr const char* edited_words = "the edited matrix";
+
+CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
+  const core::attention::Model& model = s.newest.model;
+  const Look& look = s.newest.look;
+  const Selection& selection = s.newest.selection;
+  using core::editing::MatrixName;
+  const auto& sequence = model.sequences[look.sequence];
+  const auto rows = look.edited.name == MatrixName::embeddings ? sequence.tokens
+                    : look.edited.name == MatrixName::key_embeddings
+                        ? sequence.keys()
+                        : core::attention::numbered_tokens(edited->n_rows);
+  return {{*edited, rows, core::attention::numbered_tokens(edited->n_cols)},
+          edited_words,
+          selection.cursor->row,
+          selection.cursor->column,
+          true};
+}
+
+/// The matrix under the edit cursor, unless a cell is meant; or nullptr.
+const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
+                                                      const std::optional<CellRef>& cell) {
+  const core::attention::Model& model = s.newest.model;
+  const Look& look = s.newest.look;
+  const Selection& selection = s.newest.selection;
+  if (!selection.cursor || cell) return nullptr;
+  return core::editing::find_matrix(model, edited_place(look, model));
+}
+
+/// A menu may be open while the model changes.
+bool is_there(const Situation& s, const CellRef& cell) {
+  const auto& stage = core::attention::info(cell.stage);
+  if (!stage.present(s.shown.model) || (stage.per_head && cell.head >= s.shown.trace.heads.size()))
+    return false;
+  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, cell.head);
+  return cell.row < numbers.n_rows() && cell.column < numbers.n_cols();
+}
+
+/// The given, the pinned or the hovered cell, if it is there.
+std::optional<CellRef> meant_cell(const Situation& s, const std::optional<CellRef>& cell) {
+  const std::optional<CellRef> meant = cell                       ? cell
+                                       : s.shown.selection.pinned ? s.shown.selection.pinned
+                                                                  : s.shown.selection.hovered;
+  return meant && is_there(s, *meant) ? meant : std::nullopt;
+}
+
+std::string stage_words(const CellRef& from) {
+  const auto& stage = core::attention::info(from.stage);
+  return stage.title + (stage.per_head ? ", head " + std::to_string(from.head) : "");
+}
+
+CellRef source_cell(const Situation& s, const std::optional<CellRef>& meant) {
+  return meant.value_or(CellRef{Stage::weights, s.shown.look.head, 0, 0});
+}
+
+}  // namespace
+
+std::string copied_words(const Situation& s, const std::optional<CellRef>& cell) {
+  return matrix_at_cursor(s, cell) ? edited_words : stage_words(source_cell(s, meant_cell(s, cell)));
+}
+
+bool names_a_cell(const Situation& s, const std::optional<CellRef>& cell) {
+  return matrix_at_cursor(s, cell) || meant_cell(s, cell);
+}
+
+CopySource copy_source(const Situation& s, const std::optional<CellRef>& cell) {
+  if (const auto* edited = matrix_at_cursor(s, cell)) return edited_matrix(s, *edited);
+  const auto meant = meant_cell(s, cell);
+  const CellRef from = source_cell(s, meant);
+  return {core::formats::labelled_stage(s.shown.model, s.shown.trace, core::attention::info(from.stage),
+                                        from.head, s.shown.look.sequence),
+          stage_words(from), from.row, from.column, meant.has_value()};
+}
+
+std::optional<std::string> copied_number(const Situation& s) {
+  if (const auto* edited = matrix_at_cursor(s, {})) {
+    const auto& cursor = *s.newest.selection.cursor;
+    if (cursor.row < (*edited)->n_rows && cursor.column < (*edited)->n_cols)
+      return core::text::number_text((**edited)(cursor.row, cursor.column));
+  }
+  const auto cell = meant_cell(s, {});
+  if (!cell) return std::nullopt;
+  const auto& numbers = core::attention::info(cell->stage).matrix(s.shown.trace, cell->head);
+  return core::text::number_text(numbers(cell->row, cell->column));
+}
+
+std::string copied_as(const Situation& s, const CopySource& source, CopyChoice choice) {
+  const CopyExtent extent = source.has_cell ? choice.extent : CopyExtent::matrix;
+  return core::formats::copy_forms()
+      .at(choice.form)
+      .text(source.matrix, {extent, source.row, source.column}, s.settings.copy_decimals);
+}
+
+std::string program_of(const core::attention::Model& model, const Forms& forms, const std::string& title) {
+  std::vector<std::uint64_t> seeds = core::editing::usual_seeds();
+  seeds.push_back(forms.draw.draw.seed);
+  return core::formats::program_text(model, title, seeds);
+}
+
 namespace {
 
 namespace formats = core::formats;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/editing/edit.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 
 namespace app {
 

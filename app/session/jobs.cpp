@@ -3,6 +3,7 @@
 #include "core/base/signals.hpp"
 
 namespace app {
+
 namespace {
 
 constexpr std::size_t most_threads = 16;  // a long job never keeps a short one waiting

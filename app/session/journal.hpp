@@ -2,14 +2,58 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "app/session/journal_text.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"
 
 namespace app {
+
+/// What changes when somebody writes a file: its length, times and place on the disk; "" when there is none.
+///
+/// The time of its change is among them, which nobody can set back as that of its contents.
+std::string file_stamp(const std::filesystem::path& path);
+
+/// The path from the root of a file that is there after this program too, so that it means the same to other
+/// windows; as it is where there is no current folder. None of a pipe that the program was given.
+std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path);
+
+/// What a journal keeps of a piece of work beside its model.
+struct JournalHead {
+  std::string title;
+  std::optional<std::filesystem::path> path = {};  ///< where it is saved
+  std::string stamp = {};                          ///< of that file when it was read
+  /// The first and the last edit that are not saved: "2026-11-22 10:32".
+  std::string since = {}, until = {};
+  std::size_t n_edits = 1;  ///< that are not saved
+  bool is_saved = false;    ///< it is as its file or preset: what is not saved was tried in a lesson
+  std::string lesson = {}, lesson_title = {};  ///< of the one under way, or ""
+  std::size_t lesson_step = 0;                 ///< of it
+};
+
+/// The sessions that a journal keeps, as files would hold them.
+struct JournalTexts {
+  std::string own, in_lesson;  ///< the second is "" outside of lessons
+};
+
+/// In bytes, of what journal_head reads.
+inline constexpr std::size_t longest_journal_head = std::size_t{64} << 10;
+
+/// What stands in a journal: a line of JSON about the work, and the sessions.
+std::string journal_text(const JournalHead& head, const JournalTexts& sessions);
+/// Of a journal or of its beginning; place is named in messages. Throws core::Error when it is damaged.
+JournalHead journal_head(std::string_view begin, const std::string& place);
+/// Throws core::Error when there are not two sessions; what is in them is not looked at.
+JournalTexts journal_texts(std::string_view text, const std::string& place);
+
+/// "2026-11-22 10:32", of this moment, here.
+std::string moment_now();
+
+/// "lesson2.json, 14 edits, from 10:32 to 10:46", with the day where that is another one than now's.
+std::string left_words(const JournalHead& head, const std::string& now = moment_now());
 
 /// The file in which a running window keeps the work that is not saved, so that the next one can offer it.
 ///

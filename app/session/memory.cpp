@@ -1,6 +1,5 @@
 #include "app/session/memory.hpp"
 
-#include <sys/resource.h>
 #include <unistd.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -25,58 +24,17 @@ std::string mebibytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-std::string text_of(const char* path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-/// The whole number behind a name in a text, which is left standing after it.
-std::optional<std::uint64_t> number_behind(std::string_view name, std::string_view text,
-                                           std::string_view& rest) {
-  const std::size_t line = text.find(name);
-  if (line == text.npos) return std::nullopt;
-  rest = text.substr(line + name.size());
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  return core::text::take_whole_number(rest);
-}
-
-/// Where a control group says what it allows, in the second version and in the first.
-struct Group {
-  const char *limit, *used, *stat;
-};
-constexpr Group memory_groups[] = {
-    {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"},
-    {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-     "/sys/fs/cgroup/memory/memory.stat"}};
-
-/// What the limit of the address space leaves, or nothing without one.
-std::optional<std::uint64_t> address_space_left() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  const std::string statm = text_of("/proc/self/statm");
-  std::string_view rest;
-  const std::uint64_t pages = number_behind("", statm, rest).value_or(0);
-  const std::uint64_t used = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
-  return limit.rlim_cur - std::min<std::uint64_t>(used, limit.rlim_cur);
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> available_bytes(std::string_view meminfo) {
-  std::string_view rest;
-  const auto kibibytes = number_behind("MemAvailable:", meminfo, rest);
+  constexpr std::string_view name = "MemAvailable:";
+  const std::size_t line = meminfo.find(name);
+  if (line == meminfo.npos) return std::nullopt;
+  std::string_view rest = meminfo.substr(line + name.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  const auto kibibytes = core::text::take_whole_number(rest);
   if (!kibibytes || !rest.starts_with(" kB")) return std::nullopt;
   return *kibibytes << 10;
-}
-
-std::optional<std::uint64_t> bytes_left_in_group(std::string_view limit, std::string_view used,
-                                                 std::string_view stat) {
-  std::string_view rest;
-  const auto most = number_behind("", limit, rest), taken = number_behind("", used, rest);
-  if (!most || !taken) return std::nullopt;
-  const std::uint64_t files = number_behind("inactive_file", stat, rest).value_or(0);
-  return *most - std::min(*taken - std::min(files, *taken), *most);
 }
 
 void give_back_memory() {
@@ -86,14 +44,11 @@ void give_back_memory() {
 }
 
 std::uint64_t free_memory() {
-  const auto available = available_bytes(text_of("/proc/meminfo"));
-  std::uint64_t free = available ? *available
-                                 : static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                                       static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
-  for (const Group& group : memory_groups)
-    if (const auto left = bytes_left_in_group(text_of(group.limit), text_of(group.used), text_of(group.stat)))
-      free = std::min(free, *left);
-  return std::min(free, address_space_left().value_or(free));
+  std::ostringstream meminfo;
+  meminfo << std::ifstream("/proc/meminfo").rdbuf();
+  if (const auto available = available_bytes(meminfo.str())) return *available;
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
 }
 
 MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) {

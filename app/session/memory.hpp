@@ -9,21 +9,15 @@
 
 namespace app {
 
-/// Bytes that the program may still take: Linux's MemAvailable, elsewhere all of the machine's memory; no
-/// more than a container or the shell's limit of the address space leaves.
+/// Returns the bytes that the program may still take: Linux's MemAvailable, elsewhere all of the machine's
+/// memory.
 std::uint64_t free_memory();
 
-/// Hands what was let go of back to the system, as far as the library that allocates can.
+/// Hands freed memory back to the system, where the C library can.
 void give_back_memory();
 
-/// Bytes that Linux says are available, read from the text of /proc/meminfo; nothing when the text does not
-/// say.
+/// Reads MemAvailable in bytes from the text of /proc/meminfo; nothing when the text does not say.
 std::optional<std::uint64_t> available_bytes(std::string_view meminfo);
-
-/// Bytes that a control group leaves of its limit, read from the texts of its memory.max, memory.current and
-/// memory.stat, which says what of them files take that need not stay; nothing without a limit.
-std::optional<std::uint64_t> bytes_left_in_group(std::string_view limit, std::string_view used,
-                                                 std::string_view stat);
 
 /// Beyond it the window asks before it computes.
 constexpr std::uint64_t bytes_without_a_question = std::uint64_t{2} << 30;

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "app/session/file_stamp.hpp"
+#include "app/session/journal.hpp"
 #include "core/base/error.hpp"
-#include "core/files/counting_line.hpp"
 #include "core/files/quantised.hpp"
+#include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/importing/embeddings.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/files/layers.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/importing/import.hpp"
 #include "core/importing/stages_in.hpp"
 #include "core/model/reading.hpp"

@@ -4,10 +4,10 @@
 #include <system_error>
 #include <thread>
 
-#include "app/session/file_stamp.hpp"
+#include "app/session/journal.hpp"
 #include "app/session/opening.hpp"
 #include "core/base/error.hpp"
-#include "core/files/beside.hpp"
+#include "core/files/file.hpp"
 #include "core/model/transformer.hpp"
 
 namespace app {

@@ -1,12 +1,170 @@
 #include "app/session/picture_source.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "app/session/live_trace.hpp"
 #include "core/graph/visible.hpp"
 
 namespace app {
+
+Extent extent_of(const arma::mat& numbers) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr arma::uword lanes =
+      8;  // side by side and without branches, so that the compiler can do several at once
+  std::array<double, lanes> smallest, largest, least;
+  smallest.fill(infinity), largest.fill(-infinity), least.fill(infinity);
+  const auto add = [&](arma::uword k, double v) {
+    const double size = std::abs(v);
+    const double low = size < infinity ? v : infinity, high = size < infinity ? v : -infinity,
+                 from_zero = size > 0 ? size : infinity;
+    smallest[k] = low < smallest[k] ? low : smallest[k];
+    largest[k] = high > largest[k] ? high : largest[k];
+    least[k] = from_zero < least[k] ? from_zero : least[k];
+  };
+  const double* v = numbers.memptr();
+  arma::uword i = 0;
+  for (; i + lanes <= numbers.n_elem; i += lanes)
+    for (arma::uword k = 0; k < lanes; ++k) add(k, v[i + k]);
+  for (; i < numbers.n_elem; ++i) add(i % lanes, v[i]);
+  Extent e{*std::min_element(smallest.begin(), smallest.end()),
+           *std::max_element(largest.begin(), largest.end()), *std::min_element(least.begin(), least.end())};
+  if (e.least == infinity) e.least = 0;
+  return e.smallest <= e.largest ? e : Extent{};
+}
+
+Beyond beyond(const arma::mat& numbers, const Range& range) {
+  Beyond b;
+  for (const double v : numbers) {
+    b.below += v < range.low && v != -std::numeric_limits<double>::infinity();  // −∞ has a mark of its own
+    b.above += v > range.high;
+    b.zero += v == 0;
+    b.small += v != 0 && std::abs(v) < range.least;
+  }
+  return b;
+}
+
+void Extents::start_with(std::uint64_t version) {
+  if (version == version_) return;
+  version_ = version;
+  known_.merge(last_);  // what is known stays, what is not is taken from the versions before
+  last_ = std::exchange(known_, {});
+  counted_.clear();
+}
+
+const Beyond& Extents::outside(const core::attention::Trace& trace, std::uint64_t version,
+                               core::attention::Stage stage, std::size_t head, const Range& range) {
+  start_with(version);
+  const core::attention::StageInfo& row = core::attention::info(stage);
+  const auto [it, is_new] = counted_.try_emplace({stage, row.per_head ? head : 0});
+  Counted& c = it->second;
+  if (is_new || c.range != range) c = {range, beyond(row.matrix(trace, head), range)};
+  return c.cells;
+}
+
+const Extent& Extents::of(const core::attention::Trace& trace, std::uint64_t version,
+                          core::attention::Stage stage, std::size_t head) {
+  start_with(version);
+  const core::attention::StageInfo& row = core::attention::info(stage);
+  const auto [it, is_new] = known_.try_emplace({stage, row.per_head ? head : 0});
+  if (is_new) it->second = extent_of(row.matrix(trace, head));
+  return it->second;
+}
+
+const Extent& Extents::remember(std::uint64_t version, core::attention::Stage stage, std::size_t head,
+                                const Extent& extent) {
+  start_with(version);
+  return known_[{stage, core::attention::info(stage).per_head ? head : 0}] = extent;
+}
+
+const Extent& Extents::last(core::attention::Stage stage, std::size_t head) const {
+  const std::pair key{stage, core::attention::info(stage).per_head ? head : 0};
+  for (const auto* extents : {&known_, &last_})
+    if (const auto it = extents->find(key); it != extents->end()) return it->second;
+  return nothing_;
+}
+
+namespace {
+
+using core::attention::Coloring;
+using core::attention::Model;
+using core::attention::Stage;
+using core::attention::StageInfo;
+
+/// The extent of all numbers that set the range of one matrix.
+Extent extent_in_force(RangeRule rule, const Model& model, const ExtentOf& extent, const StageInfo& stage,
+                       std::size_t head) {
+  Extent all;
+  const auto add = [&](const Extent& e) {
+    all.smallest = std::min(all.smallest, e.smallest);
+    all.largest = std::max(all.largest, e.largest);
+    if (e.least > 0) all.least = all.least > 0 ? std::min(all.least, e.least) : e.least;
+  };
+  for (const StageInfo& other : core::attention::stages()) {
+    const bool counts =
+        other.stage == stage.stage || (rule == RangeRule::all_heads && other.coloring == stage.coloring);
+    if (!counts || !other.present(model)) continue;
+    const bool one_head = !other.per_head || rule == RangeRule::matrix || rule == RangeRule::typed;
+    const std::size_t first = one_head && other.per_head ? head : 0;
+    for (std::size_t h = first; h < (one_head ? first + 1 : model.n_heads); ++h) add(extent(other.stage, h));
+  }
+  return all;
+}
+
+/// Where a logarithmic range begins: a power of ten not above the smallest number, four decades at most.
+double least_of(const Ends& ends, double smallest) {
+  constexpr double decades = 1e-4;
+  if (ends.low > 0) return ends.low;
+  if (ends.high < 0) return -ends.high;
+  const double largest = std::max(-ends.low, ends.high);
+  if (!(largest > 0)) return 0;
+  const double least = std::max(smallest, largest * decades);
+  return std::min(std::pow(10, std::floor(std::log10(least))), largest / 10);
+}
+
+/// The ends that follow the numbers or were typed.
+Ends free_ends(const ColorChoice& chosen, const Model& model, const ExtentOf& extent, Stage stage,
+               std::size_t head) {
+  const StageInfo& row = core::attention::info(stage);
+  const double top = core::attention::top_of_range(model, stage);
+  if (row.coloring == Coloring::mask) return {0, top};
+  const bool is_signed = row.coloring == Coloring::signed_values;
+  const bool typed = chosen.range == RangeRule::typed;
+  if (!is_signed && !chosen.logarithmic) return typed ? chosen.typed_weights : Ends{0, top};
+  const Extent of = extent_in_force(chosen.range, model, extent, row, head);
+  const double most = std::max(-of.smallest, of.largest);
+  Ends ends = is_signed ? Ends{-most, most} : Ends{0, top};
+  if (typed) ends = is_signed ? chosen.typed_values : chosen.typed_weights;
+  if (chosen.logarithmic) ends.least = least_of(ends, of.least);
+  return ends;
+}
+
+}  // namespace
+
+Ends color_ends(const ColorChoice& chosen, const Model& model, const ExtentOf& extent, Stage stage,
+                std::size_t head) {
+  const std::size_t of = core::attention::info(stage).per_head ? head : 0;
+  if (chosen.locked)
+    if (const auto it = chosen.locked->find({stage, of}); it != chosen.locked->end()) return it->second;
+  return free_ends(chosen, model, extent, stage, head);
+}
+
+core::figures::DisplayList colored_figure(const Model& model, const core::attention::Trace& trace,
+                                          core::figures::FigureOptions options, const ColorChoice& chosen) {
+  const auto extent = [&](Stage stage, std::size_t head) {
+    return extent_of(core::attention::info(stage).matrix(trace, head));
+  };
+  options.sequential = chosen.sequential, options.diverging = chosen.diverging;
+  options.range = [&](Stage stage, std::size_t head) -> core::figures::Range {
+    const Ends ends = color_ends(chosen, model, extent, stage, head);
+    return {ends.low, ends.high, ends.least};
+  };
+  return core::figures::figure(model, trace, options);
+}
+
 namespace {
 
 using core::attention::Stage;

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "app/session/view_text.hpp"
+#include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
 
 namespace app {
@@ -15,7 +15,7 @@ using Clock = Jobs::Clock;
 
 constexpr auto rest = 300ms;               // between two writings
 constexpr auto again = 10s;                // after a writing that has failed more than once
-constexpr auto look = 10ms;                // between two looks at the token
+constexpr auto poll_interval = 10ms;       // between two looks at the token
 constexpr auto look_again = 250ms;         // for what an ending window leaves
 constexpr auto promised = 900ms;           // from an edit to its writing's end, where that can be
 constexpr double share_of_a_thread = 0.2;  // that writing may take, where it takes longer
@@ -157,7 +157,7 @@ void Recorder::follow(const Recordable& work) {
 void Recorder::begin_to_write() {
   lane_.start(
       [this, journal = journal_, at = next_](const core::Token& token) -> Jobs::Delivery {
-        while (token.goes_on() && Clock::now() < at) std::this_thread::sleep_for(look);
+        while (token.goes_on() && Clock::now() < at) std::this_thread::sleep_for(poll_interval);
         const std::optional<Entry> entry = desk_.take();
         if (!entry) return {};
         const auto begin = Clock::now();

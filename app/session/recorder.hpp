@@ -10,7 +10,7 @@
 #include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/journal.hpp"
-#include "app/session/lesson_state.hpp"
+#include "app/session/lessons.hpp"
 #include "app/session/view.hpp"
 
 namespace app {

@@ -6,7 +6,7 @@
 
 #include "app/session/document.hpp"
 #include "app/session/forms.hpp"
-#include "app/session/lesson_state.hpp"
+#include "app/session/lessons.hpp"
 #include "app/session/pair.hpp"
 #include "app/session/settings.hpp"
 

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <armadillo>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -9,15 +12,44 @@
 #include <utility>
 #include <vector>
 
+#include "app/session/jobs.hpp"
 #include "app/session/live_trace.hpp"
-#include "app/session/slot.hpp"
-#include "app/session/token_lines.hpp"
+#include "app/session/picture_source.hpp"
+#include "core/graph/dropout_study.hpp"
 #include "core/graph/head_facts.hpp"
 #include "core/graph/row_facts.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/trace.hpp"
 
 namespace app {
+
+/// Which weights are to become lines from queries to keys.
+struct LineChoice {
+  std::vector<std::size_t> heads;
+  double hide_below = 0;             ///< weights below it get no line, nor does 0
+  std::optional<std::size_t> query;  ///< its lines come before all others
+  std::size_t most = 0;              ///< more lines than that are not drawn
+  friend bool operator==(const LineChoice&, const LineChoice&) = default;
+};
+
+struct TokenLine {
+  std::size_t query = 0, key = 0, head = 0;
+  double weight = 0;
+  friend bool operator==(const TokenLine&, const TokenLine&) = default;
+};
+
+/// The lines, those that matter most last, and what they leave out.
+struct TokenLines {
+  std::vector<TokenLine> lines;
+  std::size_t visible = 0;  ///< pairs of tokens that the mask shows, in all chosen heads
+  std::size_t above = 0;    ///< of them not hidden by the threshold; as many lines, unless they are too many
+  double carried = 0, total = 0;  ///< the weight of the lines, and of all visible pairs
+};
+
+/// The lines of the weights before dropout; when they are too many the strongest, those of the query first.
+/// Of no use once goes_on, which is asked between rows, says no.
+TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice,
+                       const core::Token& token = {});
 
 /// What a statistic is of: another version, other numbers.
 struct StatisticOf {
@@ -86,5 +118,61 @@ class Statistics {
 
 /// Whether the likeness of a trace's heads takes no longer than a frame or two.
 bool likeness_is_quick(const core::attention::Trace& trace);
+
+class LiveTrace;
+
+/// What the dropout laboratory shows: a study of the shown head as far as it has been drawn.
+struct Laboratory {
+  /// The curve of the mean's distance ends after so many masks.
+  static constexpr std::size_t most_masks = 1024;
+
+  std::size_t n_masks = 64;         ///< over how many the mean is taken
+  std::vector<double> distances;    ///< as of DropoutStudy
+  std::vector<arma::vec> row_sums;  ///< likewise
+  arma::mat mean,
+      difference;  ///< of the first n_masks, or of as many as were drawn; the mean less the weights
+  Extent mean_extent, difference_extent;
+  arma::vec sums_before, sums_after;  ///< of the trace's weights, and of what its one mask leaves
+  arma::rowvec ones;                  ///< ten ones under the same dropout
+  std::uint64_t revision = 0;         ///< another number, other numbers
+  std::uint64_t version = 0;          ///< of the trace
+  std::size_t head = 0, sequence = 0;
+
+  std::size_t count() const { return distances.size(); }
+  std::size_t n_rows() const { return mean.n_rows; }
+  bool is_complete() const { return count() >= most_masks; }
+};
+
+/// Draws the laboratory's masks beside the window, a portion at a time.
+class MaskDrawing {
+ public:
+  explicit MaskDrawing(Jobs& jobs) : lane_(jobs) {}
+
+  /// Before every frame in which the laboratory is shown. The study of an older trace stays until the newest
+  /// has its first masks.
+  void follow(const LiveTrace& live, std::size_t head, std::size_t n_masks);
+  /// Lets go of everything.
+  void stop();
+  const Laboratory* laboratory() const { return shown_.get(); }
+  bool is_busy() const { return lane_.is_busy(); }
+
+ private:
+  struct Of {
+    std::uint64_t version = 0;
+    std::size_t head = 0, n_masks = 0;
+    friend bool operator==(const Of&, const Of&) = default;
+  };
+  struct Portion;
+
+  void begin(const LiveTrace& live);
+  void take(Portion portion);
+  void give_up(const Failure& failure);
+
+  std::optional<Of> of_;
+  std::shared_ptr<Laboratory> shown_;
+  std::shared_ptr<core::attention::DropoutStudy> study_;  // only the worker reads and advances it
+  std::uint64_t revision_ = 0;
+  Lane lane_;
+};
 
 }  // namespace app

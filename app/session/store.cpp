@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
-#include "app/session/any_command.hpp"
+#include "app/session/command.hpp"
 #include "app/session/failure.hpp"
-#include "app/session/file_stamp.hpp"
-#include "app/session/pinning.hpp"
+#include "app/session/journal.hpp"
+#include "app/session/navigation.hpp"
 #include "app/session/recent.hpp"
-#include "app/session/view_bounds.hpp"
-#include "app/session/view_text.hpp"
+#include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
 

@@ -10,12 +10,12 @@
 #include "app/session/document.hpp"
 #include "app/session/file_work.hpp"
 #include "app/session/jobs.hpp"
-#include "app/session/laboratory.hpp"
 #include "app/session/lessons.hpp"
 #include "app/session/live_trace.hpp"
 #include "app/session/memory.hpp"
 #include "app/session/pair.hpp"
 #include "app/session/recorder.hpp"
+#include "app/session/statistics.hpp"
 #include "app/session/view.hpp"
 #include "app/session/whole_reading.hpp"
 

@@ -1,14 +1,14 @@
 // The part of the store that opens files: they are read beside the window, and what is found is taken in when
 // it is there.
 #include "app/session/browser.hpp"
-#include "app/session/file_stamp.hpp"
 #include "app/session/filling.hpp"
+#include "app/session/journal.hpp"
+#include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
-#include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
-#include "core/files/counting_line.hpp"
 #include "core/files/file.hpp"
 #include "core/files/given_tensors.hpp"
+#include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
 

@@ -1,5 +1,5 @@
 // The part of the store that waits for answers: what goes on after them, and what is read meanwhile.
-#include "app/session/any_command.hpp"
+#include "app/session/command.hpp"
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
 

@@ -2,9 +2,9 @@
 // windows before have left, files that somebody else has changed, and an end without questions.
 #include <algorithm>
 
-#include "app/session/file_stamp.hpp"
+#include "app/session/journal.hpp"
+#include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
-#include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
 

@@ -5,7 +5,7 @@
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
 #include "core/check/check.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/compare_switches.hpp"
 

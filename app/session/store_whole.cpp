@@ -1,9 +1,9 @@
 // The part of the store that keeps a whole model, of which the document's model is a layer.
 #include <algorithm>
 
-#include "app/session/file_stamp.hpp"
+#include "app/session/journal.hpp"
+#include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
-#include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/model.hpp"

@@ -1,8 +1,8 @@
 // The part of the store that writes files: sessions and exports, beside the window.
 #include "app/session/exporting.hpp"
-#include "app/session/file_stamp.hpp"
+#include "app/session/journal.hpp"
+#include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
-#include "app/session/view_text.hpp"
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "app/session/jobs.hpp"
-#include "app/session/slot.hpp"
 #include "app/session/whole_model.hpp"
 #include "core/base/thread_pool.hpp"
 #include "core/graph/address.hpp"

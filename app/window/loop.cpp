@@ -2,17 +2,111 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 #include <utility>
 
-#include "app/session/any_command.hpp"
+#include "app/session/command.hpp"
 #include "app/session/dropping.hpp"
 #include "app/session/failure.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/shortcuts.hpp"
-#include "app/window/plain_window.hpp"
-#include "app/window/shown_state.hpp"
+#include "app/ui/panels/bars/menu_bar.hpp"
+#include "app/ui/panels/dialogs/dialogs.hpp"
+#include "app/ui/widgets/text.hpp"
 
 namespace app {
+
+constexpr std::uint64_t numbers_of_a = 1ull << 63;  // in a version: no live numbers have it
+
+void follow_held_key(Store& store) {
+  const View& view = store.view();
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool held = !store.references().empty() && !io.WantTextInput && !io.NavVisible &&
+                    !view.selection.cursor && view.forms.dialog == Dialog::none &&
+                    view.look.tab != Tab::laboratory && view.look.tab != Tab::layers &&
+                    !view.selection.presenting.on && !io.KeyShift && platform::key_down(ImGuiKey_Space);
+  if (held == view.selection.shows_a) return;
+  store.dispatch(ShowReference{held});
+  store.settle();
+}
+
+ShownState shown_state(const Store& store) {
+  const LiveTrace* kept = store.comparing().kept();
+  const LookedAt view = store.shown_view();
+  if (!view.selection.shows_a || !kept || view.look.tab == Tab::compare)
+    return {store.live(), store.live().version(), view};
+  ShownState a{*kept, numbers_of_a | kept->version(), view, true};
+  a.view.look.sequence = kept->sequence();
+  keep_within(a.view, kept->model());
+  return a;
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto pause_between = 300ms;  // two writings, as a dragged border changes a setting in each frame
+constexpr auto glance = 10ms;          // between two looks at the token
+
+/// What has changed from one memory to the next goes to where other windows write too; "" or what is wrong.
+std::string write_changes(const std::filesystem::path& folder, const platform::Memory& before,
+                          const platform::Memory& now) {
+  const platform::Memory there = platform::read_memory(folder);
+  const platform::Memory after = platform::merged(before, now, there);
+  return after == there ? "" : platform::write_memory(folder, after);
+}
+
+}  // namespace
+
+void Remembering::follow(const platform::Memory& now) {
+  if (lane_.is_busy() || now == seen_) return;
+  seen_ = now;
+  lane_.start([this, folder = folder_, before = written_, now,
+               at = next_](const core::Token& token) -> Jobs::Delivery {
+    while (token.goes_on() && Jobs::Clock::now() < at) std::this_thread::sleep_for(glance);
+    if (!token.goes_on()) return {};
+    const std::string problem = write_changes(folder, before, now);
+    return [this, now, problem] {
+      next_ = Jobs::Clock::now() + pause_between;
+      if (problem.empty())
+        written_ = now;
+      else if (!std::exchange(has_failed_, true))
+        lane_.jobs().tell({problem});
+    };
+  });
+}
+
+void Remembering::finish(const platform::Memory& now) {
+  lane_.cancel();
+  lane_.wait();
+  write_changes(folder_, written_, now);
+}
+
+void draw_plain_window(const Frame& frame) {
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  ImGui::SetNextWindowPos({0, 0});
+  ImGui::SetNextWindowSize(size);
+  ImGui::Begin("attnscope", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                   ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus);
+  panels::draw_menu_bar(frame);
+  const Metrics& m = frame.metrics;
+  platform::move_to({m.padding, m.menu + m.padding});
+  ImGui::BeginGroup();
+  const float width = size.x - 2 * m.padding;
+  widgets::paragraph(frame.fonts.sans17,
+                     frame.message.is_error ? frame.palette.status.bad : frame.palette.text, width,
+                     frame.message.text.empty() ? " " : frame.message.text);
+  widgets::paragraph(
+      frame.fonts.sans15, frame.palette.dim, width,
+      "This view cannot be drawn. The model is as it was: it can be saved (Ctrl+S) and the last "
+      "step undone (Ctrl+Z). Any key tries to draw again.");
+  ImGui::EndGroup();
+  frame.landmarks.mark_item("plain window");
+  ImGui::End();
+  panels::draw_dialogs(frame);
+}
+
 namespace {
 
 constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle

@@ -1,18 +1,64 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 
 #include "app/screen/painter.hpp"
+#include "app/screen/paths.hpp"
 #include "app/screen/screen.hpp"
 #include "app/session/changes.hpp"
-#include "app/session/extents.hpp"
+#include "app/session/jobs.hpp"
+#include "app/session/pair.hpp"
 #include "app/session/picture_source.hpp"
 #include "app/session/statistics.hpp"
 #include "app/session/store.hpp"
+#include "app/ui/frame.hpp"
 #include "app/ui/landmarks.hpp"
 #include "app/window/shell.hpp"
 
 namespace app {
+
+/// What the panels get to see: the live state, or a kept one in its place.
+struct ShownState {
+  const LiveTrace& live;  ///< whose trace it is
+  std::uint64_t version;
+  LookedAt view;      ///< as far as its model has it
+  bool is_a = false;  ///< a kept one
+
+  Shown shown() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
+};
+
+/// Puts the chosen A in place of B when Space goes down and takes it away when it goes up, unless the key
+/// means something else where the keyboard is. To be called between ImGui::NewFrame and the panels.
+void follow_held_key(Store& store);
+
+ShownState shown_state(const Store& store);
+
+/// Writes what the program remembers soon after it has changed, beside the window: whatever ends it, lessons,
+/// recent files and settings are there the next time.
+class Remembering {
+ public:
+  /// began is what was read from that folder.
+  Remembering(Jobs& jobs, std::filesystem::path folder, platform::Memory began)
+      : lane_(jobs), folder_(std::move(folder)), written_(began), seen_(std::move(began)) {}
+
+  /// Once a frame; what cannot be written is said once.
+  void follow(const platform::Memory& now);
+  /// Waits for what is being written, and writes what is new.
+  void finish(const platform::Memory& now);
+
+ private:
+  Lane lane_;
+  std::filesystem::path folder_;
+  platform::Memory written_, seen_;
+  Jobs::Clock::time_point next_;
+  bool has_failed_ = false;
+};
+
+/// The window when its views cannot be drawn: why, the menus and the dialogs, so that work can be saved and
+/// what is in the way be left.
+void draw_plain_window(const Frame& frame);
 
 /// The corridor: events become commands, panels draw and ask, the store carries out, and round again.
 class Loop {

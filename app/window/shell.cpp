@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "app/session/pinning.hpp"
-#include "app/session/zoom.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/banner.hpp"
 #include "app/ui/panels/bars/copy_menu.hpp"

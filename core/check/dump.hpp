@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/model/architecture.hpp"
 
 /// A whole model against a file of what somebody's own made of the same text.

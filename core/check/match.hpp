@@ -6,7 +6,7 @@
 
 #include "core/check/layouts.hpp"
 #include "core/check/reading.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 
 namespace core::check {
 

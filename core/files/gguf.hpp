@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -8,9 +9,27 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/file.hpp"
+#include "core/files/tensor.hpp"
 
 namespace core::formats {
+
+/// How GGUF packs numbers: so many in a block of so many bytes.
+struct GgufType {
+  std::uint32_t number;  ///< in a file
+  const char* name;
+  std::size_t block, bytes;
+  Dtype dtype;  ///< of a plain number in the file
+  /// Turns one block into the float32 numbers that it stands for; nullptr of plain numbers. Source:
+  /// github.com/ggml-org/ggml, ggml-quants.c.
+  void (*decode)(const char* bytes, float* numbers);
+};
+
+/// What numbers of a type are read as: float64 stays what it is, all others fit into float32.
+Dtype dtype_read(const GgufType& type);
+
+/// The type of a number, or nullptr when it is not known here.
+const GgufType* gguf_type(std::uint32_t number);
 
 /// A value of a GGUF file's metadata: a number, a flag (0 or 1), a text, or a list of one of these.
 struct GgufValue {
@@ -63,5 +82,22 @@ GgufMetadata gguf_metadata(const std::filesystem::path& path);
 /// place in the header does not fit the file's size, a key or a tensor is there twice, or a tensor is of
 /// another type. Source: github.com/ggml-org/ggml, docs/gguf.md.
 TensorFile open_gguf(const std::filesystem::path& path, const Token& progress);
+
+/// A tensor as the header of a GGUF file describes it.
+struct GgufTensor {
+  std::string name;
+  Shape shape;  ///< the innermost length last
+  const GgufType* type;
+  std::uint64_t offset;  ///< from where the data begin
+};
+
+struct GgufHeader {
+  std::map<std::string, GgufValue> metadata;
+  std::vector<GgufTensor> tensors;
+  std::uint64_t data_at = 0;  ///< bytes of the file before the data
+};
+
+/// Throws core::Error as open_gguf() does.
+GgufHeader read_gguf_header(const OpenFile& file);
 
 }  // namespace core::formats

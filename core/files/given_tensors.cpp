@@ -4,8 +4,8 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
-#include "core/files/counting_line.hpp"
-#include "core/files/session_limits.hpp"
+#include "core/files/session_parts.hpp"
+#include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/limits.hpp"

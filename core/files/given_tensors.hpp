@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::formats {

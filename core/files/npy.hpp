@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/files/open_file.hpp"
-#include "core/files/raw_tensor.hpp"
+#include "core/files/file.hpp"
+#include "core/files/tensor_formats.hpp"
 
 namespace core::formats::readers {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 
 namespace core::formats::readers {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/graph/additions.hpp"
 
 /// What a layer adds to the paper's attention, as its configuration and names tell it, before its tensors are

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/files/behaviour.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::formats::checkpoints {

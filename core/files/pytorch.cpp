@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/little_endian.hpp"
-#include "core/files/open_file.hpp"
 #include "core/files/pickle.hpp"
-#include "core/files/pickle_calls.hpp"
-#include "core/files/pickled_names.hpp"
 #include "core/files/zip.hpp"
 
 namespace core::formats::readers {

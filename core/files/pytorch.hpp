@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 
 namespace core::formats::readers {
 

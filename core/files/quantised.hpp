@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/files/config.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 
 namespace core::formats::checkpoints {
 

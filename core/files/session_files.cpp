@@ -4,11 +4,11 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
-#include "core/files/beside.hpp"
+#include "core/files/file.hpp"
 #include "core/files/quantised.hpp"
-#include "core/files/session_limits.hpp"
-#include "core/files/shards.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/safetensors.hpp"
+#include "core/files/session_parts.hpp"
+#include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/limits.hpp"
 

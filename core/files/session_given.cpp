@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "core/files/session_files.hpp"
-#include "core/files/session_limits.hpp"
-#include "core/files/session_lists.hpp"
+#include "core/files/session_parts.hpp"
 #include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
 

@@ -2,17 +2,471 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"
-#include "core/files/records.hpp"
-#include "core/files/written_number.hpp"
 
 namespace core::formats::readers {
+
+namespace {
+
+constexpr std::string_view blanks_around = " \t\r";
+
+/// A decimal without its sign.
+struct Unsigned {
+  std::string text;
+  bool negative = false;
+};
+
+std::optional<Unsigned> without_sign(std::string_view field, bool decimal_comma) {
+  field = text::trimmed(field, blanks_around);
+  bool negative = false;
+  for (const std::string_view sign : {"+", "-", "−"}) {
+    if (!field.starts_with(sign)) continue;
+    negative = sign != "+";
+    field.remove_prefix(sign.size());
+    break;
+  }
+  if (field.empty() || field.front() == '-' || field.front() == '+') return std::nullopt;
+  std::string text = text::lower(field);
+  if (text == "infinity") text = "inf";
+  if (decimal_comma)
+    if (const std::size_t comma = text.find(','); comma != text.npos) text[comma] = '.';
+  return Unsigned{std::move(text), negative};
+}
+
+}  // namespace
+
+std::optional<double> written_number(std::string_view field, bool decimal_comma) {
+  const auto decimal = without_sign(field, decimal_comma);
+  const auto number = decimal ? text::parse_number(decimal->text) : std::nullopt;
+  if (!number) return std::nullopt;
+  return decimal->negative ? -*number : *number;
+}
+
+bool is_written_beyond_float64(std::string_view field, bool decimal_comma) {
+  const auto decimal = without_sign(field, decimal_comma);
+  return decimal && text::is_beyond_float64(decimal->text);
+}
+
+double last_digit_half(std::string_view field) {
+  field = text::trimmed(field, blanks_around);
+  const std::size_t point = field.find_first_of(".,");
+  const std::size_t exponent_at = std::min(field.find_first_of("eE"), field.size());
+  if (point == field.npos || point > exponent_at) return 0;
+  double exponent = 0;  // whose distance from the point no type of whole numbers need hold
+  std::string_view digits = field.substr(std::min(exponent_at + 1, field.size()));
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  return 0.5 * std::pow(10.0, exponent - static_cast<double>(exponent_at - point - 1));
+}
+
+namespace {
+
+constexpr std::size_t most_fields = 1 << 20;  // a field takes many times its bytes
+
+enum class Fit { absent, uneven, even };
+
+/// Whether a separator occurs in the first lines, and cuts them into equally many fields; a header may have
+/// one less.
+Fit fit_of(std::string_view text, char separator) {
+  constexpr int looked_at = 20;
+  std::size_t first = 0, n_fields = 0;
+  bool occurs = false;
+  try {
+    Records records(text, separator, "");
+    for (int k = 0; k < looked_at; ++k) {
+      const auto record = records.next();
+      if (!record) break;
+      const std::size_t n = record->fields.size();
+      occurs = occurs || n > 1;
+      if (k == 0) first = n;
+      if (k == 1) n_fields = n;
+      if (k == 1 ? n != first && n != first + 1 : k > 1 && n != n_fields)
+        return occurs ? Fit::uneven : Fit::absent;
+    }
+  } catch (const Error&) {
+    return Fit::uneven;  // its quotes close elsewhere
+  }
+  return occurs ? Fit::even : Fit::absent;
+}
+
+}  // namespace
+
+char separator_of(std::string_view text, bool comma) {
+  std::vector<char> candidates{'\t', ';'};
+  if (comma) candidates.push_back(',');
+  candidates.push_back(' ');
+  for (const Fit wanted : {Fit::even, Fit::uneven})
+    for (const char c : candidates)
+      if (fit_of(text, c) == wanted) return c;
+  return ',';
+}
+
+Records::Records(std::string_view text, char separator, std::string place)
+    : rest_(text::without_byte_order_mark(text)), separator_(separator), place_(std::move(place)) {}
+
+void Records::pass_blanks() {
+  const auto end =
+      std::ranges::find_if_not(rest_, [&](char c) { return c == ' ' || (c == '\t' && separator_ != '\t'); });
+  rest_.remove_prefix(static_cast<std::size_t>(end - rest_.begin()));
+}
+
+void Records::end_line() {
+  rest_.remove_prefix(std::min<std::size_t>(rest_.starts_with("\r\n") ? 2 : 1, rest_.size()));
+  ++line_;
+}
+
+bool Records::is_separator() const {
+  return !rest_.empty() && (rest_.front() == separator_ || (separator_ == ' ' && rest_.front() == '\t'));
+}
+
+std::optional<Record> Records::next() {
+  for (;;) {  // pass over empty lines
+    const std::string_view before = rest_;
+    pass_blanks();
+    if (rest_.empty()) return std::nullopt;
+    if (!ends_line()) {
+      if (separator_ != ' ') rest_ = before;
+      break;
+    }
+    end_line();
+  }
+  Record record;
+  record.line = line_;
+  for (;;) {
+    if (record.fields.size() == most_fields)
+      throw Error(place_ + "line " + std::to_string(line_) + ": expected at most " +
+                  std::to_string(most_fields) + " fields, got more");
+    record.fields.push_back(field());
+    if (separator_ == ' ') pass_blanks();
+    if (ends_line()) break;
+    if (separator_ != ' ') {
+      rest_.remove_prefix(1);  // the separator, which is all that may follow a field
+    }
+  }
+  end_line();
+  return record;
+}
+
+std::string Records::field() {
+  if (rest_.starts_with('"')) return quoted();
+  std::size_t length = 0;
+  while (length < rest_.size() && rest_[length] != '\n' && !rest_.substr(length).starts_with("\r\n") &&
+         rest_[length] != separator_ && !(separator_ == ' ' && rest_[length] == '\t'))
+    ++length;
+  const std::string_view text = rest_.substr(0, length);
+  rest_.remove_prefix(length);
+  return std::string(text);
+}
+
+std::string Records::quoted() {
+  const std::size_t first_line = line_;
+  std::string text;
+  rest_.remove_prefix(1);
+  for (;;) {
+    const std::size_t end = rest_.find('"');
+    if (end == rest_.npos)
+      throw Error(place_ + "line " + std::to_string(first_line) +
+                  ": expected a closing quote, got the end of the text");
+    text += rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    if (!rest_.starts_with('"')) break;
+    text += '"';
+    rest_.remove_prefix(1);
+  }
+  line_ += static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  if (!ends_line() && !is_separator())
+    throw Error(place_ + "line " + std::to_string(line_) + ": expected a separator after a closing quote");
+  return text;
+}
+
+}  // namespace core::formats::readers
+
+namespace core::formats {
+
+namespace {
+
+bool is_of_tables(const TensorFile& file) {
+  const std::string_view format = file.format();
+  return format == "table" || format == "folder";
+}
+
+bool can_count(const TensorInfo& info) {
+  return info.dtype != Dtype::text && info.shape.size() == 2 && info.shape[0] > 1 && info.shape[1] > 1;
+}
+
+bool counts(const Tensor& tensor) {
+  if (!can_count(tensor) || !tensor.column_labels.empty()) return false;
+  const double first = tensor.numbers.front();
+  if (first != 0 && (first != 1 || tensor.shape[1] == 2)) return false;  // 1, 2 may be any numbers
+  for (std::size_t k = 0; k < tensor.shape[1]; ++k)
+    if (tensor.numbers[k] != first + static_cast<double>(k)) return false;
+  return true;
+}
+
+Tensor with_names(Tensor tensor) {
+  const auto end = tensor.numbers.begin() + static_cast<std::ptrdiff_t>(tensor.shape[1]);
+  for (auto number = tensor.numbers.begin(); number != end; ++number)
+    tensor.column_labels.push_back(text::number_text(*number));
+  tensor.numbers.erase(tensor.numbers.begin(), end);
+  if (!tensor.row_labels.empty()) tensor.row_labels.erase(tensor.row_labels.begin());
+  --tensor.shape[0];
+  return tensor;
+}
+
+}  // namespace
+
+bool has_counting_line(const TensorFile& file, const core::Token& progress) {
+  return std::string_view(file.format()) == "table" &&
+         std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
+           return can_count(info) && counts(file.read(info.name, {}, progress));
+         });
+}
+
+TensorFile with_first_line_as_names(const TensorFile& file, const core::Token& progress) {
+  bool found = false;
+  std::vector<TensorFile::Entry> entries;
+  for (const TensorInfo& info : file.tensors()) {
+    Tensor tensor;
+    if (is_of_tables(file) && can_count(info)) tensor = file.read(info.name, {}, progress);
+    if (!counts(tensor)) {
+      entries.push_back(
+          {info, [file, name = info.name](std::span<const std::size_t> leading, const core::Token& t) {
+             return file.read(name, leading, t);
+           }});
+      continue;
+    }
+    found = true;
+    tensor = with_names(std::move(tensor));
+    TensorInfo now = tensor;
+    entries.push_back({std::move(now), [whole = std::make_shared<const Tensor>(std::move(tensor))](
+                                           std::span<const std::size_t> leading, const core::Token&) {
+                         return part_of(*whole, leading);
+                       }});
+  }
+  if (!found)
+    throw Error(
+        file.place() +
+        "expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …, which can be names of its columns");
+  return {file.path(), file.format(), std::move(entries), file.notes()};
+}
+
+std::string counting_line_words(const TensorFile& file, const Tensor& tensor) {
+  if (!is_of_tables(file) || !counts(tensor)) return "";
+  return "the first line of " + tensor.name + ", " + text::number_text(tensor.numbers[0]) + ", " +
+         text::number_text(tensor.numbers[1]) + " …";
+}
+
+}  // namespace core::formats
+
+namespace core::formats::readers {
+
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+}
+
+/// The type called that, after torch., np. or numpy., in quotes or not.
+std::optional<Dtype> dtype_called(std::string_view word) {
+  for (const std::string_view prefix : {"torch.", "np.", "numpy."})
+    if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
+  for (int k = 0; k < static_cast<int>(Dtype::text); ++k)
+    if (word == dtype_name(static_cast<Dtype>(k))) return static_cast<Dtype>(k);
+  return std::nullopt;
+}
+
+class Printed {
+ public:
+  Printed(std::string_view text, const std::string& place) : text_(text), place_(place) {}
+
+  Tensor tensor() {
+    skip_words_before();
+    const bool is_call = accept('(');
+    const bool is_torch = is_call && word_.ends_with("tensor");
+    if (next() == '[')
+      list(0);
+    else if (is_call)
+      number();
+    else
+      fail("'['");
+    tensor_.dtype = !has_numbers_ && !tensor_.numbers.empty() ? Dtype::boolean
+                    : !has_fractions_ && is_call              ? Dtype::i64
+                    : is_torch                                ? Dtype::f32
+                                                              : Dtype::f64;
+    if (is_call) rest_of_call();
+    if (next() != '\0') fail("nothing after the numbers");
+    return std::move(tensor_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& expected) const {
+    const std::string_view rest = text_.substr(at_);
+    const std::string_view found =
+        rest.substr(0, std::max<std::size_t>(1, rest.find_first_of(" \t\r\n,[]()")));
+    throw Error(place_ + text::place_words(text_, at_) + ": expected " + expected + ", got " +
+                (rest.empty() ? "the end of the text" : quoted_briefly(found)));
+  }
+
+  /// The next character that is no blank, or 0 at the end.
+  char next() {
+    at_ = std::min(text_.find_first_not_of(blanks, at_), text_.size());
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool accept(char c) {
+    if (next() != c) return false;
+    ++at_;
+    return true;
+  }
+
+  std::string_view take_word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+
+  /// "weights = torch.tensor", "Parameter containing: tensor": the last word is kept.
+  void skip_words_before() {
+    while (is_word(next()) || next() == '=' || next() == ':') {
+      if (const std::string_view word = take_word(); !word.empty())
+        word_ = word;
+      else
+        ++at_;
+    }
+  }
+
+  void list(std::size_t depth) {
+    if (depth == most_dimensions) fail("at most " + std::to_string(most_dimensions) + " dimensions");
+    const std::size_t begin = at_++;
+    std::size_t count = 0;
+    for (; next() != ']'; ++count) {
+      if (next() == '\0') fail("']'");
+      refuse_dots();
+      if (next() == '[') {
+        if (depth_of_numbers_ && depth + 1 >= *depth_of_numbers_) fail("a number");
+        list(depth + 1);
+      } else {
+        if (depth_of_numbers_.value_or(depth + 1) != depth + 1 || tensor_.shape.size() > depth + 1)
+          fail("'['");
+        depth_of_numbers_ = depth + 1;
+        number();
+      }
+      if (accept(',') && next() == ',') fail("a number");
+    }
+    if (tensor_.shape.size() <= depth) tensor_.shape.resize(depth + 1, unknown);
+    if (tensor_.shape[depth] == unknown) tensor_.shape[depth] = count;
+    if (tensor_.shape[depth] != count) {
+      at_ = begin;
+      fail("a list of " + std::to_string(tensor_.shape[depth]) + " as before, not of " +
+           std::to_string(count));
+    }
+    ++at_;
+  }
+
+  void refuse_dots() {
+    if (text_.substr(at_).starts_with("...") || text_.substr(at_).starts_with("…"))
+      fail(
+          "all numbers; print them in full after torch.set_printoptions(threshold=10**9) or "
+          "numpy.set_printoptions(threshold=10**9)");
+  }
+
+  void number() {
+    next();
+    refuse_dots();
+    const std::size_t end = std::min(text_.find_first_of(" \t\r\n,[]()", at_), text_.size());
+    const std::string_view field = text_.substr(at_, end - at_);
+    const bool is_true = field == "True" || field == "true", is_false = field == "False" || field == "false";
+    const auto value = is_true || is_false ? std::optional(is_true ? 1.0 : 0.0) : written_number(field);
+    if (!value) fail("a number");
+    has_numbers_ = has_numbers_ || !(is_true || is_false);
+    has_fractions_ =
+        has_fractions_ || field.find_first_of(".nN") != field.npos;  // inf and nan are none of integers
+    tensor_.numbers.push_back(*value);
+    tensor_.printed_to = std::max(tensor_.printed_to, last_digit_half(field));
+    at_ = end;
+  }
+
+  /// ", dtype=torch.float64, grad_fn=<SoftmaxBackward0>)": all but the type says nothing about the numbers.
+  void rest_of_call() {
+    int depth = 1;
+    while (depth > 0) {
+      const char c = next();
+      if (c == '\0') fail("')'");
+      if (is_word(c)) {
+        if (take_word() == "dtype" && accept('=')) read_dtype();
+        continue;
+      }
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      ++at_;
+    }
+  }
+
+  void read_dtype() {
+    if (next() == '\'' || next() == '"') ++at_;
+    const std::size_t begin = at_;
+    const auto dtype = dtype_called(take_word());
+    if (!dtype) {
+      at_ = begin;
+      fail("a type of numbers such as float32");
+    }
+    tensor_.dtype = *dtype;
+    if (at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"')) ++at_;
+  }
+
+  static constexpr std::size_t unknown = static_cast<std::size_t>(-1);
+
+  std::string_view text_;
+  const std::string& place_;
+  std::size_t at_ = 0;
+  std::string_view word_;
+  Tensor tensor_;
+  std::optional<std::size_t> depth_of_numbers_;
+  bool has_numbers_ = false, has_fractions_ = false;
+};
+
+}  // namespace
+
+bool looks_printed(std::string_view begin) {
+  begin = text::without_byte_order_mark(begin);
+  begin.remove_prefix(std::min(begin.find_first_not_of(blanks), begin.size()));
+  if (begin.starts_with('[')) return true;
+  const std::string_view words = begin.substr(0, begin.find_first_of("[("));
+  return words.size() < begin.size() && !words.empty() &&
+         std::isalpha(static_cast<unsigned char>(words.front())) &&
+         words.find_first_of(",;\t\"") == words.npos;
+}
+
+Tensor parse_printed(std::string_view text, const std::string& place) {
+  return Printed(text::without_byte_order_mark(text), place).tensor();
+}
+
+Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma) {
+  if (looks_printed(text)) return parse_printed(text, place);
+  TableRules rules;
+  rules.decimal_comma = decimal_comma;
+  return parse_table(text, place, rules);
+}
+
+TensorFile open_text(const std::filesystem::path& path, const Token& progress) {
+  Tensor tensor = parse_numbers(read_text_file(path, progress), path.string() + ": ");
+  tensor.name = path.stem().string();
+  return file_of(path, "text", std::move(tensor));
+}
+
 namespace {
 
 constexpr std::size_t largest_text = std::size_t{512} << 20;

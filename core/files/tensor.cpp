@@ -1,11 +1,138 @@
 #include "core/files/tensor.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
+#include "core/files/json.hpp"
 
 namespace core::formats {
+
+namespace {
+
+template <class Unsigned>
+Unsigned load(const char* bytes, bool big_endian) {
+  Unsigned bits;
+  std::memcpy(&bits, bytes, sizeof bits);
+  if ((std::endian::native == std::endian::big) == big_endian) return bits;
+  Unsigned swapped = 0;
+  for (std::size_t k = 0; k < sizeof bits; ++k)
+    swapped = static_cast<Unsigned>(swapped | static_cast<Unsigned>(bits >> (8 * k) & 0xff)
+                                                  << (8 * (sizeof bits - 1 - k)));
+  return swapped;
+}
+
+/// Decodes all with one function for one number: from its bits to its value.
+template <class Unsigned, class Value>
+std::size_t decode_all(const char* bytes, bool big_endian, std::size_t count, double* numbers, Value value) {
+  for (std::size_t k = 0; k < count; ++k)
+    numbers[k] = value(load<Unsigned>(bytes + k * sizeof(Unsigned), big_endian));
+  return count;
+}
+
+template <class Integer>
+std::size_t decode_integers(const char* bytes, bool big_endian, std::size_t count, double* numbers) {
+  using Unsigned = std::make_unsigned_t<Integer>;
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto whole = static_cast<Integer>(load<Unsigned>(bytes + k * sizeof(Unsigned), big_endian));
+    numbers[k] = static_cast<double>(whole);
+    if constexpr (sizeof(Integer) == 8) {
+      // 2^64 and 2^63 themselves cannot be cast back; no 64-bit integer is equal to them.
+      const bool beyond = std::abs(numbers[k]) >= (std::is_signed_v<Integer> ? 0x1p63 : 0x1p64);
+      if (beyond ? whole != std::numeric_limits<Integer>::min() : static_cast<Integer>(numbers[k]) != whole)
+        return k;
+    }
+  }
+  return count;
+}
+
+/// The value of a float16 (IEEE 754 binary16).
+double half_value(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f;
+  const double fraction = bits & 0x3ff, sign = bits >> 15 ? -1 : 1;
+  if (exponent == 0x1f)
+    return fraction == 0 ? sign * std::numeric_limits<double>::infinity()
+                         : std::numeric_limits<double>::quiet_NaN();
+  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25));
+}
+
+/// The value of a float8_e4m3fn: no infinities, NaN where all bits of exponent and fraction are set.
+double e4m3_value(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 0xf;
+  const double fraction = bits & 0x7, sign = bits >> 7 ? -1 : 1;
+  if (exponent == 0xf && fraction == 7) return std::numeric_limits<double>::quiet_NaN();
+  return sign * (exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(fraction + 8, exponent - 10));
+}
+
+/// The value of a float8_e5m2, which is the upper half of a float16.
+double e5m2_value(std::uint8_t bits) {
+  return half_value(static_cast<std::uint16_t>(bits << 8));
+}
+
+}  // namespace
+
+std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std::size_t count,
+                           double* numbers) {
+  using std::uint16_t, std::uint32_t, std::uint64_t;
+  switch (dtype) {
+    case Dtype::f64:
+      return decode_all<uint64_t>(bytes, big_endian, count, numbers,
+                                  [](uint64_t b) { return std::bit_cast<double>(b); });
+    case Dtype::f32:
+      return decode_all<uint32_t>(bytes, big_endian, count, numbers,
+                                  [](uint32_t b) { return std::bit_cast<float>(b); });
+    case Dtype::f16:
+      return decode_all<uint16_t>(bytes, big_endian, count, numbers, half_value);
+    case Dtype::bf16:
+      return decode_all<uint16_t>(bytes, big_endian, count, numbers,
+                                  [](uint16_t b) { return std::bit_cast<float>(uint32_t{b} << 16); });
+    case Dtype::f8_e4m3:
+      return decode_all<std::uint8_t>(bytes, big_endian, count, numbers, e4m3_value);
+    case Dtype::f8_e5m2:
+      return decode_all<std::uint8_t>(bytes, big_endian, count, numbers, e5m2_value);
+    case Dtype::i64:
+      return decode_integers<std::int64_t>(bytes, big_endian, count, numbers);
+    case Dtype::i32:
+      return decode_integers<std::int32_t>(bytes, big_endian, count, numbers);
+    case Dtype::i16:
+      return decode_integers<std::int16_t>(bytes, big_endian, count, numbers);
+    case Dtype::i8:
+      return decode_integers<std::int8_t>(bytes, big_endian, count, numbers);
+    case Dtype::u64:
+      return decode_integers<uint64_t>(bytes, big_endian, count, numbers);
+    case Dtype::u32:
+      return decode_integers<uint32_t>(bytes, big_endian, count, numbers);
+    case Dtype::u16:
+      return decode_integers<uint16_t>(bytes, big_endian, count, numbers);
+    case Dtype::u8:
+      return decode_integers<std::uint8_t>(bytes, big_endian, count, numbers);
+    case Dtype::boolean:
+      return decode_all<std::uint8_t>(bytes, big_endian, count, numbers,
+                                      [](std::uint8_t b) { return b ? 1.0 : 0.0; });
+    case Dtype::text:
+      break;
+  }
+  return 0;
+}
+
+std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian) {
+  const auto character = [&](std::size_t k) { return load<std::uint32_t>(bytes + 4 * k, big_endian); };
+  std::size_t count = n_bytes / 4;
+  while (count > 0 && character(count - 1) == 0) --count;  // first, as a text keeps room that it once had
+  std::string text;
+  for (std::size_t k = 0; k < count; ++k) text::append_character(text, character(k));
+  return text;
+}
+
 namespace {
 
 struct Kind {
@@ -100,6 +227,73 @@ std::vector<arma::mat> matrices(const Tensor& tensor) {
   for (std::size_t from = 0; from < tensor.numbers.size(); from += n_rows * n_cols)
     all.push_back(arma::mat(tensor.numbers.data() + from, n_cols, n_rows).t());
   return all;
+}
+
+namespace {
+
+void check_part(const TensorInfo& info, std::span<const std::size_t> leading, const std::string& place) {
+  if (leading.size() > info.shape.size())
+    throw Error(place + "expected at most " + std::to_string(info.shape.size()) + " indices into " +
+                shape_text(info.shape) + ", got " + std::to_string(leading.size()));
+  for (std::size_t k = 0; k < leading.size(); ++k) {
+    if (leading[k] >= info.shape[k])
+      throw Error(place + "expected index " + std::to_string(k) + " of " + shape_text(info.shape) +
+                  " to be below " + std::to_string(info.shape[k]) + ", got " + std::to_string(leading[k]));
+  }
+  const auto count = count_of(std::span(info.shape).subspan(leading.size()));
+  if (!count || *count > most_numbers)
+    throw Error(place + "expected at most " + std::to_string(most_numbers) + " numbers at once, got " +
+                shape_text(info.shape));
+}
+
+/// Places of tensors in the order of their names, of which two that differ in what cannot be shown may be
+/// one when it is escaped.
+std::vector<std::size_t> places_by_name(const std::vector<TensorInfo>& infos, const std::string& place) {
+  std::vector<std::size_t> places(infos.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto name_at = [&](std::size_t k) -> const std::string& { return infos[k].name; };
+  std::ranges::sort(places, {}, name_at);
+  if (const auto twice = std::ranges::adjacent_find(places, {}, name_at); twice != places.end())
+    throw Error(place + "two tensors are called " + quoted_briefly(name_at(*twice)));
+  return places;
+}
+
+}  // namespace
+
+TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
+                       std::vector<std::string> notes)
+    : path_(std::move(path)), format_(format), notes_(std::move(notes)) {
+  for (std::string& note : notes_) note = text::printable(note);
+  for (Entry& entry : entries) {
+    entry.info.name = text::printable(entry.info.name);
+    infos_.push_back(std::move(entry.info));
+    reads_.push_back(std::move(entry.read));
+  }
+  by_name_ = places_by_name(infos_, place());
+}
+
+const TensorInfo* TensorFile::find(std::string_view name) const {
+  const auto name_at = [&](std::size_t k) { return std::string_view(infos_[k].name); };
+  const auto found = std::ranges::lower_bound(by_name_, name, {}, name_at);
+  return found != by_name_.end() && name_at(*found) == name ? &infos_[*found] : nullptr;
+}
+
+const TensorInfo& TensorFile::info(std::string_view name) const {
+  if (const TensorInfo* found = find(name)) return *found;
+  throw Error(place() + "there is no tensor " + quoted_briefly(name) + " in it" +
+              (notes_.empty() ? "" : " (" + text::joined(notes_, " ") + ")"));
+}
+
+Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading,
+                        const Token& progress) const {
+  const TensorInfo& wanted = info(name);
+  check_part(wanted, leading, place() + wanted.name + ": ");
+  return reads_[static_cast<std::size_t>(&wanted - infos_.data())](leading, progress);
+}
+
+Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading) const {
+  Token progress;
+  return read(name, leading, progress);
 }
 
 }  // namespace core::formats

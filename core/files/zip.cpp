@@ -1,6 +1,5 @@
 #include "core/files/zip.hpp"
 
-#include <unistd.h>
 #include <zip.h>
 
 #include <algorithm>
@@ -20,8 +19,6 @@ constexpr uint64_t largest_ratio = 1032;  // of deflate: 258 bytes from 2 bits
 
 std::string words_of(int code) {
   switch (code) {
-    case ZIP_ER_MEMORY:
-      throw std::bad_alloc();
     case ZIP_ER_NOZIP:
       return "its directory is missing, it may have been cut short";
     case ZIP_ER_EXISTS:
@@ -66,12 +63,10 @@ void ZipArchive::Close::operator()(zip_file* file) const {
 }
 
 ZipArchive::ZipArchive(const std::filesystem::path& path) : path_(path) {
-  Descriptor file = open_regular(path);
-  int error = ZIP_ER_NOZIP;  // libzip takes a file of nothing for an archive of nothing
-  if (::lseek(file.number(), 0, SEEK_END) > 0 && ::lseek(file.number(), 0, SEEK_SET) == 0)
-    archive_.reset(zip_fdopen(file.number(), ZIP_CHECKCONS, &error));
+  const OpenFile file(path);  // libzip would wait for a pipe
+  int error = ZIP_ER_NOZIP;   // and takes a file of nothing for an archive of nothing
+  if (file.size() > 0) archive_.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &error));
   if (!archive_) fail(words_of(error));
-  file.release();  // the archive has it now
   const auto n_members = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
   if (n_members > most_members) fail("it claims " + std::to_string(n_members) + " members");
   for (uint64_t index = 0; index < n_members; ++index) members_.push_back(member_at(index));

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/files/given_tensors.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::importing {

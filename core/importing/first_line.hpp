@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/files/counting_line.hpp"
+#include "core/files/table.hpp"
 #include "core/importing/account.hpp"
 
 namespace core::importing {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/files/counting_line.hpp"
 #include "core/files/file.hpp"
 #include "core/files/quantised.hpp"
 #include "core/files/session.hpp"
+#include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/limits.hpp"
 #include "core/importing/import_parts.hpp"

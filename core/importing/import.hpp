@@ -9,7 +9,7 @@
 #include "core/files/config.hpp"
 #include "core/files/given_tensors.hpp"
 #include "core/files/layers.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/graph/model.hpp"
 #include "core/importing/account.hpp"
 

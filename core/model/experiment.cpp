@@ -5,10 +5,9 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/files/beside.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"
-#include "core/files/session_limits.hpp"
+#include "core/files/session_parts.hpp"
 #include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
 

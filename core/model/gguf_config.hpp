@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/files/gguf.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/model/architecture.hpp"
 
 namespace core::transformer {

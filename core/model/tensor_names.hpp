@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/model/families.hpp"
 
 namespace core::transformer {

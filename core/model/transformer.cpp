@@ -9,7 +9,6 @@
 #include "core/files/file.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
-#include "core/files/list_folder.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/model/config.hpp"
 #include "core/model/gguf_config.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/model/architecture.hpp"
 #include "core/model/tensor_names.hpp"
 

@@ -6,8 +6,6 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/files/file.hpp"
-#include "core/files/own_descriptor.hpp"
-#include "core/files/staging.hpp"
 #include "core/graph/attend.hpp"
 #include "core/out/numpy.hpp"
 

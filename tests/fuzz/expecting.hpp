@@ -6,7 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 
 /// What the targets share.
 namespace fuzz {

@@ -1,9 +1,8 @@
 #include <array>
 #include <map>
 
-#include "app/session/journal_text.hpp"
+#include "app/session/journal.hpp"
 #include "app/session/remembered.hpp"
-#include "app/session/view_text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"

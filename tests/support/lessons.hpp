@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "app/session/any_command.hpp"
+#include "app/session/command.hpp"
 #include "app/session/store.hpp"
 #include "tests/core/lessons/tried.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "app/session/any_command.hpp"
+#include "app/session/command.hpp"
 
 namespace gui {
 

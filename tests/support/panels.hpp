@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/session/any_command.hpp"
+#include "app/session/command.hpp"
 #include "tests/support/program.hpp"
 
 namespace gui {

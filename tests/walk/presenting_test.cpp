@@ -1,8 +1,7 @@
 // For an audience and for the first minute: presenting, numbers that fly, the tour, guesses in lessons.
 #include <gmock/gmock.h>
 
-#include "app/session/flights.hpp"
-#include "app/session/touring.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "tests/walk/walk.hpp"
 

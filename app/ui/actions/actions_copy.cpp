@@ -1,6 +1,6 @@
 #include <array>
 
-#include "app/session/copying.hpp"
+#include "app/session/exporting.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/base/error.hpp"
 

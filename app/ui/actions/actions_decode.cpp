@@ -1,5 +1,5 @@
 // Decoding: a token more at a time, with the keys and values of the earlier ones kept.
-#include "app/session/decoding.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {

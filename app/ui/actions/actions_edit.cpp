@@ -1,5 +1,5 @@
-#include "app/session/copying.hpp"
-#include "app/session/pinning.hpp"
+#include "app/session/exporting.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/editing/draw_model.hpp"
 

@@ -1,5 +1,5 @@
 // Lessons and help.
-#include "app/session/touring.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/lessons/lessons.hpp"
 

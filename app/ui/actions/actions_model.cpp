@@ -1,5 +1,5 @@
 // What can be switched in the model, what can go wrong in it, and what it is compared with.
-#include "app/session/pinning.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/graph/compare_switches.hpp"
 #include "core/graph/mistakes.hpp"

@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "app/session/flights.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {

@@ -1,5 +1,5 @@
 // Which stages are shown, how large, and how much of them.
-#include "app/session/zoom.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "app/session/pinning.hpp"
-#include "app/session/zoom.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/session/pinning.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/pen.hpp"

@@ -1,4 +1,4 @@
-#include "app/screen/canvas.hpp"
+#include "app/screen/damage.hpp"
 
 #include <epoxy/gl.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // What is shown of decoding is what a model of the tokens so far computes.
-#include "app/session/decoding.hpp"
+#include "app/session/navigation.hpp"
 
 #include <gtest/gtest.h>
 
-#include "app/session/view_text.hpp"
+#include "app/session/remembered.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"

@@ -1,4 +1,4 @@
-#include "app/session/extents.hpp"
+#include "app/session/picture_source.hpp"
 
 #include <gtest/gtest.h>
 

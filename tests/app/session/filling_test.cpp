@@ -1,6 +1,6 @@
 // Files that are dropped: on the matrix editor, on a dialog, anywhere else.
 #include "app/session/filling.hpp"
-#include "app/session/any_command.hpp"
+#include "app/session/command.hpp"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/program.hpp"

@@ -21,16 +21,6 @@ TEST(AvailableMemory, IsNothingWhereTheTextDoesNotSay) {
     EXPECT_EQ(available_bytes(text), std::nullopt) << text;
 }
 
-TEST(MemoryOfAGroup, IsWhatItsLimitLeavesBesideWhatMustStay) {
-  const char* stat = "anon 600\nfile 250\nactive_file 50\ninactive_file 200\n";
-  EXPECT_EQ(app::bytes_left_in_group("1000\n", "900\n", stat), 300u);
-  EXPECT_EQ(app::bytes_left_in_group("1000\n", "900\n", ""), 100u);
-  EXPECT_EQ(app::bytes_left_in_group("1000\n", "1100\n", ""), 0u);
-  EXPECT_EQ(app::bytes_left_in_group("1000\n", "100\n", stat), 1000u);
-  EXPECT_EQ(app::bytes_left_in_group("max\n", "900\n", stat), std::nullopt);
-  EXPECT_EQ(app::bytes_left_in_group("", "", ""), std::nullopt);
-}
-
 TEST(FreeMemory, IsSomeAndNotAllThereCouldBe) {
   EXPECT_GT(app::free_memory(), std::uint64_t{1} << 20);
   EXPECT_LT(app::free_memory(), std::uint64_t{1} << 50);
@@ -50,12 +40,6 @@ TEST(MemoryNeed, IsTooMuchWhenLessIsFree) {
   EXPECT_GT(bytes, 0u);
   EXPECT_FALSE(app::memory_need(model, bytes).is_too_much());
   EXPECT_TRUE(app::memory_need(model, bytes - 1).is_too_much());
-}
-
-TEST(MemoryNeed, SaysWhatForAndHowMuch) {
-  EXPECT_EQ(
-      (app::MemoryNeed{std::uint64_t{38} << 30, std::uint64_t{3} << 29, "16384 tokens in one head"}.words()),
-      "16384 tokens in one head need 38.0 GiB of memory; 1.5 GiB are free");
 }
 
 }  // namespace

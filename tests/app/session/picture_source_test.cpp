@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "app/session/extents.hpp"
 #include "app/session/live_trace.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/random_model.hpp"

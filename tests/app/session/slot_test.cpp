@@ -1,5 +1,5 @@
 // A value that takes longer than a frame: what the window's thread finds meanwhile.
-#include "app/session/slot.hpp"
+#include "app/session/jobs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "app/session/store.hpp"
-#include "core/files/own_descriptor.hpp"
+#include "core/files/file.hpp"
 #include "core/files/session.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"

@@ -1,4 +1,4 @@
-#include "app/session/token_lines.hpp"
+#include "app/session/statistics.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

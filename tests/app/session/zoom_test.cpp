@@ -1,7 +1,7 @@
 // Which part of a matrix is shown, and how the mouse and the keys change it.
 #include <gtest/gtest.h>
 
-#include "app/session/zoom.hpp"
+#include "app/session/navigation.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 

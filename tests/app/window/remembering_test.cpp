@@ -1,4 +1,4 @@
-#include "app/window/remembering.hpp"
+#include "app/window/loop.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/files/beside.hpp"
+#include "core/files/file.hpp"
 
 #include <gtest/gtest.h>
 

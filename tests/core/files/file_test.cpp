@@ -11,9 +11,6 @@
 #include <thread>
 
 #include "core/base/signals.hpp"
-#include "core/files/own_descriptor.hpp"
-#include "core/files/staging.hpp"
-#include "core/files/unfinished.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 

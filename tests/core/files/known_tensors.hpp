@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::readers {

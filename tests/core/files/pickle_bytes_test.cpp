@@ -1,4 +1,4 @@
-#include "core/files/pickle_bytes.hpp"
+#include "core/files/pickle.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/files/printed.hpp"
+#include "core/files/table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-#include "core/files/raw_tensor.hpp"
+#include "core/files/tensor_formats.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/files/open_file.hpp"
+#include "core/files/file.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 

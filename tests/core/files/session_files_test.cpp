@@ -7,7 +7,7 @@
 #include <array>
 
 #include "core/files/session.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "core/out/numpy.hpp"

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/files/numbers.hpp"
-#include "core/files/tensor_file.hpp"
 #include "tests/support/error_of.hpp"
 
 namespace core::formats {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/thread_pool.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/model/transformer.hpp"
 
 /// What the library that wrote a model makes of a text.

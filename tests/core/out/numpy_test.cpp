@@ -6,7 +6,7 @@
 #include "core/base/token.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/file.hpp"
-#include "core/files/tensor_file.hpp"
+#include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/files/zip.hpp"
 #include "core/graph/attend.hpp"

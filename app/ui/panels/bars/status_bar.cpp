@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "app/session/patience.hpp"
+#include "app/session/jobs.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"

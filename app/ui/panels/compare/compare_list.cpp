@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "app/session/patience.hpp"
-#include "app/session/pinning.hpp"
+#include "app/session/jobs.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_report.hpp"
 #include "app/ui/panels/compare/reference_buttons.hpp"

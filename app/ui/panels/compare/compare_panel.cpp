@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "app/session/patience.hpp"
+#include "app/session/jobs.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_layout.hpp"
 #include "app/ui/panels/compare/compare_list.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "app/session/export_plan.hpp"
+#include "app/session/exporting.hpp"
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/file_browser.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/session/patience.hpp"
+#include "app/session/jobs.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/dialogs/close_dialog.hpp"
 #include "app/ui/panels/dialogs/import_mapping.hpp"

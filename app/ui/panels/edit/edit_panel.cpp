@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "app/session/view_bounds.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/dialogs/fill_dialog.hpp"
 #include "app/ui/panels/edit/fill_menu.hpp"

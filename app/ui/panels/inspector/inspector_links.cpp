@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "app/session/pinning.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 
 namespace app::panels {

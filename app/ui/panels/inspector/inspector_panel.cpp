@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/session/pinning.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/inspector/inspector_head.hpp"
 #include "app/ui/panels/inspector/inspector_links.hpp"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "app/session/pinning.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/panels/inspector/inspector_row.hpp"
 #include "app/ui/panels/tokens/token_chips.hpp"
 #include "app/ui/widgets/number_text.hpp"

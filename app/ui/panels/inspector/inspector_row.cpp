@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "app/session/pinning.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/number_text.hpp"
 #include "core/graph/row_facts.hpp"

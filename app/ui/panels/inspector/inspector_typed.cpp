@@ -1,6 +1,6 @@
 #include "app/ui/panels/inspector/inspector_typed.hpp"
 
-#include "app/session/pinning.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "core/base/number.hpp"

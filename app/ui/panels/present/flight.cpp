@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/session/flights.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/actions.hpp"
 #include "app/ui/panels/menus/action_menu.hpp"

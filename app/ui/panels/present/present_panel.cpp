@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "app/session/flights.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/stage_menu.hpp"
 #include "app/ui/widgets/cell_words.hpp"

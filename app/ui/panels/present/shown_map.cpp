@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "app/session/zoom.hpp"
+#include "app/session/navigation.hpp"
 #include "core/graph/stages.hpp"
 
 namespace app::panels {

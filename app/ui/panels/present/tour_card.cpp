@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "app/session/touring.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"

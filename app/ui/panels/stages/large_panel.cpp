@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "app/session/zoom.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/stages/profiles.hpp"
 #include "app/ui/panels/stages/stage_handling.hpp"

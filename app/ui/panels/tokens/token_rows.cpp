@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/session/pinning.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"

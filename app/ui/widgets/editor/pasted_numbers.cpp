@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
-#include "core/files/printed.hpp"
+#include "core/files/table.hpp"
 
 namespace app::widgets {
 namespace {

@@ -1,5 +1,5 @@
 // Which colors a heatmap's numbers have, and which of them are hidden or dropped.
-#include "app/session/color_ends.hpp"
+#include "app/session/picture_source.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
 
 namespace app::widgets {

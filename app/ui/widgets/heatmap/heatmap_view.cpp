@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/session/zoom.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"

@@ -8,9 +8,8 @@
 #include <memory>
 #include <set>
 
-#include "app/session/pinning.hpp"
-#include "app/session/view_text.hpp"
-#include "app/session/zoom.hpp"
+#include "app/session/navigation.hpp"
+#include "app/session/remembered.hpp"
 #include "app/ui/actions/action_finding.hpp"
 #include "app/ui/actions/key_words.hpp"
 #include "core/editing/presets.hpp"

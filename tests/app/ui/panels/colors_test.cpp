@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include "app/session/remembered.hpp"
-#include "app/session/view_text.hpp"
 #include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
 #include "app/ui/widgets/heatmap/color_scale.hpp"

@@ -9,7 +9,7 @@
 
 #include "app/session/store.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/window/shown_state.hpp"
+#include "app/window/loop.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
 #include "core/graph/attend.hpp"

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "app/session/browser.hpp"
-#include "app/session/export_plan.hpp"
+#include "app/session/exporting.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/session/view_text.hpp"
+#include "app/session/remembered.hpp"
 #include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "core/editing/presets.hpp"

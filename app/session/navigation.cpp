@@ -1,0 +1,336 @@
+#include "app/session/navigation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/graph/explain.hpp"
+
+namespace app {
+
+namespace {
+
+void show(LookedAt& view, std::optional<CellRef> cell) {
+  view.selection.pinned = std::move(cell);
+  view.selection.unfolded.reset();
+  if (view.selection.pinned && core::attention::info(view.selection.pinned->stage).per_head)
+    view.look.head = view.selection.pinned->head;
+}
+
+}  // namespace
+
+void pin(View& view, const CellRef& cell) {
+  const bool again = view.selection.pinned == cell;
+  view.selection.trail.clear();
+  show(view, again ? std::nullopt : std::optional(cell));
+}
+
+void follow(View& view, const CellRef& cell) {
+  if (view.selection.pinned == cell) return;
+  if (view.selection.pinned) view.selection.trail.push_back(*view.selection.pinned);
+  show(view, cell);
+}
+
+void go_back(View& view) {
+  if (view.selection.trail.empty()) return;
+  const CellRef last = view.selection.trail.back();
+  view.selection.trail.pop_back();
+  show(view, last);
+}
+
+bool can_be_typed_over(Stage stage) {
+  return stage != Stage::embeddings && stage != Stage::mask;
+}
+
+std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell,
+                                                         const core::attention::Trace& trace) {
+  if (!cell || core::attention::info(cell->stage).columns != core::attention::Columns::tokens)
+    return std::nullopt;
+  if (cell->row >= trace.mask.n_rows() || cell->column >= trace.mask.n_cols())
+    return std::nullopt;  // of another model
+  const bool visible = trace.mask(cell->row, cell->column) != 0;
+  return core::editing::SwitchMaskCell{cell->row, cell->column, !visible};
+}
+
+bool is_pointing(const Look& look, const Selection& selection) {
+  return selection.hovered || selection.hovered_head || look.tokens.hovered_query || look.tokens.hovered_key;
+}
+
+void stop_pointing(View& view) {
+  view.selection.hovered.reset();
+  view.selection.hovered_head.reset();
+  view.look.tokens.hovered_query.reset();
+  view.look.tokens.hovered_key.reset();
+}
+
+void pin_query(View& view, std::size_t query) {
+  auto& pinned = view.look.tokens.pinned_query;
+  pinned = pinned == query ? std::nullopt : std::optional(query);
+}
+
+void release(LookedAt& view) {
+  view.selection.trail.clear();
+  show(view, std::nullopt);
+}
+
+namespace {
+
+/// Puts a span of that length, begun at a place, into 0 … most.
+double begin_within(double begin, double length, double most) {
+  return std::clamp(begin, 0.0, std::max(0.0, most - length));
+}
+
+void show_part(View& view, Shape shape, CellWindow part) {
+  const CellWindow all = whole(shape);
+  const double width = std::clamp(part.right - part.left, std::min(1.0, all.right), all.right);
+  const double height = std::clamp(part.bottom - part.top, std::min(1.0, all.bottom), all.bottom);
+  part.left = begin_within(part.left, width, all.right);
+  part.top = begin_within(part.top, height, all.bottom);
+  part.right = part.left + width, part.bottom = part.top + height;
+  if (part == all)
+    view.look.zoomed.erase(shape);
+  else
+    view.look.zoomed[shape] = part;
+}
+
+}  // namespace
+
+CellWindow whole(Shape shape) {
+  return {0, 0, static_cast<double>(shape.second), static_cast<double>(shape.first)};
+}
+
+CellWindow shown_part(const Look& look, Shape shape) {
+  const auto zoomed = look.zoomed.find(shape);
+  return zoomed == look.zoomed.end() ? whole(shape) : zoomed->second;
+}
+
+void zoom(View& view, Shape shape, double row, double column, double factor) {
+  const CellWindow now = shown_part(view.look, shape);
+  const double width = now.right - now.left, height = now.bottom - now.top;
+  // One factor for both directions, so that cells keep their form until an edge of the matrix is met.
+  const double least = std::min(1.0, std::max(1 / width, 1 / height));
+  const double by = std::max(factor, least);
+  show_part(view, shape,
+            {column - (column - now.left) * by, row - (row - now.top) * by,
+             column + (now.right - column) * by, row + (now.bottom - row) * by});
+}
+
+void move_part(View& view, Shape shape, double rows, double columns) {
+  const CellWindow now = shown_part(view.look, shape);
+  show_part(view, shape, {now.left + columns, now.top + rows, now.right + columns, now.bottom + rows});
+}
+
+bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, Shape shape, bool ctrl) {
+  const bool large = look.tab == Tab::stages && look.large == over.stage;
+  const bool clicked =
+      selection.pinned && selection.pinned->stage == over.stage && selection.pinned->head == over.head;
+  return ctrl || large || clicked || look.zoomed.contains(shape);
+}
+
+bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y) {
+  constexpr float rest = 3;  // pixels
+  return selection.scrolled_at && std::abs(selection.scrolled_at->first - mouse_x) <= rest &&
+         std::abs(selection.scrolled_at->second - mouse_y) <= rest;
+}
+
+void bring_into_part(View& view, Shape shape, std::size_t row, std::size_t column) {
+  const CellWindow now = shown_part(view.look, shape);
+  const auto step = [](double from, double to, std::size_t cell) {
+    const auto at = static_cast<double>(cell);
+    if (to - from <= 1) return at - from;
+    return at < from ? at - from : at + 1 > to ? at + 1 - to : 0.0;
+  };
+  move_part(view, shape, step(now.top, now.bottom, row), step(now.left, now.right, column));
+}
+
+void keep_within(LookedAt& view, const core::attention::Model& model) {
+  view.look.sequence = std::min(view.look.sequence, model.sequences.size() - 1);
+  view.look.head = std::min(view.look.head, model.n_heads - 1);
+  if (!core::editing::find_matrix(model, view.look.edited))
+    view.look.edited = {core::editing::MatrixName::embeddings, view.look.sequence};
+  view.look.edited = edited_place(view.look, model);
+  const core::attention::SharedMatrix& edited = *core::editing::find_matrix(model, view.look.edited);
+  if (view.selection.cursor &&
+      (view.selection.cursor->row >= edited.n_rows() || view.selection.cursor->column >= edited.n_cols()))
+    view.selection.cursor.reset();
+  const auto exists = [&model](const std::optional<CellRef>& cell) {
+    if (!cell) return true;
+    const auto& stage = core::attention::info(cell->stage);
+    const core::attention::StageShape shape = core::attention::shape_of(model, cell->stage);
+    return stage.present(model) && cell->head < model.n_heads && cell->row < shape.n_rows &&
+           cell->column < shape.n_cols;
+  };
+  if (!exists(view.selection.pinned)) release(view);
+  std::erase_if(view.selection.trail, [&](const CellRef& cell) { return !exists(cell); });
+  if (!exists(view.selection.hovered)) view.selection.hovered.reset();
+  PositionsLook& positions = view.look.positions;
+  if (positions.decoded && (*positions.decoded >= model.n_tokens() || !why_not_decoded(model).empty()))
+    positions.decoded.reset();
+  TokensLook& look = view.look.tokens;
+  for (auto* token : {&look.pinned_query, &look.hovered_query})
+    if (*token && **token >= model.n_tokens()) token->reset();
+  if (look.hovered_key && *look.hovered_key >= model.n_keys()) look.hovered_key.reset();
+  if (view.selection.hovered_head && *view.selection.hovered_head >= model.n_heads)
+    view.selection.hovered_head.reset();
+  std::erase_if(look.silent_heads, [&model](std::size_t h) { return h >= model.n_heads; });
+  if (!core::attention::info(view.look.heads_stage).present(model)) view.look.heads_stage = Stage::weights;
+}
+
+core::editing::MatrixPlace edited_place(const Look& look, const core::attention::Model& model) {
+  const auto place = core::attention::place_of(model, look.edited.name, look.sequence, look.head);
+  if (core::editing::find_matrix(model, place)) return place;
+  return {core::editing::MatrixName::embeddings, look.sequence};
+}
+
+std::string why_not_decoded(const core::attention::Model& model) {
+  const core::attention::Mask& mask = model.mask;
+  const bool sees_later =
+      !mask.causal || mask.prefix > 0 || std::ranges::any_of(mask.cells, [](const auto& cell) {
+        return cell.visible && cell.column > cell.row;
+      });
+  if (model.has_memory()) return "its keys are of tokens of their own already";
+  if (mask.method != core::attention::MaskMethod::negative_infinity)
+    return "the softmax goes over later keys as well, before they are hidden";
+  if (sees_later) return "queries see later keys: rows would change with every new token";
+  if (model.departures != core::attention::Departures()) return "the model makes a mistake";
+  if (model.merge != core::attention::MergeRule::concatenate) return "the heads are not joined row by row";
+  if (!model.given.empty()) return "some of its numbers are given";
+  if (model.dropout.training && (model.dropout.rate > 0 || !model.dropout.given.empty()))
+    return "dropout is on";
+  return "";
+}
+
+void step_decoding(View& view, std::size_t n_tokens, int by) {
+  auto& decoded = view.look.positions.decoded;
+  if (!decoded)
+    decoded = 0;
+  else if (by > 0)
+    decoded = std::min(*decoded + 1, n_tokens - 1);
+  else if (*decoded > 0)
+    --*decoded;
+  view.look.tab = Tab::stages;
+  view.look.large.reset();
+}
+
+std::vector<CellRef> flown_cells(const core::attention::Model& model, const core::attention::Trace& trace,
+                                 const CellRef& cell) {
+  std::vector<CellRef> cells = core::explain::worked_out(model, trace, cell);
+  std::erase_if(cells, [&](const CellRef& c) { return core::explain::operands(model, trace, c).empty(); });
+  return cells;
+}
+
+std::optional<FlightLeg> leg_under_way(const Shown& shown) {
+  const auto& flight = shown.selection.presenting.flight;
+  if (!flight || shown.selection.pinned != flight->cell) return std::nullopt;
+  const auto cells = flown_cells(shown.model, shown.trace, flight->cell);
+  if (cells.empty()) return std::nullopt;
+  const auto n = static_cast<double>(cells.size());
+  const double at = std::clamp(flight->at, 0.0, n);
+  const bool whole = at > 0 && at == std::floor(at) && (!flight->runs || at == n);
+  const auto index = static_cast<std::size_t>(whole ? at - 1 : std::min(std::floor(at), n - 1));
+  return FlightLeg{index, cells.size(), cells[index], whole ? 1.0 : at - static_cast<double>(index)};
+}
+
+void play_flight(View& view, std::size_t n) {
+  auto& flight = view.selection.presenting.flight;
+  if (!view.selection.pinned) return flight.reset();
+  if (!flight || flight->cell != *view.selection.pinned || flight->at >= static_cast<double>(n))
+    flight = Flight{*view.selection.pinned, 0, true};
+  else
+    flight->runs = !flight->runs;
+}
+
+void step_flight(View& view, int by, std::size_t n) {
+  auto& flight = view.selection.presenting.flight;
+  if (!view.selection.pinned) return;
+  if (!flight || flight->cell != *view.selection.pinned) flight = Flight{*view.selection.pinned, 0, false};
+  constexpr double close = 1e-6;
+  const double to = by < 0 ? std::ceil(flight->at - 1 - close) : std::floor(flight->at + 1 + close);
+  flight->at = std::clamp(to, 0.0, static_cast<double>(n));
+  flight->runs = false;
+}
+
+void advance_flight(View& view, double by, std::size_t n) {
+  auto& flight = view.selection.presenting.flight;
+  if (!flight || !flight->runs) return;
+  flight->at = std::min(flight->at + by, static_cast<double>(n));
+  if (flight->at >= static_cast<double>(n)) flight->runs = false;
+}
+
+namespace {
+
+using core::attention::Model;
+
+bool has_other_numbers(const Selection& now, Dialog, const Model& model) {
+  const Model& start = *now.tour->start;
+  for (std::size_t s = 0; s < std::min(start.sequences.size(), model.sequences.size()); ++s)
+    if (!(model.sequences[s].embeddings == start.sequences[s].embeddings)) return true;
+  return !(model.projections == start.projections);
+}
+
+bool watches_a_weight(const Selection& now, Dialog, const Model&) {
+  return now.hovered && now.hovered->stage == Stage::weights;
+}
+
+bool followed_an_operand(const Selection& now, Dialog, const Model&) {
+  return now.pinned && !now.trail.empty();
+}
+
+bool has_another_mask(const Selection& now, Dialog, const Model& model) {
+  return model.mask.causal != now.tour->start->mask.causal;
+}
+
+bool opened_the_export(const Selection&, Dialog dialog, const Model&) {
+  return dialog == Dialog::export_files;
+}
+
+constexpr std::array steps{
+    TourStep{"Drag this number", "Hold it and move the mouse sideways: every stage follows at once.",
+             "edit/cell/1/0", has_other_numbers},
+    TourStep{"Watch a weight",
+             "Point at a cell here: what it is, and why, stands beside it. The cells that your "
+             "number has changed bear a thin line.",
+             "strip/weights", watches_a_weight},
+    TourStep{
+        "Pin it and follow an operand",
+        "Click the cell: the inspector at the right works it out. Then press one of its pink numbers to go "
+        "to where that comes from.",
+        "region/inspector", followed_an_operand},
+    TourStep{"Switch the mask",
+             "Press it: without the causal mask every token also sees what comes after it.", "model/causal",
+             has_another_mask},
+    TourStep{"Take it with you",
+             "Press Ctrl+E, or File → Export…: numbers for a spreadsheet or NumPy, a figure, a program.",
+             "menu/File", opened_the_export}};
+
+}  // namespace
+
+std::span<const TourStep> tour_steps() {
+  return steps;
+}
+
+std::function<void(View&)> tour_from(const Model& model) {
+  return [start = std::make_shared<const Model>(model)](View& view) {
+    view.selection.tour = Tour{0, start};
+    view.selection.presenting = {};
+    view.look.tab = Tab::stages;
+    view.look.large.reset();
+    view.look.zoomed.clear();
+    view.look.folded.erase(Stage::weights);
+    release(view);
+  };
+}
+
+void go_on_in_tour(View& view, const Model& model) {
+  if (!view.selection.tour) return;
+  if (view.selection.tour->step + 1 >= steps.size()) return leave_tour(view);
+  view.selection.tour = Tour{view.selection.tour->step + 1, std::make_shared<const Model>(model)};
+}
+
+void leave_tour(View& view) {
+  view.selection.tour.reset();
+  view.settings.knows_tour = true;
+}
+
+}  // namespace app

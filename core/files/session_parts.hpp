@@ -1,0 +1,87 @@
+#pragma once
+
+#include <armadillo>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/shared_matrix.hpp"
+#include "core/files/json.hpp"
+#include "core/graph/limits.hpp"
+#include "core/graph/model.hpp"
+
+namespace core::formats {
+
+// Lists of numbers as a session file has them, one row a line.
+
+/// "[first, second]" on one line, or with a line for each item, indented by one step more than the bracket.
+template <class Items, class ItemText>
+std::string list_text(const Items& items, const std::string& indent, bool by_lines, ItemText item_text) {
+  const std::string line = by_lines ? "\n" + indent + "  " : "";
+  std::string text = "[";
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) text += by_lines ? "," : ", ";
+    first = false;
+    text += line + item_text(item, indent + "  ");
+  }
+  return text + (by_lines ? "\n" + indent : "") + "]";
+}
+
+/// A number, in quotes when JSON has none like it.
+std::string json_number(double value);
+
+/// Row i of a matrix.
+std::string row_text(const arma::mat& m, std::size_t i);
+
+/// A matrix as a list of rows.
+std::string matrix_text(const arma::mat& m, const std::string& indent);
+
+/// [sequence · n_heads + head] as a list of a matrix a head, for each sequence when there are several.
+std::string heads_text(const std::vector<attention::SharedMatrix>& matrices, std::size_t n_heads,
+                       std::size_t n_sequences);
+
+// What a session asks for is counted before its memory is taken: a short one may name much, many times.
+
+/// What a session says once may take so much when it is kept for every sequence, and all names of tokens.
+constexpr std::uint64_t most_copied_bytes = std::uint64_t{1} << 30;
+
+/// What a matrix takes beside its numbers, rounded up.
+constexpr std::uint64_t bytes_of_a_matrix = 256;
+
+/// What a matrix takes.
+inline std::uint64_t matrix_bytes(const attention::SharedMatrix& m) {
+  return bytes_of_a_matrix + sizeof(double) * std::uint64_t{m.n_rows()} * m.n_cols();
+}
+
+/// Throws core::Error about a place with more things than a limit.
+void require_count(const Json& place, std::size_t count, std::size_t limit, const char* things);
+
+/// Throws core::Error about a place whose things would take more memory than a limit.
+void require_bytes(const Json& place, std::uint64_t bytes, const char* things,
+                   std::uint64_t limit = attention::max_bytes);
+
+/// What the names of tokens take.
+std::uint64_t name_bytes(const std::vector<std::string>& names);
+
+/// The mask of a session of so many sequences and keys. Throws core::Error, one line that says what was
+/// expected.
+attention::Mask read_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys);
+
+/// The mask as JSON on a line, with only those of its newer keys that say something.
+std::string mask_text(const attention::Mask& mask);
+
+// What models of today add to the paper, as a session file has it: each under a key of its own at the top.
+
+/// Reads "normalise", "positions", "score_cap", "score_bias" and "sink", all of which may be missing, as they
+/// are without them then, or null, which is none.
+///
+/// Throws core::Error as Json does; whether they fit the model is for attention::check() to say.
+attention::Additions read_additions(const Json& top, attention::Additions without = {});
+
+/// The keys that say something, each with its JSON.
+std::vector<std::pair<const char*, std::string>> additions_text(const attention::Additions& additions);
+
+}  // namespace core::formats
