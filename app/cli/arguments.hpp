@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "app/session/color_choice.hpp"
-#include "core/check/agreement.hpp"
-#include "core/check/layouts.hpp"
+#include "core/check/computed.hpp"
+#include "core/check/match.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/importing/import.hpp"

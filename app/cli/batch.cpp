@@ -12,7 +12,7 @@
 #include "core/base/draw_op.hpp"
 #include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
-#include "core/check/report_text.hpp"
+#include "core/check/check.hpp"
 #include "core/files/file.hpp"
 #include "core/files/session.hpp"
 #include "core/files/table.hpp"

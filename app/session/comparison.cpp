@@ -116,7 +116,7 @@ std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std
   c->revision = revision;
   c->model = c->live = live.model;
   c->sequence = live.sequence;
-  c->trace = {check, &check->theirs};
+  c->trace = {check, &check->observed};
   const auto& results = check->report.stages;
   c->tensors = std::move(check);
   for (const Stage stage : c->tensors->stages) {

@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/editing/draw_model.hpp"
+#include "core/editing/draw.hpp"
 #include "core/editing/edit.hpp"
-#include "core/editing/fill.hpp"
-#include "core/editing/sentence.hpp"
 #include "core/graph/stages.hpp"
 #include "core/importing/import.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "app/session/memory.hpp"
 #include "core/base/error.hpp"
-#include "core/check/their_trace.hpp"
+#include "core/check/check.hpp"
 
 namespace app {
 
@@ -23,10 +23,10 @@ std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Re
   check->report = core::check::check(live, check->matched, {}, key.searches ? token : no_search);
   if (key.searches) give_back_memory();  // of hundreds of models that were tried
   check->searched = key.searches && token.goes_on();
-  core::check::TheirTrace theirs =
-      core::check::their_trace(live, check->matched, check->report, key.sequence);
-  check->theirs = std::move(theirs.trace);
-  check->stages = std::move(theirs.stages);
+  core::check::ObservedTrace observed =
+      core::check::observed_trace(live, check->matched, check->report, key.sequence);
+  check->observed = std::move(observed.trace);
+  check->stages = std::move(observed.stages);
   return check;
 }
 

@@ -18,7 +18,7 @@ struct TensorCheck {
   bool searched = false;                       ///< whether all causes were tried
   std::string problem;                         ///< why nothing can be compared, or ""
   std::vector<core::attention::Stage> stages;  ///< that the tensors have
-  core::attention::Trace theirs;               ///< which has only these
+  core::attention::Trace observed;             ///< which has only these
 };
 
 /// What a check is of.

@@ -1,52 +1,387 @@
 #include "core/check/causes.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <map>
 #include <optional>
 #include <string_view>
 
+#include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/check/computed.hpp"
-#include "core/check/nearness.hpp"
-#include "core/check/other_heads.hpp"
-#include "core/check/roundings.hpp"
+#include "core/check/rounding.hpp"
+#include "core/graph/changes.hpp"
 #include "core/graph/rounding.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::check {
+namespace {
+
+using attention::Precision;
+using mistakes::find_mistake;
+using mistakes::Mistake;
+using std::to_string;
+
+using MistakeRows = std::vector<const Mistake*>;
+
+MistakeRows rows(std::initializer_list<const char*> names) {
+  MistakeRows found;
+  for (const char* name : names) found.push_back(find_mistake(name));
+  return found;
+}
+
+/// Rows made together; where one of them changes nothing, so do all.
+Hypothesis of_rows(const MistakeRows& rows) {
+  Stage first = std::ranges::min(rows, {}, &Mistake::first)->first;
+  // Which of the projections comes first is turned round where queries and keys are swapped.
+  if (first == Stage::keys || first == Stage::values) first = Stage::queries;
+  const auto made = [rows](const Model& model) {
+    Model next = model;
+    for (const Mistake* row : rows) {
+      if (!mistakes::applies(*row, next)) return model;
+      next = row->made(next);
+    }
+    return next;
+  };
+  return {rows, made, first};
+}
+
+/// A row made in another way than the table makes it.
+template <class Change>
+Hypothesis other(const char* name, Change change, std::string detail = "") {
+  const Mistake* row = find_mistake(name);
+  return {{row}, change, row->first, std::move(detail)};
+}
+
+// Other ways to make mistakes of the table.
+
+Model scaled_by_width(const Model& model) {
+  return mistakes::with_scale(
+      model, {attention::ScaleRule::factor, 1 / std::sqrt(static_cast<double>(model.d_out()))});
+}
+
+/// The scale itself is taken twice.
+Model scaled_again(const Model& model) {
+  const double factor = attention::scale_factor(model);
+  return mistakes::with_scale(model, {attention::ScaleRule::factor, factor * factor});
+}
+
+/// The queries are scaled before they are kept.
+Model scaled_before(const Model& model) {
+  Model next = model;
+  attention::Linear* query = find_linear(next, attention::Part::query);
+  if (!query || model.additions.normalise) return next;  // a norm takes the scale away
+  const double factor = attention::scale_factor(model);
+  query->weight = arma::mat(*query->weight * factor);
+  if (query->bias) *query->bias = arma::mat(**query->bias * factor);
+  return next;
+}
+
+Model interleaved_throughout(const Model& model) {
+  using attention::HeadColumns;
+  Model next = find_mistake("heads_interleaved")->made(model);
+  if (next.departures.split == HeadColumns::interleaved) next.departures.merge = HeadColumns::interleaved;
+  return next;
+}
+
+Model dropped_after_mask(const Model& model) {
+  Model next = model;
+  if (model.dropout.active()) next.departures.dropout_place = attention::DropoutPlace::masked_scores;
+  return next;
+}
+
+Model causal_transposed(const Model& model) {
+  Model next = model;
+  if (model.mask.causal) next.departures.mask_edge.transposed = !next.departures.mask_edge.transposed;
+  return next;
+}
+
+Model causal_from_first(const Model& model) {
+  Model next = model;
+  if (model.mask.causal || model.n_tokens() == model.n_keys()) return next;
+  next.mask.causal = true;
+  next.mask.align = attention::MaskAlignment::first;
+  return next;
+}
+
+// Sizes that mistakes can have, of which the tensors tell some.
+
+/// "−10000", "−3.4e+38".
+std::string fill_words(double fill) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), std::abs(fill) < 1e6 ? "%.6g" : "%.2g", std::abs(fill));
+  return std::string("−") + text.data();
+}
+
+/// The mask's large negative number, where observed masked scores hold one at the first cell that the model
+/// hides.
+void add_fill(const Model& model, const std::vector<Observed>& observed, std::vector<Hypothesis>& all) {
+  if (!model.mask.hides()) return;
+  for (const Observed& tensor : observed)
+    for (const Reading& reading : tensor.readings) {
+      if (reading.stage != Stage::masked_scores) continue;
+      const arma::mat visible = attention::visible_cells(model, reading.first_sequence);
+      const arma::uvec hidden = arma::find(visible == 0);
+      if (hidden.is_empty()) continue;
+      const std::size_t row = hidden[0] % visible.n_rows, column = hidden[0] / visible.n_rows;
+      const double fill = tensor.tensor.numbers[reading.at(0, 0, row, column)];
+      if (!std::isfinite(fill) || fill > -100) continue;
+      const auto made = [fill](const Model& m) {
+        Model next = find_mistake("mask_finite")->made(m);
+        if (next.mask.method == attention::MaskMethod::large_negative) next.departures.large_negative = fill;
+        return next;
+      };
+      return all.push_back(other("mask_finite", made, "they are " + fill_words(fill)));
+    }
+}
+
+/// Positions that are off by one, or rotated by another base.
+void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
+  const auto& rotary = model.additions.positions.rotary;
+  if (!rotary) return;
+  const auto counted_from = [&](int queries, int keys, const std::string& detail) {
+    const auto made = [=](const Model& m) {
+      Model next = m;
+      if (!next.additions.positions.rotary) return next;
+      next.additions.positions.rotary->first += keys;
+      next.departures.misplaced.query_offset += queries - keys;
+      return next;
+    };
+    all.push_back(other(queries < keys ? "rotary_off_by_one:earlier" : "rotary_off_by_one", made, detail));
+    all.back().first = Stage::rotated_queries;
+  };
+  for (const auto& [by, words] : {std::pair{1, "late"}, std::pair{-1, "early"}}) {
+    const std::string end = std::string(" one position ") + words;
+    counted_from(by, 0, "queries" + end);
+    counted_from(0, by, "keys" + end);
+    counted_from(by, by, "queries and keys" + end);
+  }
+  const auto words = [](double base) {  // "500000", which is shorter with an exponent
+    const bool is_whole = base == std::floor(base) && base < 1e15;
+    return is_whole ? to_string(static_cast<std::int64_t>(base)) : text::number_text(base);
+  };
+  // Those of most models, of Llama 3, of Qwen and Mixtral, and of gpt-oss.
+  for (const double base : {10000.0, 500000.0, 1000000.0, 150000.0}) {
+    const auto made = [base](const Model& m) {
+      Model next = m;
+      auto& r = next.additions.positions.rotary;
+      if (r && !r->inverse_frequencies && positions::rotated_columns(*r, m.d_head()) > 2) r->base = base;
+      return next;
+    };
+    all.push_back(other("rotary_base", made, "base " + words(base) + " in place of " + words(rotary->base)));
+    all.back().first = Stage::rotated_queries;
+  }
+}
+
+void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
+  using attention::BlockRule;
+  constexpr std::size_t every_size = 16;  // then those that people take
+  std::vector<std::size_t> sizes;
+  for (std::size_t size = 1; size < model.n_keys(); ++size)
+    if (size <= every_size || size % (size > 128 ? 64 : 16) == 0) sizes.push_back(size);
+  const auto add = [&](const char* name, BlockRule rule, std::size_t size, std::string detail) {
+    const auto made = [rule, size](const Model& m) { return mistakes::with_blocks(m, {rule, size}); };
+    all.push_back(other(name, made, std::move(detail)));
+    all.back().alone = true;
+  };
+  for (const auto& [rule, words] :
+       {std::pair{BlockRule::not_rescaled, ""},
+        std::pair{BlockRule::sum_not_rescaled, ", of which the sum alone is not rescaled"},
+        std::pair{BlockRule::contexts_not_rescaled, ", of which the contexts alone are not rescaled"}})
+    for (const std::size_t size : sizes)
+      add("blocks_not_rescaled", rule, size,
+          "blocks of " + to_string(size) + (size > 1 ? " keys" : " key") + words);
+  // Sizes that leave the same keys out cannot be told apart; powers of two are likelier.
+  std::map<std::size_t, std::vector<std::size_t>> by_first_left_out;
+  for (const std::size_t size : sizes) by_first_left_out[(model.n_keys() - 1) / size * size].push_back(size);
+  for (auto& [first, sizes_of_it] : by_first_left_out) {
+    if (first == 0) continue;
+    std::vector<std::size_t> likely = sizes_of_it;
+    std::erase_if(likely, [](std::size_t size) { return !std::has_single_bit(size); });
+    if (likely.empty()) likely = sizes_of_it;
+    const auto number = [](std::size_t size) { return to_string(size); };
+    add("last_block_dropped", BlockRule::last_dropped, likely.front(),
+        "keys from " + to_string(first) + " on are left out, as with blocks of " +
+            text::joined(likely, ", ", number, " or "));
+  }
+}
+
+/// Whether observed numbers of a stage say that no query sees a key: weights of 0, scores of −∞.
+bool is_unseen(const Observed& observed, const Reading& r, std::size_t key) {
+  const double hidden = r.stage == Stage::masked_scores ? -arma::datum::inf : 0;
+  for (std::size_t s = 0; s < r.n_sequences; ++s)
+    for (std::size_t h = 0; h < r.n_heads; ++h)
+      for (std::size_t i = 0; i < r.n_rows; ++i) {
+        const double number = observed.tensor.numbers[r.at(s, h, i, key)];
+        if (number != hidden && !std::isnan(number)) return false;
+      }
+  return true;
+}
+
+/// Keys that may be missing: those that the tensors say are, or, where these say nothing and the keys are
+/// few, all. The last is one that a last block may be, unless scores are without it.
+void add_missing_keys(const Model& model, const std::vector<Observed>& observed,
+                      std::vector<Hypothesis>& all) {
+  constexpr std::size_t max_keys = 64;
+  const std::size_t n = model.n_keys();
+  std::vector<bool> may(n, n <= max_keys);
+  bool may_last = false;
+  for (const Observed& tensor : observed)
+    for (const Reading& r : tensor.readings) {
+      if (r.stage != Stage::masked_scores && r.stage != Stage::unmasked_weights && r.stage != Stage::weights)
+        continue;
+      for (std::size_t key = 0; key < n; ++key) may[key] = is_unseen(tensor, r, key);
+      if (r.stage == Stage::masked_scores) may_last = may[n - 1];
+    }
+  may[n - 1] = may_last;
+  for (std::size_t key = 0; key < n; ++key) {
+    if (!may[key]) continue;
+    const auto made = [key](const Model& m) { return mistakes::with_key_hidden(m, key); };
+    all.push_back(other("key_missing", made, "key " + to_string(key)));
+    all.back().alone = true;
+  }
+}
+
+/// Which pairs are rotated where the model's are not.
+std::string pairs_words(const Model& model) {
+  const auto& rotary = model.additions.positions.rotary;
+  if (!rotary) return "";
+  const bool are_halves = rotary->pairs == positions::Pairs::halves;
+  return are_halves ? "yours turn neighbours, the model's are halves"
+                    : "yours turn halves, the model's are neighbours";
+}
+
+/// Mistakes that only round, the finest first, and what their inputs are rounded to in libraries that round
+/// these as well.
+struct Coarse {
+  const char* name;
+  Precision inputs = Precision::float64;
+};
+constexpr std::array coarse_types{Coarse{"float32_precision"},
+                                  Coarse{"tf32_precision"},
+                                  Coarse{"softmax_half_precision"},
+                                  Coarse{"softmax_bfloat16_precision"},
+                                  Coarse{"half_precision", Precision::float16},
+                                  Coarse{"half_precision_sums", Precision::float16},
+                                  Coarse{"bfloat16_precision", Precision::bfloat16}};
+
+/// Whether several sizes of a mistake are tried instead of the one in the table, or it only rounds.
+bool is_tried_otherwise(const Mistake& mistake) {
+  constexpr std::array<std::string_view, 7> sized{
+      "n_heads_other", "blocks_not_rescaled",       "last_block_dropped", "key_missing",
+      "rotary_base",   "rotary_off_by_one:earlier", "rotary_off_by_one"};
+  const std::string_view name = mistake.name;
+  return std::ranges::any_of(coarse_types, [&](const Coarse& c) { return name == c.name; }) ||
+         std::ranges::find(sized, name) != sized.end();
+}
+
+}  // namespace
+
+std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Observed>& observed) {
+  std::vector<Hypothesis> all;
+  for (const auto& [name, type] :
+       {coarse_types[4], coarse_types[6]}) {  // inputs that are rounded before exact arithmetic
+    const auto made = [type = type](const Model& m) { return mistakes::with_rounded_inputs(m, type); };
+    all.push_back({rows({name}), made, Stage::embeddings});
+  }
+  all.push_back(
+      of_rows(rows({"weight_untransposed:query", "weight_untransposed:key", "weight_untransposed:value"})));
+  all.push_back(of_rows(rows({"weight_untransposed:query", "weight_untransposed:key",
+                              "weight_untransposed:value", "weight_untransposed:output"})));
+  for (const Mistake& mistake : mistakes::mistakes())
+    if (!is_tried_otherwise(mistake)) {
+      all.push_back(of_rows({&mistake}));
+      if (mistake.name == std::string_view("rotary_other_pairs")) all.back().detail = pairs_words(model);
+    }
+  all.push_back(of_rows(rows({"bias_missing:query", "bias_missing:key", "bias_missing:value"})));
+  all.push_back(other("query_key_swapped", mistakes::with_projections_swapped));
+  all.push_back(other("heads_interleaved", interleaved_throughout));
+  all.push_back(other("scale_sqrt_d_model", scaled_by_width));
+  all.push_back({rows({"scale_twice"}), scaled_again, Stage::scaled_scores});
+  all.push_back({rows({"scale_twice"}), scaled_before, Stage::queries});
+  all.push_back(other("mask_transposed", causal_transposed));
+  all.push_back(other("causal_unwanted", causal_from_first));
+  all.push_back(other("dropout_before_softmax", dropped_after_mask));
+  add_fill(model, observed, all);
+  add_rotations(model, all);
+  add_blocks(model, all);
+  add_missing_keys(model, observed, all);
+  const Model unpadded = mistakes::with_padding_seen(model);
+  std::erase_if(all, [&](const Hypothesis& hypothesis) {
+    const Model made = hypothesis.made(model);
+    const bool is_padding = hypothesis.mistakes.front() == find_mistake("no_mask") && made == unpadded;
+    return made == model || is_padding || attention::check(made);
+  });
+  std::ranges::stable_sort(all, {}, &Hypothesis::first);
+  return all;
+}
+
+std::vector<Hypothesis> shape_hypotheses(const Model& model) {
+  std::vector<Hypothesis> all;
+  for (std::size_t n = 1; n <= model.d_out(); ++n) {
+    if (n == model.n_heads || mistakes::with_heads(model, n).n_heads != n) continue;
+    const auto made = [n](const Model& m) { return mistakes::with_heads(m, n); };
+    all.push_back(
+        other("n_heads_other", made, text::counted(n, "head") + " in place of " + to_string(model.n_heads)));
+    all.back().alone = true;
+  }
+  if (!model.projections || !model.projections->output) return all;
+  const arma::mat& weight = model.projections->output->weight;
+  if (weight.n_rows != weight.n_cols) all.push_back(of_rows(rows({"output_projection_missing"})));
+  return all;
+}
+
+std::vector<Hypothesis> rounding_hypotheses(const Model& model) {
+  std::vector<Hypothesis> all;
+  for (const auto& [name, inputs] : coarse_types) {
+    const Mistake* row = find_mistake(name);
+    if (inputs != Precision::float64)
+      all.push_back(other(name, [row, inputs = inputs](const Model& m) {
+        return row->made(mistakes::with_rounded_inputs(m, inputs));
+      }));
+    all.push_back(other(name, row->made));
+    if (name == std::string_view("tf32_precision") && model.given.cells.empty())
+      all.push_back({{row},
+                     row->made,
+                     row->first,
+                     "their last digits are cut off and not rounded, so that products come out too small",
+                     false,
+                     true});
+  }
+  std::erase_if(all, [&](const Hypothesis& hypothesis) { return hypothesis.made(model) == model; });
+  return all;
+}
+
 namespace {
 
 constexpr Stage no_stage = static_cast<Stage>(static_cast<int>(Stage::output) + 1);
 
 /// Rows that a sample has at most, and of how many it is worth taking one.
-constexpr std::size_t most_sampled = 5, worth_sampling = 24;
+constexpr std::size_t max_sampled = 5, worth_sampling = 24;
+/// Pairs are looked for under rounding to so many roundings of the largest number of a stage.
+constexpr double loose_roundings = 16;
 
 /// The latest stage that a tensor can be.
-Stage latest(const Theirs& tensor) {
+Stage latest(const Observed& tensor) {
   Stage stage = Stage::embeddings;
   for (const Reading& reading : tensor.readings) stage = std::max(stage, reading.stage);
   return stage;
 }
 
-/// Pairs are looked for under rounding to so many roundings of the largest number of a stage.
-constexpr double loose_roundings = 16;
-
-/// A way tried alone.
-struct Single {
-  const Way* way;
-  Model model;
-  Stage first_wrong;  ///< no stage before it is known to be left unexplained
-};
-
 /// Whether it is about numbers and not about what is done with them.
-bool rounds_inputs(const Way& way) {
-  return way.first == Stage::embeddings;
+bool rounds_inputs(const Hypothesis& hypothesis) {
+  return hypothesis.first == Stage::embeddings;
 }
 
-/// Two ways of one cause say nothing that one of them would not; only biases can be missing in several
+/// Two hypotheses of one cause say nothing that one of them would not; only biases can be missing in several
 /// places, and only some of the matrices be viewed.
-bool share_a_cause(const Way& a, const Way& b) {
+bool share_a_cause(const Hypothesis& a, const Hypothesis& b) {
   if (rounds_inputs(a) && rounds_inputs(b)) return true;
-  for (const mistakes::Mistake* one : a.mistakes)
-    for (const mistakes::Mistake* other : b.mistakes) {
+  for (const Mistake* one : a.mistakes)
+    for (const Mistake* other : b.mistakes) {
       const std::string_view cause = one->cause;
       const bool in_places = cause == "bias_missing" || cause == "view_without_transpose";
       if (cause == other->cause && (one == other || !in_places)) return true;
@@ -55,136 +390,134 @@ bool share_a_cause(const Way& a, const Way& b) {
 }
 
 /// Rows in which the tensors are far from the right model, and some others.
-std::optional<Sample> sample_of(const Computed& right, const std::vector<Theirs>& theirs,
-                                const std::vector<const Reading*>& agreeing, const Tolerance& tolerance) {
-  const Model& model = right.model();
+std::optional<Sample> sample_of(const Comparison& c) {
+  const Model& model = c.right.model();
   const std::size_t n = model.n_tokens();
   if (n < worth_sampling || !model.given.empty() || model.has_memory()) return std::nullopt;
   std::optional<Sample> sample;
   const auto add = [&](std::size_t row) {
     auto& rows = sample->rows;
-    if (rows.size() < most_sampled && std::find(rows.begin(), rows.end(), row) == rows.end())
-      rows.push_back(row);
+    if (rows.size() < max_sampled && std::ranges::find(rows, row) == rows.end()) rows.push_back(row);
   };
-  for (std::size_t k = 0; k < theirs.size(); ++k) {
-    if (agreeing[k] || theirs[k].readings.empty()) continue;
-    const Reading& reading = theirs[k].readings.front();
+  for (std::size_t k = 0; k < c.observed.size(); ++k) {
+    if (c.agreeing[k] || c.observed[k].readings.empty()) continue;
+    const Reading& reading = c.observed[k].readings.front();
     if (!attention::info(reading.stage).present(model)) continue;
-    const Agreement worst = agreement(theirs[k], reading, right, tolerance);
+    const Agreement worst = agreement(c.observed[k], reading, c.right, c.tolerance);
     if (!sample) sample = Sample{worst.sequence, {}};
-    if (worst.sequence == sample->sequence && sample->rows.size() < most_sampled / 2) add(worst.row);
+    if (worst.sequence == sample->sequence && sample->rows.size() < max_sampled / 2) add(worst.row);
   }
   if (!sample) sample = Sample{};
   for (const std::size_t row : {n - 1, n / 2, std::size_t{1}, n / 4, n - 2, n / 3}) add(row);
   return sample;
 }
 
+/// The same tensors as a model of other shapes reads them; none when one of them has no reading, or was not
+/// read from its file.
+std::vector<Observed> read_again(const Model& other, std::vector<Observed> observed) {
+  for (Observed& tensor : observed) {
+    tensor.readings = readings_in(other, tensor.name, tensor.stage, tensor.tensor.shape);
+    if (tensor.readings.empty() || tensor.tensor.numbers.empty()) return {};
+    mark_masked(tensor);
+  }
+  return observed;
+}
+
 class Search {
  public:
-  Search(const Computed& right, const std::vector<Theirs>& theirs,
-         const std::vector<const Reading*>& agreeing, const Tolerance& tolerance, const core::Token& token)
-      : right_(right), theirs_(theirs), tolerance_(tolerance), token_(token) {
-    if (auto sample = sample_of(right, theirs, agreeing, tolerance)) sampler_.emplace(std::move(*sample));
-    for (std::size_t k = 0; k < theirs.size(); ++k) {
-      right_as_.push_back(agreeing[k]);
-      if (agreeing[k])
-        explained_.push_back(&theirs[k]);
-      else
-        first_wrong_ = std::min(first_wrong_, latest(theirs[k]));
-    }
+  explicit Search(const Comparison& comparison) : c_(comparison) {
+    if (auto sample = sample_of(c_)) sampler_.emplace(std::move(*sample));
+    for (std::size_t k = 0; k < c_.observed.size(); ++k)
+      if (!c_.agreeing[k]) first_wrong_ = std::min(first_wrong_, latest(c_.observed[k]));
   }
 
   std::vector<Explanation> run() {
     const bool readable =
-        std::ranges::none_of(theirs_, [](const Theirs& tensor) { return tensor.readings.empty(); });
-    const std::vector<Way> ways = readable ? ways_for(right_.model(), theirs_) : std::vector<Way>();
-    std::vector<Single> singles;
-    for (const Way& way : ways) {
-      if (!counted()) return found_;
-      if (auto single = tried(way)) singles.push_back(std::move(*single));
-    }
+        std::ranges::none_of(c_.observed, [](const Observed& tensor) { return tensor.readings.empty(); });
+    if (readable && !try_singles()) return found_;
     const std::vector<OtherShapes> shapes = tried_shapes();
     if (!found_.empty()) return found_;
-    RoundingSearch rounding(right_.model(), sampler_ ? &*sampler_ : nullptr, tolerance_, token_);
+    const std::vector<Hypothesis> roundings = rounding_hypotheses(model());
+    const auto rounded = [&](const std::vector<ExactModel>& exact) {
+      return find_roundings(exact, roundings, sampler(), c_.tolerance, c_.token);
+    };
     if (readable) {
-      auto rounded = rounding.found({{nullptr, right_.model(), &theirs_}});
-      if (!rounded.empty())  // a mistake that is nearer to them may be rounded as well
-        for (auto& other : rounding.found(nearer(singles))) rounded.push_back(std::move(other));
-      if (add_all(rounded)) return found_;
+      auto all = rounded({{nullptr, model(), &c_.observed}});
+      if (!all.empty())  // a mistake that is nearer to the tensors may be rounded as well
+        for (RoundedModel& other : rounded(nearer())) all.push_back(std::move(other));
+      if (add_all(all)) return found_;
     }
-    try_pairs(singles);
+    try_pairs();
     if (!found_.empty()) return found_;
-    std::vector<RoundingSearch::Exact> exact;
-    for (const Single& single : singles)
-      if (!rounds_inputs(*single.way)) exact.push_back({single.way, single.model, &theirs_});
-    for (const OtherShapes& other : shapes) exact.push_back({&other.way, other.model, &other.theirs});
-    if (add_all(rounding.found(exact)) || !readable) return found_;
+    std::vector<ExactModel> exact;
+    for (const Single& single : singles_)
+      if (!rounds_inputs(*single.hypothesis))
+        exact.push_back({single.hypothesis, single.model, &c_.observed});
+    for (const OtherShapes& other : shapes)
+      exact.push_back({&other.hypothesis, other.model, &other.observed});
+    if (add_all(rounded(exact)) || !readable) return found_;
     for (const Explanation& pair : loose_pairs()) {
-      const Way both{pair.mistakes, [&](const Model&) { return pair.model; }, Stage::queries,
-                     text::joined(pair.details, "; or ")};
-      add_all(rounding.found({{&both, pair.model, &theirs_}}));
+      const Hypothesis both{pair.mistakes, [&](const Model&) { return pair.model; }, Stage::queries,
+                            text::joined(pair.details, "; or ")};
+      add_all(rounded({{&both, pair.model, &c_.observed}}));
     }
-    return found_;
-  }
-
-  /// Pairs of mistakes that explain the tensors, when no mistake alone does.
-  std::vector<Explanation> pairs() {
-    const std::vector<Way> ways = ways_for(right_.model(), theirs_);
-    std::vector<Single> singles;
-    for (const Way& way : ways) {
-      if (!counted()) return {};
-      if (auto single = tried(way)) singles.push_back(std::move(*single));
-    }
-    if (!found_.empty()) return {};
-    try_pairs(singles);
     return found_;
   }
 
  private:
+  /// A hypothesis tried alone.
+  struct Single {
+    const Hypothesis* hypothesis;
+    Model model;
+    Stage first_wrong;  ///< no stage before it is known to be left unexplained
+  };
   /// Tensors as a model of another number of heads, or of a wider output, has them.
   struct OtherShapes {
-    Way way;
+    Hypothesis hypothesis;
     Model model;
-    std::vector<Theirs> theirs;
+    std::vector<Observed> observed;
   };
 
+  const Model& model() const { return c_.right.model(); }
+  const Sampler* sampler() const { return sampler_ ? &*sampler_ : nullptr; }
   bool counted() const {
-    if (!token_.goes_on()) return false;
-    token_.count(1);
+    if (!c_.token.goes_on()) return false;
+    c_.token.count(1);
     return true;
   }
 
-  /// A way alone; nothing when no pair with it can explain the tensors.
-  std::optional<Single> tried(const Way& way) {
-    Single single{&way, way.made(right_.model()), first_wrong_};
-    if (way.first <= first_wrong_) {  // else it cannot change what is wrong
-      const auto wrong = first_wrong_of(single.model, true);
-      if (!wrong) return std::nullopt;
-      if (*wrong == no_stage) add({&way}, single.model);
-      single.first_wrong = *wrong;
+  /// All hypotheses alone, but those of which no pair with them can explain the tensors; false when stopped.
+  bool try_singles() {
+    hypotheses_ = hypotheses_for(model(), c_.observed);
+    for (const Hypothesis& hypothesis : hypotheses_) {
+      if (!counted()) return false;
+      Single single{&hypothesis, hypothesis.made(model()), first_wrong_};
+      if (hypothesis.first <= first_wrong_) {  // else it cannot change what is wrong
+        const auto wrong = first_wrong_of(single.model, true);
+        if (!wrong) continue;
+        if (*wrong == no_stage) add({&hypothesis}, single.model);
+        single.first_wrong = *wrong;
+      }
+      singles_.push_back(std::move(single));
     }
-    return single;
+    return true;
   }
 
   std::vector<OtherShapes> tried_shapes() {
     std::vector<OtherShapes> all;
-    std::vector<Way> ways;
-    for (const std::size_t n : other_head_numbers(right_.model()))
-      ways.push_back(other_heads(right_.model(), n));
-    if (auto way = output_left_out(right_.model())) ways.push_back(*std::move(way));
-    for (Way& way : ways) {
+    for (Hypothesis& hypothesis : shape_hypotheses(model())) {
       if (!counted()) return all;
-      Model model = way.made(right_.model());
-      if (attention::check(model)) continue;
-      std::vector<Theirs> again = read_again(model, theirs_);
+      Model other = hypothesis.made(model());
+      if (attention::check(other)) continue;
+      std::vector<Observed> again = read_again(other, c_.observed);
       if (again.empty()) continue;
       const auto agree_with = [&](const Computed& ours) {
-        return std::ranges::all_of(again,
-                                   [&](const Theirs& tensor) { return agreeing(tensor, ours, tolerance_); });
+        return std::ranges::all_of(
+            again, [&](const Observed& tensor) { return agreeing(tensor, ours, c_.tolerance); });
       };
-      if ((!sampler_ || agree_with(Computed(model, &*sampler_))) && agree_with(Computed(model)))
-        add({&way}, model);
-      all.push_back({std::move(way), std::move(model), std::move(again)});
+      if ((!sampler_ || agree_with(Computed(other, sampler()))) && agree_with(Computed(other)))
+        add({&hypothesis}, other);
+      all.push_back({std::move(hypothesis), std::move(other), std::move(again)});
     }
     return all;
   }
@@ -194,130 +527,122 @@ class Search {
   ///
   /// Nothing where a tensor is wrong that was right, if that matters: no second mistake takes back what
   /// another does.
-  std::optional<Stage> first_wrong_of(const Model& model, bool keeps_right) const {
+  std::optional<Stage> first_wrong_of(const Model& other, bool keeps_right) const {
     if (sampler_) {
-      const auto wrong = first_wrong_of(Computed(model, &*sampler_), keeps_right);
+      const auto wrong = first_wrong_of(Computed(other, sampler()), keeps_right);
       if (wrong != no_stage) return wrong;
     }
-    if (attention::check(model)) return Stage::embeddings;
-    return first_wrong_of(Computed(model), keeps_right);
+    if (attention::check(other)) return Stage::embeddings;
+    return first_wrong_of(Computed(other), keeps_right);
   }
   std::optional<Stage> first_wrong_of(const Computed& ours, bool keeps_right) const {
-    const auto is_wrong = [&](const Theirs* tensor) {
-      return !agreeing(*tensor, ours, tolerance_) && !is_unused(*tensor, ours.model());
+    const auto is_wrong = [&](std::size_t k) {
+      const Reading* right =
+          c_.agreeing[k];  // a model may leave it out: it was computed, and nothing made of it
+      return !agreeing(c_.observed[k], ours, c_.tolerance) &&
+             !(right && !attention::info(right->stage).present(ours.model()));
     };
-    if (keeps_right && std::any_of(explained_.begin(), explained_.end(), is_wrong)) return std::nullopt;
+    for (std::size_t k = 0; keeps_right && k < c_.observed.size(); ++k)
+      if (c_.agreeing[k] && is_wrong(k)) return std::nullopt;
     Stage first = no_stage;
-    for (const Theirs& tensor : theirs_)
-      if (latest(tensor) < first && is_wrong(&tensor)) first = latest(tensor);
+    for (std::size_t k = 0; k < c_.observed.size(); ++k)
+      if (latest(c_.observed[k]) < first && is_wrong(k)) first = latest(c_.observed[k]);
     return first;
   }
 
-  /// Whether a tensor is a right stage that a model leaves out: it was computed, and nothing made of it.
-  bool is_unused(const Theirs& tensor, const Model& model) const {
-    const Reading* right = right_as_[static_cast<std::size_t>(&tensor - theirs_.data())];
-    return right && !attention::info(right->stage).present(model);
-  }
-
-  /// Stages before the later of two ways must be explained by the earlier one alone.
-  bool could_explain(const Single& a, const Single& b) const {
-    const bool in_order = a.way->first <= b.way->first;
-    const Single &early = in_order ? a : b, &late = in_order ? b : a;
-    if (early.way->first > first_wrong_ || late.way->first > early.first_wrong) return false;
-    return !a.way->alone && !b.way->alone && !share_a_cause(*a.way, *b.way);
-  }
-
-  /// Mistakes whose exact numbers are plainly nearer to theirs than the right ones.
-  std::vector<RoundingSearch::Exact> nearer(const std::vector<Single>& singles) const {
-    const auto errors = [&](const Model& model) {
-      return error_sums(theirs_, Computed(model, sampler_ ? &*sampler_ : nullptr));
+  /// Mistakes whose exact numbers are plainly nearer to the tensors than the right ones.
+  std::vector<ExactModel> nearer() const {
+    const auto errors = [&](const Model& exact) {
+      return error_sums(c_.observed, Computed(exact, sampler()));
     };
-    const std::vector<ErrorSum> of_right = errors(right_.model());
-    std::vector<RoundingSearch::Exact> exact;
-    for (const Single& single : singles) {
+    const std::vector<ErrorSum> of_right = errors(model());
+    std::vector<ExactModel> exact;
+    for (const Single& single : singles_) {
       if (!counted()) break;
-      if (rounds_inputs(*single.way) || attention::check(single.model)) continue;
-      if (is_nearer(errors(single.model), of_right)) exact.push_back({single.way, single.model, &theirs_});
+      if (rounds_inputs(*single.hypothesis) || attention::check(single.model)) continue;
+      if (errs_less(errors(single.model), of_right))
+        exact.push_back({single.hypothesis, single.model, &c_.observed});
     }
     return exact;
   }
 
   /// Pairs of mistakes of which the tensors are no further than a coarse type may take them, to be judged.
   std::vector<Explanation> loose_pairs() const {
-    using attention::Precision;
-    std::vector<Explanation> found;
     for (const Precision type : {Precision::float16, Precision::bfloat16}) {
-      Tolerance loose = tolerance_;
-      loose.of_largest = loose_roundings * attention::rounding_error(type, 1);
-      const double stored = theirs_.empty() ? 0 : storing_error(theirs_.front().rounding, 1);
-      if (stored > attention::rounding_error(type, 1)) continue;  // a type that is coarser anyway
-      std::vector<const Reading*> agree;
-      for (const Theirs& tensor : theirs_) agree.push_back(agreeing(tensor, right_, loose));
-      if (std::ranges::none_of(agree, [](const Reading* reading) { return reading == nullptr; })) continue;
-      Search search(right_, theirs_, agree, loose, token_);
-      for (Explanation& pair : search.pairs()) found.push_back(std::move(pair));
-      if (!found.empty()) break;
+      const double unit = attention::rounding_error(type, 1);
+      Tolerance loose = c_.tolerance;
+      loose.of_largest = loose_roundings * unit;
+      if (!c_.observed.empty() && round_trip_error(c_.observed.front().rounding, 1) > unit)
+        continue;  // a type that is coarser anyway
+      Comparison loosely{c_.right, c_.observed, {}, loose, c_.token};
+      for (const Observed& tensor : c_.observed)
+        loosely.agreeing.push_back(agreeing(tensor, c_.right, loose));
+      if (std::ranges::find(loosely.agreeing, nullptr) == loosely.agreeing.end()) continue;
+      Search search(loosely);
+      if (!search.try_singles() || !search.found_.empty()) continue;
+      search.try_pairs();
+      if (!search.found_.empty()) return search.found_;
     }
-    return found;
+    return {};
   }
 
-  void try_pairs(const std::vector<Single>& singles) {
-    for (std::size_t a = 0; a < singles.size(); ++a)
-      for (std::size_t b = a + 1; b < singles.size(); ++b) {
+  /// Stages before the later of two must be explained by the earlier one alone.
+  bool could_explain(const Single& a, const Single& b) const {
+    const bool in_order = a.hypothesis->first <= b.hypothesis->first;
+    const Single &early = in_order ? a : b, &late = in_order ? b : a;
+    if (early.hypothesis->first > first_wrong_ || late.hypothesis->first > early.first_wrong) return false;
+    return !a.hypothesis->alone && !b.hypothesis->alone && !share_a_cause(*a.hypothesis, *b.hypothesis);
+  }
+
+  void try_pairs() {
+    for (auto a = singles_.begin(); a != singles_.end(); ++a)
+      for (auto b = a + 1; b != singles_.end(); ++b) {
         if (!counted()) return;
-        if (could_explain(singles[a], singles[b])) try_pair(singles[a], singles[b]);
+        if (!could_explain(*a, *b)) continue;
+        Model both = b->hypothesis->made(a->model);
+        if (both == a->model || both == b->model) continue;
+        if (first_wrong_of(both, false) == no_stage) add({a->hypothesis, b->hypothesis}, std::move(both));
       }
   }
 
-  void try_pair(const Single& a, const Single& b) {
-    Model both = b.way->made(a.model);
-    if (both == a.model || both == b.model) return;
-    if (first_wrong_of(both, false) == no_stage) add({a.way, b.way}, std::move(both));
-  }
-
-  bool add_all(const std::vector<RoundingSearch::Found>& all) {
-    for (const RoundingSearch::Found& one : all) {
-      std::vector<const Way*> ways{&one.rounding};
-      if (one.exact) ways.insert(ways.begin(), one.exact);
-      add(ways, one.model);
+  bool add_all(const std::vector<RoundedModel>& all) {
+    for (const RoundedModel& one : all) {
+      std::vector<const Hypothesis*> hypotheses{&one.rounding};
+      if (one.exact) hypotheses.insert(hypotheses.begin(), one.exact);
+      add(hypotheses, one.model);
     }
     return !found_.empty();
   }
 
-  void add(const std::vector<const Way*>& ways, Model model) {
+  void add(const std::vector<const Hypothesis*>& hypotheses, Model model) {
     Explanation explanation{{}, {}, std::move(model), {}};
-    for (const Way* way : ways) {
-      for (const mistakes::Mistake* mistake : way->mistakes) {
+    const auto add_once = [](std::vector<std::string>& all, const std::string& one) {
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+    };
+    for (const Hypothesis* hypothesis : hypotheses) {
+      for (const Mistake* mistake : hypothesis->mistakes) {
         explanation.mistakes.push_back(mistake);
-        auto& causes = explanation.causes;
-        if (std::find(causes.begin(), causes.end(), mistake->cause) == causes.end())
-          causes.push_back(mistake->cause);
+        add_once(explanation.causes, mistake->cause);
       }
-      if (!way->detail.empty()) explanation.details.push_back(way->detail);
+      if (!hypothesis->detail.empty()) explanation.details.push_back(hypothesis->detail);
     }
     const auto known = std::ranges::find(found_, explanation.causes, &Explanation::causes);
     if (known == found_.end()) return found_.push_back(std::move(explanation));
-    for (const std::string& detail : explanation.details)
-      if (std::ranges::find(known->details, detail) == known->details.end()) known->details.push_back(detail);
+    for (const std::string& detail : explanation.details) add_once(known->details, detail);
   }
 
-  const Computed& right_;
-  const std::vector<Theirs>& theirs_;
-  const Tolerance& tolerance_;
-  const core::Token& token_;
+  const Comparison& c_;
   std::optional<Sampler> sampler_;
-  std::vector<const Theirs*> explained_;  // by the right model
-  std::vector<const Reading*> right_as_;  // [tensor]: the reading that agrees with the right model
-  Stage first_wrong_ = no_stage;          // by the right model
+  Stage first_wrong_ = no_stage;  // by the right model
+  std::vector<Hypothesis> hypotheses_;
+  std::vector<Single> singles_;  // which point into the hypotheses
   std::vector<Explanation> found_;
 };
 
 }  // namespace
 
-std::vector<Explanation> find_causes(const Computed& right, const std::vector<Theirs>& theirs,
-                                     const std::vector<const Reading*>& agreeing, const Tolerance& tolerance,
-                                     const core::Token& token) {
-  return Search(right, theirs, agreeing, tolerance, token).run();
+std::vector<Explanation> find_causes(const Comparison& comparison) {
+  return Search(comparison).run();
 }
 
 }  // namespace core::check

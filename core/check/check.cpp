@@ -1,32 +1,366 @@
 #include "core/check/check.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
 
-#include "core/check/computed.hpp"
-#include "core/check/describe.hpp"
-#include "core/check/names.hpp"
-#include "core/check/notes.hpp"
-#include "core/check/roundings.hpp"
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/check/rounding.hpp"
+#include "core/files/json.hpp"
 
 namespace core::check {
 namespace {
 
+using attention::info;
+using attention::StageInfo;
+using formats::json_quoted;
+using std::to_string;
+
+// Where numbers differ.
+
+/// A pattern must not be there by chance: if numbers were off anywhere as often as they are inside of it,
+/// none would be outside of it once in so many cases. Some ten shapes of patterns are looked for.
+constexpr double by_chance = 1e-5;
+/// What a factor or an offset leaves unexplained of the differences, in root mean squares.
+constexpr double unexplained = 0.02;
+/// And what rounding leaves, where the squares of the differences are so many times as large.
+constexpr double beyond_rounding = 10;
+/// Numbers that a factor or an offset must explain beyond those that fix it.
+constexpr std::size_t enough_explained = 6;
+/// Numbers that are off so many times as far as half of them stand out.
+constexpr double stands_out = 8;
+/// Of all squares, those of differences that stand out.
+constexpr double most_of_it = 0.9;
+/// Lines in which growth can be seen, how well their order must be kept (Spearman), and how much it must be
+/// between the first and the last quarter.
+constexpr std::size_t enough_lines = 8;
+constexpr double in_order = 0.9, grown = 3;
+
+/// Numbers that are off and that are looked at one by one, at most; of more, every so many-th.
+constexpr std::size_t most_looked_at = std::size_t{1} << 20;
+
+struct Number {
+  std::size_t head, row, column;
+  double observed, ours;
+  double difference() const { return observed - ours; }
+};
+
+/// Calls visit(number, whether it is off) for all numbers but those that say nothing, as cells that are
+/// hidden in both.
+template <class Visit>
+void for_each_number(const std::vector<HeadDifference>& heads, const PatternOf& stage, Visit visit) {
+  for (const HeadDifference& h : heads)
+    for (std::size_t j = 0; j < h.ours.n_cols; ++j)
+      for (std::size_t i = 0; i < h.ours.n_rows; ++i) {
+        const double observed = h.observed(i, j), ours = h.ours(i, j);
+        const bool same = are_same(observed, ours) || std::abs(observed - ours) <= stage.allowed(ours);
+        if (!same || (ours != 0 && std::isfinite(ours))) visit(Number{h.head, i, j, observed, ours}, !same);
+      }
+}
+
+/// How many numbers of each line, a head, a row or a column, tell something, and how many are off.
+struct Line {
+  std::size_t telling = 0, off = 0;
+};
+struct Lines {
+  std::vector<Line> heads, rows, columns;
+};
+
+void count(std::vector<Line>& lines, std::size_t k, bool off) {
+  if (k >= lines.size()) lines.resize(k + 1);
+  ++lines[k].telling;
+  lines[k].off += off;
+}
+
+/// Only differences beyond a limit count as off. Rows and columns are those of heads in which some are; where
+/// none can be off in other rows of these columns, the rows say nothing, and the other way round.
+Lines lines_of(const std::vector<HeadDifference>& heads, const PatternOf& stage, double limit) {
+  const auto is_off = [&](const Number& n, bool off) { return off && !(std::abs(n.difference()) <= limit); };
+  Lines all, crossing;
+  for_each_number(heads, stage, [&](const Number& n, bool off) { count(all.heads, n.head, is_off(n, off)); });
+  for_each_number(heads, stage, [&](const Number& n, bool off) {
+    if (all.heads[n.head].off == 0) return;
+    count(all.rows, n.row, is_off(n, off));
+    count(all.columns, n.column, is_off(n, off));
+  });
+  for_each_number(heads, stage, [&](const Number& n, bool off) {
+    if (all.heads[n.head].off == 0) return;
+    if (all.columns[n.column].off > 0) count(crossing.rows, n.row, is_off(n, off));
+    if (all.rows[n.row].off > 0) count(crossing.columns, n.column, is_off(n, off));
+  });
+  const auto some_are_right = [](const std::vector<Line>& lines) {
+    return std::ranges::any_of(lines, [](const Line& line) { return line.telling > 0 && line.off == 0; });
+  };
+  const bool by_rows = some_are_right(crossing.rows), by_columns = some_are_right(crossing.columns);
+  if (!by_rows && by_columns) all.rows.clear();
+  if (!by_columns && by_rows) all.columns.clear();
+  return all;
+}
+
+std::string ordinal(std::size_t n) {
+  const bool teen = n % 100 / 10 == 1;
+  const char* end = teen ? "th" : n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
+  return to_string(n) + end;
+}
+
+/// Lines by their numbers, when these have a name: "the last row", "rows from 3 on", "every 4th row".
+std::string words_of_set(const std::vector<std::size_t>& off, std::size_t n_lines, const std::string& line,
+                         bool counted) {
+  const std::size_t first = off.front(), last = off.back(), n = off.size();
+  if (n == 1 && counted && last + 1 == n_lines) return "the last " + line;
+  if (n == 1 && counted && first == 0) return "the first " + line;
+  if (n == 1) return line + " " + to_string(first);
+  const std::size_t step = off[1] - off[0];
+  const bool even = std::adjacent_find(off.begin(), off.end(), [&](std::size_t a, std::size_t b) {
+                      return b - a != step;
+                    }) == off.end();
+  if (even && step == 1 && counted) {
+    if (last + 1 == n_lines) return line + "s from " + to_string(first) + " on";
+    if (first == 0) return line + "s up to " + to_string(last);
+    return line + "s " + to_string(first) + " to " + to_string(last);
+  }
+  if (even && step > 1 && n >= 3 && first < step && last + step >= n_lines)
+    return "every " + ordinal(step) + " " + line +
+           (first + 1 == step ? "" : " from " + to_string(first) + " on");
+  if (n > 3) return "";
+  std::vector<std::string> names;
+  for (const std::size_t k : off) names.push_back(to_string(k));
+  return line + "s " + text::joined(names, " and ");
+}
+
+/// The lines that hold all that is off, when others could have held some.
+std::string words_of(const std::vector<Line>& lines, std::size_t n_lines, const std::string& line,
+                     bool counted = true) {
+  std::vector<std::size_t> off;
+  double inside = 0, wrong = 0, outside = 0;
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    if (lines[k].off > 0) {
+      off.push_back(k);
+      inside += static_cast<double>(lines[k].telling);
+      wrong += static_cast<double>(lines[k].off);
+    } else {
+      outside += static_cast<double>(lines[k].telling);
+    }
+  }
+  if (off.empty() || outside == 0) return "";
+  if (outside * std::log1p(-wrong / (inside + 1)) > std::log(by_chance)) return "";
+  return words_of_set(off, std::max(n_lines, lines.size()), line, counted);
+}
+
+std::string number_words(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+/// How well one number for each line explains the differences: a factor of ours, or an offset.
+struct Fit {
+  bool explains = false;
+  std::vector<double> numbers;  // of lines that have any
+};
+Fit fitted(const std::vector<Number>& off, const PatternOf& stage, std::size_t Number::*line,
+           bool by_factor) {
+  struct Sums {
+    double xx = 0, xd = 0, n = 0;
+  };
+  std::vector<Sums> sums;
+  const auto of = [&](const Number& n) { return line ? n.*line : std::size_t{0}; };
+  const auto x = [&](const Number& n) { return by_factor ? n.ours : 1.0; };
+  for (const Number& n : off) {
+    if (of(n) >= sums.size()) sums.resize(of(n) + 1);
+    Sums& s = sums[of(n)];
+    s.xx += x(n) * x(n), s.xd += x(n) * n.difference(), ++s.n;
+  }
+  Fit fit;
+  double left = 0, all = 0, rounding = 0;
+  const auto slope = [](const Sums& s) { return s.xx > 0 ? s.xd / s.xx : 0; };
+  for (const Number& n : off) {
+    const double rest = n.difference() - slope(sums[of(n)]) * x(n);
+    left += rest * rest, all += n.difference() * n.difference();
+    rounding += stage.allowed(n.ours) * stage.allowed(n.ours);
+  }
+  if (all < beyond_rounding * rounding) rounding = 0;  // which could be anything
+  for (const Sums& s : sums)
+    if (s.n > 0) fit.numbers.push_back(slope(s));
+  fit.explains = off.size() >= fit.numbers.size() + enough_explained &&
+                 off.size() >= 2 * fit.numbers.size() && left <= unexplained * unexplained * all + rounding;
+  return fit;
+}
+
+/// Of what kind the differences are, wherever they are: "by a factor 1.02".
+std::string kind_of(const std::vector<Number>& off, const PatternOf& stage, bool everywhere) {
+  if (std::ranges::all_of(off, [](const Number& n) { return !std::isfinite(n.observed); }))
+    return everywhere ? "all are no finite numbers" : "no finite numbers there";
+  if (std::ranges::any_of(off, [](const Number& n) { return !std::isfinite(n.difference()); })) return "";
+  const std::string all = everywhere ? "all rows " : "", each = everywhere ? "each " : "there each ";
+  if (const Fit one = fitted(off, stage, nullptr, true); one.explains)
+    return all + "by a factor " + number_words(1 + one.numbers.front());
+  if (const Fit one = fitted(off, stage, nullptr, false); one.explains)
+    return all + "by " + (one.numbers.front() > 0 ? "+" : "") + number_words(one.numbers.front());
+  const std::string column = stage.columns_are_keys ? "key" : "column";
+  for (const bool by_factor : {true, false}) {
+    const std::string how = by_factor ? " by a factor of its own" : " by a number of its own";
+    if (stage.n_heads > 1 && fitted(off, stage, &Number::head, by_factor).explains)
+      return each + "head" + how;
+    if (fitted(off, stage, &Number::row, by_factor).explains) return each + "row" + how;
+    if (fitted(off, stage, &Number::column, by_factor).explains) return each + column + how;
+  }
+  return "";
+}
+
+/// Whether differences grow from line to line, from almost nothing to much.
+bool grows(const std::vector<Number>& off, std::size_t Number::*line) {
+  std::vector<double> squares, counts;
+  for (const Number& n : off) {
+    if (!std::isfinite(n.difference())) return false;
+    if (n.*line >= squares.size()) squares.resize(n.*line + 1), counts.resize(n.*line + 1);
+    squares[n.*line] += n.difference() * n.difference();
+    ++counts[n.*line];
+  }
+  std::vector<double> sizes;
+  for (std::size_t k = 0; k < squares.size(); ++k)
+    if (counts[k] > 0) sizes.push_back(std::sqrt(squares[k] / counts[k]));
+  const std::size_t n = sizes.size();
+  if (n < enough_lines) return false;
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t k) { return sizes[k]; });
+  double apart = 0;
+  for (std::size_t rank = 0; rank < n; ++rank) {
+    const double d = static_cast<double>(rank) - static_cast<double>(order[rank]);
+    apart += d * d;
+  }
+  const double count = static_cast<double>(n);
+  const auto quarter = static_cast<std::ptrdiff_t>(n / 4);
+  const double early = std::accumulate(sizes.begin(), sizes.begin() + quarter, 0.0),
+               late = std::accumulate(sizes.end() - quarter, sizes.end(), 0.0);
+  return 1 - 6 * apart / (count * (count * count - 1)) >= in_order && late >= grown * early;
+}
+
+/// The lines that hold all that is off, or most of it.
+std::string place_of(const Lines& lines, const HeadDifference& shape, const PatternOf& stage, bool only) {
+  const std::string head = words_of(lines.heads, stage.n_heads, "head", false),
+                    row = words_of(lines.rows, shape.ours.n_rows, "row"),
+                    column =
+                        words_of(lines.columns, shape.ours.n_cols, stage.columns_are_keys ? "key" : "column");
+  const bool head_alone = row.empty() && column.empty() && !head.empty() && only;
+  if (head_alone) return head + " alone";
+  std::vector<std::string> parts{head, row, column};
+  std::erase(parts, "");
+  if (parts.empty()) return "";
+  const std::string all = text::joined(parts, ", ");
+  return !only ? "mostly " + all : all.starts_with("every ") ? all : "only " + all;
+}
+
+/// The size that half of the differences do not reach.
+double middle_of(const std::vector<Number>& off, std::size_t n_telling) {
+  std::vector<double> sizes(n_telling);  // 0 for those that are not off
+  for (std::size_t k = 0; k < off.size(); ++k) sizes[k] = std::abs(off[k].difference());
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  return *middle;
+}
+
+double squares_beyond(const std::vector<Number>& off, double limit) {
+  double sum = 0;
+  for (const Number& n : off)
+    if (std::abs(n.difference()) > limit) sum += n.difference() * n.difference();
+  return sum;
+}
+
+}  // namespace
+
+std::string pattern_of(const std::vector<HeadDifference>& heads, const PatternOf& stage) {
+  std::size_t n_telling = 0, n_off = 0;
+  for_each_number(heads, stage, [&](const Number&, bool off) { ++n_telling, n_off += off; });
+  if (n_off == 0) return "";
+  if (n_off == 1 && n_telling > 1) return "only one number";
+  const std::size_t step = n_off / most_looked_at + 1;
+  std::vector<Number> off;
+  std::size_t k = 0;
+  for_each_number(heads, stage, [&](const Number& n, bool is_off) {
+    if (is_off && k++ % step == 0) off.push_back(n);
+  });
+  const std::string place = place_of(lines_of(heads, stage, 0), heads.front(), stage, true);
+  const bool everywhere = place.empty() && 2 * n_off > n_telling;
+  const std::string kind = !place.empty() || everywhere ? kind_of(off, stage, everywhere) : "";
+  if (!place.empty()) return place + (kind.empty() ? "" : ", " + kind);
+  if (!kind.empty()) return kind;
+  if (std::ranges::any_of(off, [](const Number& n) { return !std::isfinite(n.difference()); })) return "";
+  if (grows(off, &Number::row)) return "grows with the position";
+  if (stage.columns_are_keys && grows(off, &Number::column)) return "grows with the position of the key";
+  const double far = stands_out * middle_of(off, std::max(off.size(), n_telling / step));
+  const bool stand_out = far > 0 && squares_beyond(off, far) > most_of_it * squares_beyond(off, 0);
+  return stand_out ? place_of(lines_of(heads, stage, far), heads.front(), stage, false) : "";
+}
+
+namespace {
+
+double farthest(const arma::mat& observed, const arma::mat& ours) {
+  double most = 0;
+  for (arma::uword k = 0; k < ours.n_elem; ++k) most = std::max(most, abs_difference(observed[k], ours[k]));
+  return most;
+}
+
+/// Where a tensor differs from its stage of the model and in what, as pattern_of() says it; of the sequence
+/// in which it is farthest off.
+std::string pattern_in(const Observed& observed, const Reading& reading, const Computed& right,
+                       const Tolerance& tolerance) {
+  const attention::StageInfo& stage = info(reading.stage);
+  const std::size_t worst = agreement(observed, reading, right, tolerance).sequence;
+  const double more = is_exact(observed.rounding) ? 0 : right.float32_error(reading);
+  PatternOf of;
+  of.n_heads = reading.joined || reading.layout.is_mean ? 1
+               : stage.per_head                         ? right.model().n_heads
+                                                        : reading.n_heads;
+  of.columns_are_keys = stage.columns == attention::Columns::tokens;
+  of.allowed = [&](double ours) {
+    return tolerance.absolute + tolerance.relative * std::abs(ours) + float32_sums * more +
+           round_trip_error(observed.rounding, ours);
+  };
+  std::vector<HeadDifference> heads;
+  for_each_part(reading, right, [&](std::size_t s, std::size_t h) {
+    const std::size_t sequence = reading.first_sequence + s, head = head_of(reading, right.model(), h);
+    if (sequence != worst) return;
+    arma::mat numbers(reading.n_rows, reading.n_columns);
+    for (std::size_t i = 0; i < numbers.n_rows; ++i)
+      for (std::size_t j = 0; j < numbers.n_cols; ++j)
+        numbers(i, j) = observed.tensor.numbers[reading.at(s, h, i, j)];
+    arma::mat nearest;
+    for (arma::mat& form : right.forms(reading, sequence, head))
+      if (nearest.is_empty() || farthest(numbers, form) < farthest(numbers, nearest))
+        nearest = std::move(form);
+    if (!reading.of_groups) return heads.push_back({head, std::move(numbers), std::move(nearest)});
+    for (std::size_t each = 0; each < right.model().n_heads; ++each)  // that shares it
+      if (matrix_of_head(right.model(), reading.stage, each) == h) heads.push_back({each, numbers, nearest});
+  });
+  return heads.empty() ? "" : pattern_of(heads, of);
+}
+
+// One stage compared, and what is said of how tensors were read.
+
 /// rounded is the type of the arithmetic that makes all of the difference, or "".
-StageResult result_of(const Theirs& theirs, const Reading* reading, const Computed& right,
+StageResult result_of(const Observed& observed, const Reading* reading, const Computed& right,
                       const Tolerance& tolerance, const std::string& rounded) {
-  StageResult result{theirs.stage,
-                     theirs.name,
-                     formats::shape_text(theirs.tensor.shape),
-                     formats::dtype_name(theirs.tensor.dtype),
-                     rounding_words(theirs.rounding),
-                     theirs.obstacle,
+  StageResult result{observed.stage,
+                     observed.name,
+                     formats::shape_text(observed.tensor.shape),
+                     formats::dtype_name(observed.tensor.dtype),
+                     rounding_words(observed.rounding),
+                     observed.obstacle,
                      reading && !reading->layout.is_plain ? reading->layout.words : "",
                      {}};
   result.agreement.within = false;
   if (!reading) return result;
   result.stage = reading->stage;
-  if (attention::info(reading->stage).present(right.model()))
-    result.agreement = agreement(theirs, *reading, right, tolerance);
+  if (info(reading->stage).present(right.model()))
+    result.agreement = agreement(observed, *reading, right, tolerance);
   else
     result.obstacle = "the model does not have this stage";
   if (!rounded.empty()) result.agreement.within = true, result.rounding = rounded;
@@ -35,9 +369,9 @@ StageResult result_of(const Theirs& theirs, const Reading* reading, const Comput
 
 /// Heads in files of their own are one stage.
 void add(StageResult result, std::vector<StageResult>& all) {
-  const std::string base = take_apart(result.tensor).base;
+  const std::string base = split_name(result.tensor).base;
   const auto same = std::find_if(all.begin(), all.end(), [&](const StageResult& r) {
-    return r.stage == result.stage && take_apart(r.tensor).base == base && r.tensor != result.tensor;
+    return r.stage == result.stage && split_name(r.tensor).base == base && r.tensor != result.tensor;
   });
   if (same == all.end()) return all.push_back(std::move(result));
   const bool within = same->agreement.within && result.agreement.within;
@@ -47,26 +381,118 @@ void add(StageResult result, std::vector<StageResult>& all) {
   same->agreement.within = within;
 }
 
+std::string named(const Reading& reading) {
+  return std::string(info(reading.stage).name) + " " + reading.layout.words;
+}
+
+/// An output that is what comes before the output projection, or queries and keys as they are prepared.
+void add_other_name(const Comparison& c, std::size_t k, std::vector<std::string>& notes) {
+  const Observed& observed = c.observed[k];
+  const Reading* agrees = c.agreeing[k];
+  const Stage stage = observed.stage;
+  if (agrees && agrees->stage != stage && (stage == Stage::queries || stage == Stage::keys))
+    notes.push_back(observed.name + " is the right " + info(agrees->stage).name +
+                    ": that is another name and no mistake, but the " + info(stage).name +
+                    " before that were not compared with it");
+  if (stage != Stage::output || observed.readings.empty()) return;
+  if (agrees && (agrees->stage == Stage::concatenated || agrees->stage == Stage::contexts)) {
+    notes.push_back(observed.name + " is a right " + info(agrees->stage).name +
+                    ": that is another name and no mistake, but the output was not compared with it");
+  } else if (!agrees && info(Stage::concatenated).present(c.right.model())) {
+    Reading other = observed.readings.front();
+    if (other.stage != Stage::output) return;
+    other.stage = Stage::concatenated;
+    if (agreement(observed, other, c.right, c.tolerance).within)
+      notes.push_back(observed.name + " is a right concatenated; if that is what it should be, --map \"" +
+                      observed.name + "=concatenated\" says so");
+  }
+}
+
+/// "0, 2, 5"; of many the first few.
+std::string numbers(const std::set<std::size_t>& all) {
+  constexpr std::size_t most = 8;
+  std::vector<std::string> words;
+  for (const std::size_t number : all) words.push_back(words.size() < most ? to_string(number) : "…");
+  words.resize(std::min(words.size(), most + 1));
+  return text::joined(words, ", ");
+}
+
+/// Which heads and sequences of a stage were compared, where those are not all.
+void add_coverage(const Model& model, const std::vector<const Reading*>& readings,
+                  std::vector<std::string>& notes) {
+  std::map<Stage, std::set<std::pair<std::size_t, std::size_t>>> given;
+  const auto n_heads_of = [&](const Reading& r) {
+    return r.joined || r.of_groups || r.layout.is_mean ? model.n_heads
+           : info(r.stage).per_head                    ? r.n_heads
+                                                       : 1;
+  };
+  for (const Reading* r : readings)
+    for (std::size_t s = 0; r && s < r->n_sequences; ++s)
+      for (std::size_t h = 0; h < n_heads_of(*r); ++h)
+        given[r->stage].emplace(r->first_sequence + s, r->first_head + h);
+  for (const auto& [stage, parts] : given) {
+    const std::size_t n_heads = info(stage).per_head ? model.n_heads : 1;
+    if (parts.size() == model.sequences.size() * n_heads) continue;
+    std::set<std::size_t> sequences, heads;
+    for (const auto& [sequence, head] : parts) sequences.insert(sequence), heads.insert(head);
+    std::vector<std::string> words;
+    if (sequences.size() < model.sequences.size())
+      words.push_back("sequence " + numbers(sequences) + " of " + to_string(model.sequences.size()));
+    if (heads.size() < n_heads) words.push_back("head " + numbers(heads) + " of " + to_string(n_heads));
+    if (words.empty()) words.push_back("some heads of some sequences");
+    notes.push_back("Of " + std::string(info(stage).name) + " only " + text::joined(words, ", ") +
+                    " was given and compared");
+  }
+}
+
+/// A dropout that drops nothing.
+bool says_nothing(const Model& model, Stage stage) {
+  const bool of_dropout = stage == Stage::dropout_mask || stage == Stage::dropped_weights;
+  return of_dropout && !model.dropout.active() && !model.given.find(Stage::dropout_mask);
+}
+
+/// Says in which ways a tensor could be read that agrees in none, and which of them was taken.
+void add_ambiguity(const Observed& observed, std::vector<std::string>& notes) {
+  const auto& all = observed.readings;
+  if (all.size() < 2) return;
+  notes.push_back(observed.name + " " + formats::shape_text(observed.tensor.shape) + " was taken for " +
+                  named(all.front()) + "; it could also be " +
+                  text::joined(std::vector(all.begin() + 1, all.end()), ", ", named, " or ") +
+                  ", and agrees as none of them");
+}
+
+/// Says of which layer the tensors are, which of them agree as another stage than they are called, and of
+/// which stages only some heads or sequences were given; finds the stages that nobody gave.
+void add_notes(const Comparison& c, const Matched& matched, Report& report) {
+  const Model& model = c.right.model();
+  const std::string layer = layer_words(matched);
+  if (!layer.empty()) report.notes.insert(report.notes.begin(), "The tensors are those of " + layer);
+  for (std::size_t k = 0; k < c.observed.size(); ++k) add_other_name(c, k, report.notes);
+  add_coverage(model, report.readings, report.notes);
+  for (const StageInfo& stage : attention::stages()) {
+    const bool was_given =
+        std::ranges::any_of(report.readings, [&](const Reading* r) { return r && r->stage == stage.stage; });
+    if (!was_given && stage.present(model) && !says_nothing(model, stage.stage))
+      report.not_given.push_back(stage.stage);
+  }
+}
+
 /// What explains all tensors, or all that have a reading; those that have none keep nobody from looking.
-std::vector<Explanation> causes_of_those_that_fit(const Computed& right, const std::vector<Theirs>& theirs,
-                                                  const std::vector<const Reading*>& agreeing,
-                                                  const Tolerance& tolerance, const core::Token& token) {
-  const auto fits = [](const Theirs& t) { return !t.readings.empty(); };
-  if (std::ranges::all_of(theirs, fits)) return find_causes(right, theirs, agreeing, tolerance, token);
-  if (auto found = find_causes(right, theirs, agreeing, tolerance, token); !found.empty()) return found;
-  std::vector<Theirs> fit;
-  std::vector<const Reading*> of_fit;
-  for (std::size_t k = 0; k < theirs.size(); ++k)
-    if (fits(theirs[k])) fit.push_back(theirs[k]), of_fit.push_back(agreeing[k]);
-  const bool differ = std::ranges::find(of_fit, nullptr) != of_fit.end();
-  return differ ? find_causes(right, fit, of_fit, tolerance, token) : std::vector<Explanation>();
+std::vector<Explanation> causes_of_those_that_fit(const Comparison& c) {
+  auto found = find_causes(c);
+  std::vector<Observed> fit;
+  Comparison of_fit{c.right, fit, {}, c.tolerance, c.token};
+  for (std::size_t k = 0; k < c.observed.size(); ++k)
+    if (!c.observed[k].readings.empty())
+      fit.push_back(c.observed[k]), of_fit.agreeing.push_back(c.agreeing[k]);
+  if (!found.empty() || fit.size() == c.observed.size()) return found;
+  const bool differ = std::ranges::find(of_fit.agreeing, nullptr) != of_fit.agreeing.end();
+  return differ ? find_causes(of_fit) : std::vector<Explanation>();
 }
 
 /// The type, float16 or bfloat16, in which all tensors are kept that differ, when its arithmetic alone
 /// explains them; else f64. As float32 does, such tensors err by what their type says of itself.
-formats::Dtype kept_and_computed_in(const std::vector<Explanation>& explanations,
-                                    const std::vector<Theirs>& theirs,
-                                    const std::vector<const Reading*>& agreeing) {
+formats::Dtype kept_and_computed_in(const Comparison& c, const std::vector<Explanation>& explanations) {
   using formats::Dtype;
   for (const Explanation& explanation : explanations) {
     const std::string cause = explanation.causes.size() == 1 ? explanation.causes.front() : "";
@@ -74,20 +500,11 @@ formats::Dtype kept_and_computed_in(const std::vector<Explanation>& explanations
                        : cause == "bfloat16_precision" ? Dtype::bf16
                                                        : Dtype::f64;
     bool all = type != Dtype::f64;
-    for (std::size_t k = 0; k < theirs.size(); ++k)
-      all = all && (agreeing[k] || (theirs[k].tensor.dtype == type && !theirs[k].readings.empty()));
+    for (std::size_t k = 0; k < c.observed.size(); ++k)
+      all = all && (c.agreeing[k] || (c.observed[k].tensor.dtype == type && !c.observed[k].readings.empty()));
     if (all) return type;
   }
   return Dtype::f64;
-}
-
-std::string pattern_of_first(const Report& report, const std::vector<Theirs>& theirs, const Computed& right,
-                             const Tolerance& tolerance) {
-  const StageResult* first = report.first_difference();
-  if (!first || !first->obstacle.empty()) return "";
-  const auto tensor = std::ranges::find(theirs, first->tensor, &Theirs::name);
-  const Reading* reading = report.readings[static_cast<std::size_t>(tensor - theirs.begin())];
-  return reading ? pattern_in(*tensor, *reading, right, tolerance) : "";
 }
 
 }  // namespace
@@ -106,7 +523,7 @@ std::vector<std::string> Report::causes() const {
   return all;
 }
 
-bool Report::has_unfit() const {
+bool Report::has_shape_mismatch() const {
   return std::any_of(stages.begin(), stages.end(), [](const StageResult& s) { return !s.obstacle.empty(); });
 }
 
@@ -118,58 +535,295 @@ bool Report::has_wrong_numbers() const {
 Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
              const core::Token& token) {
   const Computed right(model);
+  Comparison c{right, matched.observed, {}, tolerance, token};
+  const std::size_t n = matched.observed.size();
   Report report;
   const bool searches = token.goes_on();
   for (const LeftOut& each : matched.left_out) report.left_out.push_back(each.words());
   if (matched.is_first_of_axis) report.n_along_first_axis = matched.layers.size();
-  std::vector<const Reading*> agree;
-  for (const Theirs& theirs : matched.theirs) {
-    const Reading* read = agreeing(theirs, right, tolerance);
-    agree.push_back(read && attention::info(read->stage).present(model) ? read : nullptr);
-    report.agrees = report.agrees && agree.back();
-    if (!theirs.readings.empty()) ++report.n_tensors;
+  for (const Observed& observed : matched.observed) {
+    const Reading* read = agreeing(observed, right, tolerance);
+    c.agreeing.push_back(read && info(read->stage).present(model) ? read : nullptr);
+    report.agrees = report.agrees && c.agreeing.back();
+    if (!observed.readings.empty()) ++report.n_tensors;
   }
   if (!report.agrees) {
-    report.explanations = causes_of_those_that_fit(right, matched.theirs, agree, tolerance, token);
+    report.explanations = causes_of_those_that_fit(c);
     report.was_stopped = !token.goes_on();
   }
-  report.readings = agree;
+  report.readings = c.agreeing;
   std::optional<Computed> explained;
   if (!report.explanations.empty()) explained.emplace(report.explanations.front().model);
-  for (std::size_t k = 0; k < agree.size(); ++k) {
-    const std::vector<Reading>& readings = matched.theirs[k].readings;
-    if (agree[k] || readings.empty()) continue;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::vector<Reading>& readings = matched.observed[k].readings;
+    if (c.agreeing[k] || readings.empty()) continue;
     // What a name can mean in two ways is what the explanation makes of it.
     const bool ambiguous = explained && explained->model().n_heads == model.n_heads && readings.size() > 1;
-    const Reading* read = ambiguous ? agreeing(matched.theirs[k], *explained, tolerance) : nullptr;
+    const Reading* read = ambiguous ? agreeing(matched.observed[k], *explained, tolerance) : nullptr;
     report.readings[k] = read ? read : &readings.front();
-    if (!read) add_ambiguity(matched.theirs[k], report.notes);
+    if (!read) add_ambiguity(matched.observed[k], report.notes);
   }
-  std::vector<std::string> rounded(matched.theirs.size());
-  const formats::Dtype kept_in = kept_and_computed_in(report.explanations, matched.theirs, agree);
+  std::vector<std::string> rounded(n);
+  const formats::Dtype kept_in = kept_and_computed_in(c, report.explanations);
   const bool errs_as_kept = kept_in != formats::Dtype::f64;
-  if (!report.agrees && searches && !errs_as_kept)
-    rounded = rounded_alone(right, matched.theirs, agree, report.explanations, tolerance, token);
+  if (!report.agrees && searches && !errs_as_kept) rounded = rounded_alone(c, report.explanations);
   // Tensors of which each looks rounded, but not all of them in one way, are not called so.
   bool all_rounded = true;
-  for (std::size_t k = 0; k < agree.size(); ++k)
-    all_rounded = all_rounded && (agree[k] || !rounded[k].empty());
-  if (all_rounded) rounded.assign(rounded.size(), "");
+  for (std::size_t k = 0; k < n; ++k) all_rounded = all_rounded && (c.agreeing[k] || !rounded[k].empty());
+  if (all_rounded) rounded.assign(n, "");
   if (errs_as_kept) {
-    for (std::size_t k = 0; k < agree.size(); ++k)
-      if (!agree[k]) rounded[k] = formats::dtype_name(kept_in);
+    for (std::size_t k = 0; k < n; ++k)
+      if (!c.agreeing[k]) rounded[k] = formats::dtype_name(kept_in);
     report.notes.push_back("What differs is what arithmetic in " + std::string(formats::dtype_name(kept_in)) +
                            " rounds, in which the tensors are kept");
     report.explanations.clear();
     report.agrees = true;
   }
-  for (std::size_t k = 0; k < matched.theirs.size(); ++k)
-    add(result_of(matched.theirs[k], report.readings[k], right, tolerance, rounded[k]), report.stages);
-  add_notes(right, matched, agree, tolerance, report);
-  std::stable_sort(report.stages.begin(), report.stages.end(),
-                   [](const StageResult& x, const StageResult& y) { return x.stage < y.stage; });
-  report.pattern = pattern_of_first(report, matched.theirs, right, tolerance);
+  for (std::size_t k = 0; k < n; ++k)
+    add(result_of(matched.observed[k], report.readings[k], right, tolerance, rounded[k]), report.stages);
+  add_notes(c, matched, report);
+  std::ranges::stable_sort(report.stages, {}, &StageResult::stage);
+  const StageResult* first = report.first_difference();
+  if (!first || !first->obstacle.empty()) return report;
+  const auto tensor = std::ranges::find(matched.observed, first->tensor, &Observed::name);
+  const Reading* reading = report.readings[static_cast<std::size_t>(tensor - matched.observed.begin())];
+  if (reading) report.pattern = pattern_in(*tensor, *reading, right, tolerance);
   return report;
+}
+
+namespace {
+
+/// One head's numbers of a tensor; of columns of all heads side by side, those that are its own.
+arma::mat numbers_of(const Model& model, const Observed& observed, const Reading& r, std::size_t s,
+                     std::size_t head) {
+  const std::size_t n_columns = attention::shape_of(model, r.stage).n_cols;
+  arma::mat numbers(r.n_rows, n_columns);
+  const std::size_t nth = r.joined      ? 0
+                          : r.of_groups ? matrix_of_head(model, r.stage, head)
+                                        : head - r.first_head;
+  for (std::size_t i = 0; i < r.n_rows; ++i)
+    for (std::size_t j = 0; j < n_columns; ++j) {
+      const std::size_t column =
+          r.joined ? attention::column_of_head(model, r.stage, matrix_of_head(model, r.stage, head), j) : j;
+      numbers(i, j) = observed.tensor.numbers[r.at(s, nth, i, column)];
+    }
+  return numbers;
+}
+
+}  // namespace
+
+ObservedTrace observed_trace(const Model& model, const Matched& matched, const Report& report,
+                             std::size_t sequence) {
+  ObservedTrace result;
+  result.trace.heads.resize(model.n_heads);
+  for (std::size_t k = 0; k < matched.observed.size(); ++k) {
+    const Reading* r = report.readings[k];
+    if (!r || r->layout.is_mean || sequence < r->first_sequence ||
+        sequence >= r->first_sequence + r->n_sequences)
+      continue;
+    const attention::StageInfo& stage = info(r->stage);
+    const std::size_t first = stage.per_head ? r->first_head : 0;
+    const std::size_t count = !stage.per_head ? 1 : r->joined || r->of_groups ? model.n_heads : r->n_heads;
+    for (std::size_t h = first; h < first + count; ++h)
+      matrix_of(result.trace, stage, h) =
+          numbers_of(model, matched.observed[k], *r, sequence - r->first_sequence, h);
+  }
+  for (const attention::StageInfo& stage : attention::stages()) {
+    bool whole = true;
+    for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h)
+      whole = whole && stage.matrix(result.trace, h).n_rows() > 0;
+    if (whole) result.stages.push_back(stage.stage);
+  }
+  return result;
+}
+
+namespace {
+
+// The report in words and as JSON.
+
+/// "head 1, row 2, column 0": where a stage is farthest off.
+std::string place_words(const StageResult& r) {
+  const Agreement& a = r.agreement;
+  std::string words = a.sequence > 0 ? "sequence " + to_string(a.sequence) + ", " : "";
+  if (info(r.stage).per_head || a.head > 0) words += "head " + to_string(a.head) + ", ";
+  return words + "row " + to_string(a.row) + ", column " + to_string(a.column);
+}
+
+std::size_t n_stages_of(const Report& report) {
+  std::set<Stage> compared;
+  for (const StageResult& result : report.stages)
+    if (result.obstacle.empty()) compared.insert(result.stage);
+  return compared.size();
+}
+
+/// A list in JSON of what words(item) says in JSON.
+template <typename Item, typename Words>
+std::string json_list(const std::vector<Item>& items, Words words) {
+  return "[" + text::joined(items, ", ", words) + "]";
+}
+
+std::string names_json(const std::vector<std::string>& names) {
+  return json_list(names, [](const std::string& name) { return json_quoted(name); });
+}
+
+std::string stage_json(const StageResult& r) {
+  const Agreement& a = r.agreement;
+  const bool measured = r.obstacle.empty() && std::isfinite(a.largest);
+  const auto place = [&](std::size_t k) { return r.obstacle.empty() ? to_string(k) : "null"; };
+  return "{\"stage\": " + json_quoted(info(r.stage).name) +
+         ", \"max_abs\": " + (measured ? text::number_text(a.largest) : "null") +
+         ", \"head\": " + (info(r.stage).per_head ? place(a.head) : "null") + ", \"row\": " + place(a.row) +
+         ", \"column\": " + place(a.column) + ", \"within\": " + (a.within ? "true" : "false") +
+         ", \"sequence\": " + place(a.sequence) + ", \"tensor\": " + json_quoted(r.tensor) +
+         ", \"shape\": " + json_quoted(r.shape) + ", \"dtype\": " + json_quoted(r.type) +
+         ", \"rounding\": " + (r.rounding.empty() ? "null" : json_quoted(r.rounding)) +
+         (r.reading.empty() ? "" : ", \"reading\": " + json_quoted(r.reading)) +
+         (r.obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(r.obstacle)) + "}";
+}
+
+/// What nothing but the names of weights may have told when a model was made of them, or "".
+std::string assumed_words(const std::string& cause) {
+  if (cause == "rotary_missing") return "that it turns queries and keys";
+  if (cause == "rotary_other_pairs") return "which pairs of columns turn";
+  if (cause == "rotary_base") return "the base of its positions";
+  if (cause == "causal_unwanted" || cause == "no_mask") return "whether it is causal";
+  if (cause == "n_heads_other") return "the number of its heads";
+  return "";
+}
+
+/// A cause may as well lie in the model that the tensors were compared with.
+std::string assumption_words(const std::vector<std::string>& causes) {
+  std::vector<std::string> all;
+  for (const std::string& cause : causes)
+    if (const std::string words = assumed_words(cause); !words.empty()) all.push_back(words);
+  if (all.empty()) return "";
+  return "If the model was opened from a file of weights, " + text::joined(all, ", ", {}, " and ") +
+         " may have been assumed then: where that was wrong, it is the model that is to be put right.\n";
+}
+
+std::string described(const Explanation& explanation) {
+  std::string text;
+  for (const mistakes::Mistake* mistake : explanation.mistakes)
+    text += "  " + std::string(mistake->cause) + ": " + mistake->about + " " +
+            mistakes::remedy_in(*mistake, explanation.model) + "\n";
+  if (!explanation.details.empty()) text += "  " + text::joined(explanation.details, "; or ") + "\n";
+  return text;
+}
+
+/// Whether a cause is why shapes are others as well.
+bool explains_shapes(const Report& report, const std::vector<std::string>& causes) {
+  const auto has = [&](const char* cause) { return std::ranges::find(causes, cause) != causes.end(); };
+  const auto fits = [](const StageResult& r) { return r.obstacle.empty() || r.stage == Stage::output; };
+  return has("n_heads_other") ||
+         (has("output_projection_missing") && std::ranges::all_of(report.stages, fits));
+}
+
+/// ": 12 tokens instead of 8", where that keeps most tensors from being compared.
+std::string obstacle_in_common(const Report& report) {
+  std::map<std::string, std::size_t> counts;
+  for (const StageResult& stage : report.stages)
+    if (const std::size_t at = stage.obstacle.rfind(": "); at != std::string::npos)
+      ++counts[stage.obstacle.substr(at)];
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
+  return most == counts.end() || most->second * 2 <= report.stages.size() ? "" : most->first;
+}
+
+}  // namespace
+
+std::string difference_text(double value, bool of_nan) {
+  if (std::isinf(value)) return of_nan ? "not a number apart" : "∞ apart";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+std::vector<std::string> row_of(const StageResult& r) {
+  std::vector<std::string> row{info(r.stage).name, r.tensor, r.shape, r.type, r.reading, "", ""};
+  if (!r.obstacle.empty()) {
+    row[6] = "DIFFERS: " + r.obstacle;
+    return row;
+  }
+  row[5] = r.agreement.largest == 0
+               ? "0"
+               : difference_text(r.agreement.largest, r.agreement.of_nan) + " at " + place_words(r);
+  row[6] = r.agreement.within ? "agrees" : "DIFFERS";
+  if (r.agreement.within && !r.rounding.empty() && r.agreement.largest > 0) row[6] += " as " + r.rounding;
+  return row;
+}
+
+std::string coverage_words(const Report& report) {
+  const auto name = [](Stage stage) { return info(stage).name; };
+  return text::counted(report.n_tensors, "tensor") + " of " + text::counted(n_stages_of(report), "stage") +
+         (report.n_tensors == 1 ? " was" : " were") + " compared; " +
+         (report.not_given.empty()
+              ? "the model has no other stages"
+              : "not given, and not compared: " + text::joined(report.not_given, ", ", name)) +
+         (report.n_along_first_axis > 1
+              ? "; of the " + to_string(report.n_along_first_axis) +
+                    " along the first axis, be they layers or sequences, only the first"
+              : "");
+}
+
+std::string verdict_words(const Report& report) {
+  const StageResult* first = report.first_difference();
+  if (!first) return "Everything agrees: " + coverage_words(report) + ".\n";
+  std::string text = "First stage that differs: " + std::string(info(first->stage).name) + ".\n";
+  const std::vector<std::string> causes = report.causes();
+  const bool of_other_shapes = explains_shapes(report, causes);
+  const bool has_shape_mismatch =
+      report.has_shape_mismatch() && !of_other_shapes;  // whose shapes no cause explains
+  if (has_shape_mismatch && report.n_tensors == 0)
+    text += "Nothing could be compared" + obstacle_in_common(report) + ".\n";
+  else if (has_shape_mismatch)
+    text += report.has_wrong_numbers()
+                ? "Tensors of another shape were not looked at for causes.\n"
+                : "Whatever could be compared agrees: " + coverage_words(report) + ".\n";
+  if (has_shape_mismatch) text += "A tensor that is no stage is left out by --map NAME=.\n";
+  if (!report.has_wrong_numbers() && !of_other_shapes) return text;
+  const auto& found = report.explanations;
+  if (found.empty() && report.was_stopped)
+    return text + "The search for the cause was stopped before one was found.\n";
+  if (found.empty())
+    return text + "None of the known mistakes, alone or in pairs, explains all of the tensors.\n" +
+           (report.pattern.empty() ? "" : "What differs: " + report.pattern + ".\n");
+  if (report.was_stopped) text += "The search was stopped; there may be other causes.\n";
+  const std::string every = has_shape_mismatch ? "every tensor whose shape fits" : "every tensor";
+  if (found.size() == 1)
+    return text + "Likely cause: " + text::joined(found.front().causes, " and ") +
+           (found.front().causes.size() > 1 ? ", which together explain " : ", which explains ") + every +
+           ".\n" + described(found.front()) + assumption_words(causes);
+  text += "These explain " + every + " equally well; the tensors cannot tell them apart:\n";
+  for (const Explanation& explanation : found) text += described(explanation);
+  return text + assumption_words(causes);
+}
+
+std::string report_text(const Report& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"stage", "tensor", "shape", "type", "", "largest difference", ""}};
+  for (const StageResult& result : report.stages) {
+    rows.push_back(row_of(result));
+    if (!result.reading.empty()) rows.front()[4] = "read as";
+  }
+  std::string text = text::in_columns(rows);
+  for (const std::string& name : report.left_out) text += "left out: " + name + "\n";
+  for (const std::string& note : report.notes) text += "note: " + note + ".\n";
+  return text + "\n" + verdict_words(report);
+}
+
+std::string report_json(const Report& report) {
+  const StageResult* first = report.first_difference();
+  return "{\"agrees\": " + std::string(report.agrees ? "true" : "false") +
+         ", \"first_difference\": " + (first ? json_quoted(info(first->stage).name) : "null") +
+         ", \"causes\": " + names_json(report.causes()) + ", \"explanations\": " +
+         json_list(report.explanations, [](const Explanation& e) { return names_json(e.causes); }) +
+         ", \"stages\": " + json_list(report.stages, stage_json) +
+         ", \"left_out\": " + names_json(report.left_out) + ", \"notes\": " + names_json(report.notes) +
+         ", \"n_tensors\": " + to_string(report.n_tensors) +
+         ", \"n_stages\": " + to_string(n_stages_of(report)) + ", \"not_given\": " +
+         json_list(report.not_given, [](Stage stage) { return json_quoted(info(stage).name); }) +
+         ", \"stopped\": " + (report.was_stopped ? "true" : "false") + ", \"details\": " +
+         json_list(report.explanations, [](const Explanation& e) { return names_json(e.details); }) +
+         ", \"pattern\": " + (report.pattern.empty() ? "null" : json_quoted(report.pattern)) + "}\n";
 }
 
 }  // namespace core::check

@@ -1,14 +1,37 @@
 #pragma once
 
+#include <armadillo>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/base/token.hpp"
 #include "core/check/causes.hpp"
+#include "core/check/computed.hpp"
 #include "core/check/match.hpp"
+#include "core/graph/trace.hpp"
 
-/// "Why is mine different?": somebody's tensors against a model, stage by stage, and the likely mistake.
 namespace core::check {
+
+/// The numbers of one head, or of a stage that all heads share; two matrices of one shape.
+struct HeadDifference {
+  std::size_t head = 0;
+  arma::mat observed, ours;
+};
+
+/// What a stage is made of, and when its numbers count as equal.
+struct PatternOf {
+  std::size_t n_heads = 1;  ///< 1 for a stage that all heads share
+  bool columns_are_keys = false;
+  std::function<double(double ours)> allowed;  ///< how far apart numbers may be
+};
+
+/// Where numbers differ, as a part of a sentence: "only keys from 512 on", "head 3 alone", "every 64th
+/// column", "all rows by a factor 1.02", "grows with the position"; "" when there is nothing in particular.
+std::string pattern_of(const std::vector<HeadDifference>& heads, const PatternOf& stage);
+
+// "Why is mine different?": somebody's tensors against a model, stage by stage, and the likely mistake.
 
 /// One stage compared.
 struct StageResult {
@@ -44,7 +67,7 @@ struct Report {
   /// All causes of all explanations, each once.
   std::vector<std::string> causes() const;
   /// Whether a tensor has the name of a stage and another shape.
-  bool has_unfit() const;
+  bool has_shape_mismatch() const;
   /// Whether the numbers of a tensor that could be compared differ.
   bool has_wrong_numbers() const;
 };
@@ -52,5 +75,38 @@ struct Report {
 /// Compares every tensor with its stage and looks for the mistakes that explain all of them.
 Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
              const core::Token& token = {});
+
+/// Observed tensors as a trace that has only some stages.
+struct ObservedTrace {
+  attention::Trace trace;     ///< every other stage is empty
+  std::vector<Stage> stages;  ///< those that all heads have, in the order of the computation
+};
+
+/// The tensors of one sequence, read as the report says; a stage that only some heads have is left out.
+ObservedTrace observed_trace(const Model& model, const Matched& matched, const Report& report,
+                             std::size_t sequence);
+
+/// What the causes are and what to do instead, in sentences; what cannot be told is said, too.
+std::string verdict_words(const Report& report);
+
+/// "3 tensors of 2 stages were compared; not given, and not compared: queries, keys": what a verdict is of.
+std::string coverage_words(const Report& report);
+
+/// A stage as a row of a table: its name, tensor, shape, type, reading, largest difference, verdict.
+std::vector<std::string> row_of(const StageResult& result);
+
+/// A difference in three digits, "∞", or of NaN against a number that it is none.
+std::string difference_text(double difference, bool of_nan);
+
+/// The report for people: a table of the stages, what was left out, how tensors were read, then the verdict.
+std::string report_text(const Report& report);
+
+/// The report as JSON on one line: agrees, first_difference, causes, explanations (lists of causes), stages,
+/// left_out, notes, n_tensors, n_stages, not_given, stopped, details (a list for each explanation), pattern
+/// (or null). A stage has its reading where that is not the plain one.
+///
+/// max_abs is null where no number says how far they are apart: NaN or an infinity against a number, or
+/// another shape.
+std::string report_json(const Report& report);
 
 }  // namespace core::check

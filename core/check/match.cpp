@@ -1,29 +1,708 @@
 #include "core/check/match.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/check/agreement.hpp"
-#include "core/check/names.hpp"
-#include "core/check/other_heads.hpp"
-#include "core/check/unfit.hpp"
-#include "core/graph/changes.hpp"
+#include "core/check/causes.hpp"
 
 namespace core::check {
 namespace {
 
+using attention::Columns;
+using attention::StageInfo;
 using formats::Shape;
 using formats::TensorFile;
 using formats::TensorInfo;
+using enum Stage;
+
+// What names say.
+
+/// What people call a stage, or what may be one of several, the likeliest first.
+struct Known {
+  const char* names;  ///< blanks between them
+  std::vector<Stage> stages;
+  Held held = Held::nothing;
+};
+const std::array table{
+    Known{" x input inputs embedding emb input_embeddings ", {embeddings}},
+    Known{" hidden_states ", {embeddings}, Held::entering},
+    Known{" hidden_state hiddens hidden residual resid_pre hook_resid_pre layer_input block_input ",
+          {},
+          Held::entering},
+    Known{" resid_post hook_resid_post layer_output block_output ", {}, Held::leaving},
+    Known{" last_hidden_state last_hidden_states ln_final.hook_normalized ", {}, Held::normed},
+    Known{" lm_logits prediction_logits ", {}, Held::logits},
+    Known{" memory encoder_hidden_states encoder_output encoder_outputs key_input ", {key_embeddings}},
+    Known{" q qs query query_states hook_q xq ", {queries, rotated_queries, normed_queries}},
+    Known{" k ks key key_states hook_k xk ", {keys, rotated_keys, normed_keys}},
+    Known{" v vs value value_states hook_v xv ", {values}},
+    Known{" q_norm q_normed query_norm query_normed normed_q normed_query norm_q q_normalized q_normalised ",
+          {normed_queries}},
+    Known{" k_norm k_normed key_norm key_normed normed_k normed_key norm_k k_normalized k_normalised ",
+          {normed_keys}},
+    Known{
+        " q_rot q_rotated q_rope q_roped q_rotary q_embed q_pe query_rot query_rotated query_rope query_rotary "
+        "queries_rot queries_rotated queries_rope rot_q rotated_q rotated_query rope_q hook_rot_q xq_rot ",
+        {rotated_queries}},
+    Known{
+        " k_rot k_rotated k_rope k_roped k_rotary k_embed k_pe key_rot key_rotated key_rope key_rotary keys_rot "
+        "keys_rotated keys_rope rot_k rotated_k rotated_key rope_k hook_rot_k xk_rot ",
+        {rotated_keys}},
+    Known{" score raw_scores qk qkt qk_t dots dot_products ", {scores}},
+    Known{" logits ", {scores, scaled_scores, masked_scores, capped_scores, biased_scores}, Held::logits},
+    Known{" attn_scores attention_scores attn_logits attention_logits ",
+          {scores, scaled_scores, masked_scores, capped_scores, biased_scores}},
+    Known{" scaled scores_scaled scaled_attn_scores attn_scores_scaled attn_scaled ", {scaled_scores}},
+    Known{" capped cap softcapped soft_capped scores_capped attn_scores_capped capped_attn_scores "
+          "capped_attn_logits ",
+          {capped_scores}},
+    Known{" bias attn_bias pos_bias position_biases alibi alibi_bias alibi_biases rel_bias rel_pos_bias "
+          "relative_bias relative_position_bias relative_attention_bias ",
+          {position_bias}},
+    Known{
+        " biased scores_biased attn_scores_biased biased_attn_scores scores_with_bias attn_scores_with_bias ",
+        {biased_scores}},
+    Known{" causal_mask attn_mask attention_mask ", {mask}},
+    Known{" masked scores_masked masked_attn_scores attn_scores_masked masked_scaled_scores ",
+          {masked_scores}},
+    Known{" hook_attn_scores ", {masked_scores, scaled_scores, capped_scores, biased_scores}},
+    Known{" weights_unmasked ", {unmasked_weights}},
+    Known{" weights_zeroed ", {zeroed_weights}},
+    Known{" row_sum ", {row_sums}},
+    Known{
+        " attn att attention attentions attn_weights attn_weight attention_weights attn_probs attention_probs probs weight ",
+        {weights, dropped_weights}},
+    Known{" softmax a p alpha hook_pattern ", {weights}},
+    Known{" drop_mask keep_mask dropout ", {dropout_mask}},
+    Known{
+        " dropped weights_dropped dropped_attn_weights attn_weights_dropped attn_dropped weights_after_dropout ",
+        {dropped_weights}},
+    Known{" context ctx context_heads contexts_per_head head_outputs heads z context_layer hook_z ",
+          {contexts, concatenated, output}},
+    Known{" context_vec context_vecs context_vector context_vectors ", {output, concatenated, contexts}},
+    Known{" concat merged joined concatenated_heads context_concat merged_heads ", {concatenated}},
+    Known{" out outputs y o result attn_output attention_output attn_out hook_attn_out ",
+          {output, concatenated, contexts}},
+};
+
+const Known* row_named(std::string_view name) {
+  const std::string wanted = " " + std::string(name) + " ";
+  const auto known = std::ranges::find_if(table, [&](const Known& k) {
+    return std::string_view(k.names).find(wanted) != std::string_view::npos;
+  });
+  return known == table.end() ? nullptr : &*known;
+}
+
+Meaning find(std::string_view name) {
+  if (const auto* stage = attention::find_stage(name)) {
+    // Contexts that are already side by side are what comes next.
+    if (stage->stage == contexts) return {{contexts, concatenated}, true};
+    // And queries and keys that keep their name when they are normed and turned.
+    if (stage->stage == queries) return {{queries, rotated_queries, normed_queries}, true};
+    if (stage->stage == keys) return {{keys, rotated_keys, normed_keys}, true};
+    return {{stage->stage}, true};
+  }
+  const Known* known = row_named(name);
+  return known ? Meaning{known->stages, false} : Meaning();
+}
+
+/// As the table has names.
+std::string as_known(std::string_view base) {
+  std::string name = text::lower(base);
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == ' '; }, '_');
+  return name;
+}
+
+bool is_joint(char c) {
+  return std::string_view("./_-").find(c) != std::string_view::npos;
+}
+
+/// Takes the word before a number away, when it is one for layers: "attn_layer" of "attn_layer3" is "attn".
+bool cut_word_and_joints(std::string& name) {
+  const std::size_t before = name.size();
+  while (!name.empty() && is_joint(name.back())) name.pop_back();
+  for (const std::string_view word : {"layers", "layer", "blocks", "block"}) {
+    if (!name.ends_with(word)) continue;
+    name.erase(name.rfind(word));
+    break;
+  }
+  while (!name.empty() && is_joint(name.back())) name.pop_back();
+  return name.size() < before;
+}
+
+/// The beginning of a name up to its first number that stands alone or behind a word for layers, else all of
+/// it: "model.layers.3" of "model.layers.3.self_attn".
+std::string up_to_number(const std::string& name) {
+  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end + 1) {
+    end = begin;
+    while (end < name.size() && !is_joint(name[end])) ++end;
+    std::string part = text::lower(name.substr(begin, end - begin));
+    const std::size_t digits = part.find_first_of("0123456789");
+    if (digits == part.npos || part.find_first_not_of("0123456789", digits) != part.npos) continue;
+    part.resize(digits);
+    if (part.empty() || cut_word_and_joints(part)) return name.substr(0, end);
+  }
+  return name;
+}
+
+/// Whether it is a learned number and no stage: "c_attn.weight", or what our exports call "projections.…".
+bool is_learned(std::string_view name) {
+  const std::string_view end = name.substr(name.find_last_of("./") + 1);
+  return end == "weight" || end == "bias" || name.starts_with("projections.");
+}
+
+/// Cuts "head12" with what stands before it from the end of a name.
+std::optional<std::size_t> cut_number(std::string& name, std::string_view word) {
+  const std::size_t at = name.rfind(word);
+  if (at == std::string::npos || at == 0) return std::nullopt;
+  const auto number = text::parse_whole_number(std::string_view(name).substr(at + word.size()));
+  if (!number) return std::nullopt;
+  name.resize(at);
+  while (!name.empty() && std::string_view("._-/ ").find(name.back()) != std::string_view::npos)
+    name.pop_back();
+  return number;
+}
+
+}  // namespace
+
+Name split_name(std::string_view name) {
+  Name result{std::string(name), {}, {}};
+  constexpr std::string_view sequence = "sequence";
+  if (name.starts_with(sequence)) {
+    std::string_view rest = name.substr(sequence.size());
+    const auto number = text::take_whole_number(rest);
+    if (number && rest.starts_with('/')) {
+      result.sequence = *number;
+      result.base = rest.substr(1);
+    }
+  }
+  result.head = cut_number(result.base, "head");
+  return result;
+}
+
+Meaning meaning_of(std::string_view base) {
+  const std::string name = as_known(base);
+  if (Meaning whole = find(name); !whole.stages.empty()) return whole;
+  const std::size_t last = name.find_last_of("./");
+  if (last == std::string::npos) return {};
+  if (is_learned(name)) return {};
+  return find(std::string_view(name).substr(last + 1));
+}
+
+Held held_by(std::string_view base) {
+  const std::string name = as_known(base);
+  if (const Known* known = row_named(name)) return known->held;
+  std::string_view word = std::string_view(name).substr(name.find_last_of("./") + 1);
+  if (const Known* known = row_named(word)) return known->held;
+  // "my_hidden_states"; one word alone, as "my_hidden", may be of anything
+  for (std::size_t joint = word.find('_'); joint != word.npos; joint = word.find('_')) {
+    word.remove_prefix(joint + 1);
+    if (word.find('_') == word.npos) break;
+    if (const Known* known = row_named(word)) return known->held;
+  }
+  return Held::nothing;
+}
+
+std::vector<WithoutNumber> without_numbers(const std::string& name) {
+  std::vector<WithoutNumber> all;
+  for (std::size_t begin = 0, end = 0; begin < name.size(); begin = std::max(begin + 1, end)) {
+    if (!text::is_digit(name[begin])) continue;
+    end = begin;
+    while (end < name.size() && text::is_digit(name[end])) ++end;
+    std::string before = name.substr(0, begin);
+    const bool parted_before = cut_word_and_joints(before);
+    std::size_t next = end;
+    while (next < name.size() && is_joint(name[next])) ++next;
+    const std::string rest = name.substr(next);
+    all.push_back({before.empty() || rest.empty() ? before + rest : before + "_" + rest,
+                   name.substr(begin, end - begin), parted_before || (before.empty() && next > end), rest});
+  }
+  return all;
+}
+
+ParsedName parse_name(std::string_view name) {
+  constexpr std::size_t shortest = 3;  // "x2" is another x, and not that of layer 2
+  const Name parts = split_name(name);
+  ParsedName said{parts, meaning_of(parts.base), "", parts.base};
+  const std::size_t last = parts.base.find_last_of("./");
+  if (!said.meaning.stages.empty()) {
+    if (last != std::string::npos)
+      said.layer = up_to_number(parts.base.substr(0, last)), said.own = parts.base.substr(last + 1);
+    return said;
+  }
+  if (is_learned(text::lower(parts.base))) return said;
+  for (const auto& [base, number, is_parted, behind] : without_numbers(parts.base)) {
+    if (!is_parted && base.size() < shortest) continue;
+    said.meaning = meaning_of(base);
+    if (said.meaning.stages.empty()) continue;
+    said.layer = number, said.own = base;
+    break;
+  }
+  return said;
+}
+
+namespace {
+
+// How the numbers of a stage can stand in a tensor.
+
+constexpr std::array layout_table{
+    Layout{"bhtd", "shrc", "heads before tokens"}, Layout{"bthd", "srhc", "heads after tokens"},
+    Layout{"btd", "srj", "heads side by side"},    Layout{"htd", "hrc", "heads before tokens"},
+    Layout{"thd", "rhc", "heads after tokens"},    Layout{"td", "rj", "heads side by side"},
+};
+
+bool has_features_of_heads(const StageInfo& stage) {
+  return stage.per_head && stage.columns == Columns::features;
+}
+
+/// The lengths that a stage of a model has; heads are groups where these have a matrix each.
+struct Lengths {
+  std::size_t sequences, heads, rows, columns;
+
+  /// That of an axis of a layout, 1 for a one.
+  std::size_t of(char letter) const {
+    switch (letter) {
+      case 's':
+        return sequences;
+      case 'h':
+        return heads;
+      case 'r':
+        return rows;
+      case 'c':
+        return columns;
+      case 'j':
+        return heads * columns;
+      case 'q':
+        return sequences * heads;
+      default:
+        return 1;
+    }
+  }
+};
+
+Lengths lengths_of(const Model& model, Stage stage) {
+  const attention::StageShape shape = attention::shape_of(model, stage);
+  return {model.sequences.size(), n_matrices(model, stage), shape.n_rows, shape.n_cols};
+}
+
+/// Whether heads share the matrices of a stage, so that a tensor may have one for each group or each head.
+bool is_of_groups(const Model& model, Stage stage) {
+  return attention::info(stage).per_head && n_matrices(model, stage) < model.n_heads;
+}
+
+/// The letters of the layouts in which a stage of so many heads is looked for, as those of Layout; 1 is a one
+/// and q heads of all sequences in a row.
+std::vector<std::string_view> letters_of(const Model& model, Stage stage, std::size_t n_heads,
+                                         bool one_head) {
+  const StageInfo& row = attention::info(stage);
+  const bool is_batch = model.sequences.size() > 1, has_heads = n_heads > 1;
+  using Letters = std::vector<std::string_view>;
+  Letters all;
+  const auto add = [&](const Letters& more) { all.insert(all.end(), more.begin(), more.end()); };
+  if (one_head) {
+    add({"rc", "src"});
+  } else if (row.per_head) {
+    add({"shrc", "hrc"});
+    if (!has_heads) add({"src", "rc"});
+    if (has_features_of_heads(row)) add({"srhc", "rhc", "rshc"});
+    if (has_features_of_heads(row)) add(has_heads ? Letters{"srj", "rj", "rsj"} : Letters{"rsc"});
+    if (is_batch && has_heads) add({"qrc"});
+  } else {
+    add({"src", "rc", "s1rc"});
+    if (stage == Stage::mask && has_heads) add({"shrc", "hrc"});
+    if (row.columns == Columns::features) add({"rsc"});
+  }
+  if (row.columns == Columns::single) {
+    if (row.per_head && !one_head) add({"shr", "hr"});
+    if (!row.per_head || !has_heads || one_head) add({"sr", "r"});
+  }
+  return all;
+}
+
+/// Whether each head of a model without groups has the same keys, or values, as the first of its group.
+bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
+  if (group < 2 || model.n_heads % group != 0 || is_of_groups(model, stage)) return false;
+  if (stage == Stage::normed_keys || stage == Stage::rotated_keys)
+    return !model.given.find(stage) && heads_repeat(model, Stage::keys, group);
+  if (stage != Stage::keys && stage != Stage::values) return false;
+  const auto first_of = [&](std::size_t head) { return head - head % group; };
+  if (const attention::GivenStage* given = model.given.find(stage)) {
+    const auto& all = given->matrices;
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (!(all[k] == all[first_of(k)])) return false;  // sequences have whole groups
+    return true;
+  }
+  const auto repeats = [&](const arma::mat& columns) {
+    if (columns.n_cols != model.n_heads * model.d_head()) return false;
+    for (std::size_t h = 0; h < model.n_heads; ++h)
+      for (std::size_t k = 0; k < model.d_head(); ++k)
+        for (std::size_t i = 0; i < columns.n_rows; ++i)
+          if (columns(i, attention::column_of_head(model, stage, h, k)) !=
+              columns(i, attention::column_of_head(model, stage, first_of(h), k)))
+            return false;
+    return true;
+  };
+  if (!model.projections)
+    return std::ranges::all_of(model.sequences,
+                               [&](const attention::Sequence& s) { return repeats(s.embeddings); });
+  const attention::Linear& linear = stage == Stage::keys ? model.projections->key : model.projections->value;
+  return repeats(linear.weight) && (!linear.bias || repeats(*linear.bias));
+}
+
+/// How the heads of a tensor are to be understood.
+struct HeadsOf {
+  std::size_t group = 1;      ///< heads of the model that each stands for
+  bool of_groups = false;     ///< they are the model's own groups
+  bool are_repeated = false;  ///< heads that share a matrix have a copy each
+};
+
+/// "[T, H·d]"; "[H/2, T, d], groups of 2 heads".
+std::string words_of(const StageInfo& stage, std::string_view letters, std::size_t group, bool are_repeated) {
+  const std::string heads = group > 1 ? "H/" + std::to_string(group) : "H";
+  const auto axis = [&](char letter) -> std::string {
+    switch (letter) {
+      case 's':
+        return "B";
+      case 'h':
+        return heads;
+      case 'r':
+        return "T";
+      case 'c':
+        return stage.columns == Columns::tokens ? "T" : stage.per_head ? "d" : "D";
+      case 'j':
+        return heads + "·d";
+      case 'q':
+        return "B·" + heads;
+      default:
+        return "1";
+    }
+  };
+  return "[" + text::joined(letters, ", ", axis) + "]" +
+         (group > 1      ? ", groups of " + std::to_string(group) + " heads"
+          : are_repeated ? ", repeated for each head"
+                         : "");
+}
+
+std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::string_view letters,
+                              const Shape& shape, const HeadsOf& of) {
+  if (letters.size() != shape.size()) return std::nullopt;
+  const Lengths own{l.sequences, l.heads / of.group, l.rows, l.columns};  // of the tensor
+  Reading r;
+  r.stage = stage.stage;
+  r.n_rows = l.rows, r.n_columns = l.columns;
+  r.group = of.group, r.of_groups = of.of_groups;
+  if (of.group > 1) r.n_heads = l.heads;
+  std::size_t stride = 1;
+  for (std::size_t k = letters.size(); k-- > 0; stride *= shape[k]) {
+    const char letter = letters[k];
+    if (shape[k] != own.of(letter)) return std::nullopt;
+    if (letter == 's') r.n_sequences = l.sequences, r.per_sequence = stride;
+    if (letter == 'q') r.n_sequences = l.sequences, r.per_sequence = stride * own.heads;
+    if (letter == 'h' || letter == 'q') r.n_heads = l.heads, r.per_head = stride;
+    if (letter == 'r') r.per_row = stride;
+    if (letter == 'c' || letter == 'j') r.per_column = stride;
+    if (letter != 'j') continue;
+    if (of.group > 1 || of.are_repeated)
+      r.n_heads = l.heads, r.per_head = stride * l.columns;
+    else
+      r.joined = true, r.n_columns = l.columns * l.heads;
+  }
+  return r;
+}
+
+/// The sizes of the groups in which the model's heads repeat, 1 before all.
+std::vector<std::size_t> groups_of(const Model& model, Stage stage, bool one_head) {
+  std::vector<std::size_t> groups{1};
+  if (!one_head)
+    for (std::size_t group = 2; group <= model.n_heads; ++group)
+      if (heads_repeat(model, stage, group)) groups.push_back(group);
+  return groups;
+}
+
+/// As nn.MultiheadAttention gives weights unless average_attn_weights=False.
+std::optional<Reading> mean_reading(const StageInfo& stage, const Lengths& l, const formats::Shape& shape,
+                                    std::size_t sequence) {
+  if ((stage.stage != Stage::weights && stage.stage != Stage::dropped_weights) || l.heads < 2)
+    return std::nullopt;
+  for (const std::string_view letters : {"src", "rc"}) {
+    auto reading = fitted(stage, {l.sequences, 1, l.rows, l.columns}, letters, shape, {});
+    if (!reading) continue;
+    if (reading->n_sequences == 1) reading->first_sequence = sequence;
+    reading->layout = {"the mean of " + std::to_string(l.heads) + " heads", false, true};
+    return reading;
+  }
+  return std::nullopt;
+}
+
+/// Whether two readings take the same numbers for the same stage.
+bool same_numbers(const Reading& a, const Reading& b) {
+  const auto lengths = [](const Reading& r) {
+    return std::array{r.first_sequence, r.n_sequences, r.first_head, r.n_heads, r.n_rows, r.n_columns};
+  };
+  const auto same = [](std::size_t count, std::size_t one, std::size_t other) {
+    return count == 1 || one == other;
+  };
+  return a.stage == b.stage && lengths(a) == lengths(b) && a.joined == b.joined && a.group == b.group &&
+         a.layout.is_mean == b.layout.is_mean && a.of_groups == b.of_groups &&
+         same(a.n_sequences, a.per_sequence, b.per_sequence) && same(a.n_heads, a.per_head, b.per_head) &&
+         same(a.n_rows, a.per_row, b.per_row) && same(a.n_columns, a.per_column, b.per_column);
+}
+
+}  // namespace
+
+std::span<const Layout> layouts() {
+  return layout_table;
+}
+
+const Layout* find_layout(std::string_view name) {
+  return find_by(layout_table, name, &Layout::name);
+}
+
+void mark_masked(Observed& observed) {
+  const std::vector<double>& numbers = observed.tensor.numbers;
+  const bool is_masked = std::ranges::find(numbers, -arma::datum::inf) != numbers.end();
+  for (Reading& reading : observed.readings) {
+    if (!is_masked || reading.stage != Stage::scores || reading.layout.is_masked) continue;
+    reading.layout.words = reading.layout.is_plain ? "masked before the scale"
+                                                   : reading.layout.words + ", masked before the scale";
+    reading.layout.is_plain = false, reading.layout.is_masked = true;
+  }
+}
+
+std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
+                                 std::size_t sequence, std::optional<std::size_t> head,
+                                 const Layout* layout) {
+  const StageInfo& row = attention::info(stage);
+  Lengths l = lengths_of(model, stage);
+  const bool one_head = head.has_value();
+  if (stage == Stage::mask && !one_head) l.heads = model.n_heads;  // which may each have a copy of it
+  const bool has_groups = is_of_groups(model, stage);
+  if (one_head && has_groups) l.heads = model.n_heads;  // of which each can be given
+  if (sequence >= l.sequences || (one_head && *head >= l.heads)) return {};
+  const bool is_asked_for = layout && has_features_of_heads(row) && !one_head;
+  std::vector<Reading> readings;
+  formats::Shape rest = shape;
+  const auto add = [&](std::string_view letters, const HeadsOf& of) {
+    auto reading = fitted(row, l, letters, rest, of);
+    if (!reading) return;
+    if (reading->n_sequences == 1) reading->first_sequence = sequence;
+    if (head) reading->first_head = *head;
+    const std::size_t group = of.of_groups ? model.n_heads / model.n_groups() : of.group;
+    reading->layout.words = words_of(row, letters, group, of.are_repeated);
+    reading->layout.is_plain =
+        of.group == 1 && !of.are_repeated &&
+        (letters == "shrc" || letters == "hrc" || letters == "src" || letters == "rc" || letters == "s1rc");
+    const bool known =
+        std::ranges::any_of(readings, [&](const Reading& other) { return same_numbers(other, *reading); });
+    if (!known) readings.push_back(*reading);
+  };
+  const auto add_all = [&](const HeadsOf& of) {
+    if (is_asked_for) {
+      const std::string_view letters = layout->letters;
+      add(letters, of);
+      if (rest.size() < shape.size() && letters.front() == 's') add(letters.substr(1), of);
+      return;
+    }
+    for (const std::string_view letters : letters_of(model, stage, l.heads, one_head)) add(letters, of);
+    if (of.group > 1 && of.group == l.heads)  // one head, which needs no axis of its own
+      for (const std::string_view letters : {"src", "rc"}) add(letters, of);
+  };
+  while (true) {
+    for (const std::size_t group : groups_of(model, stage, one_head))
+      add_all({group, has_groups && !one_head, false});
+    if (has_groups && !one_head) {
+      const std::size_t n_groups = std::exchange(l.heads, model.n_heads);
+      add_all({1, false, true});
+      l.heads = n_groups;
+    }
+    if (!readings.empty() || rest.empty() || rest.front() != 1) break;
+    rest.erase(rest.begin());
+  }
+  if (readings.empty() && !one_head)
+    if (auto mean = mean_reading(row, l, shape, sequence)) readings.push_back(*std::move(mean));
+  return readings;
+}
+
+std::vector<Reading> readings_in(const Model& other, std::string_view name, Stage stage, const Shape& shape) {
+  const Name parts = split_name(name);
+  std::vector<Stage> stages = meaning_of(parts.base).stages;
+  if (std::ranges::find(stages, stage) == stages.end()) stages = {stage};  // said by hand
+  std::vector<Reading> all;
+  for (const Stage each : stages)
+    for (const Reading& reading : readings_of(other, each, shape, parts.sequence.value_or(0), parts.head))
+      all.push_back(reading);
+  return all;
+}
+
+namespace {
+
+// What is said of a shape that fits no stage that it can be.
+
+Shape own_shape(const Model& model, Stage stage, bool one_head) {
+  const Lengths l = lengths_of(model, stage);
+  Shape shape;
+  if (l.sequences > 1) shape.push_back(l.sequences);
+  if (attention::info(stage).per_head && !one_head) shape.push_back(l.heads);
+  shape.insert(shape.end(), {l.rows, l.columns});
+  return shape;
+}
+
+Shape without_ones(const Shape& shape) {
+  return {std::ranges::find_if(shape, [](std::size_t n) { return n != 1; }), shape.end()};
+}
+
+/// Another layout than the one that was asked for.
+std::string other_layout(const Model& model, Stage stage, const Shape& shape) {
+  for (const Layout& layout : layouts())
+    if (!readings_of(model, stage, shape, 0, {}, &layout).empty())
+      return std::string(layout.about) + "? transpose, or say --layout " + layout.name;
+  return readings_of(model, stage, shape, 0, {}).empty() ? "" : "it fits without --layout";
+}
+
+/// The same axes in another order: heads of scores after the queries, or rows and columns.
+std::string other_order(const Shape& expected, const Shape& shape) {
+  const Shape got = without_ones(shape), wanted = without_ones(expected);
+  if (got == wanted || !std::ranges::is_permutation(got, wanted) || got.size() < 2) return "";
+  Shape turned = wanted;
+  std::swap(turned.end()[-1], turned.end()[-2]);
+  if (got == turned) return "rows and columns swapped? transpose the last two axes";
+  if (got.size() > 2) {
+    turned = wanted;
+    std::swap(turned.end()[-2], turned.end()[-3]);
+    if (got == turned) return "heads after tokens? transpose to " + formats::shape_text(wanted);
+  }
+  return "axes in another order? transpose to " + formats::shape_text(wanted);
+}
+
+/// Stages of the model that have this shape.
+std::string other_stages(const Model& model, const Shape& shape, bool one_head) {
+  constexpr std::size_t most = 6;
+  std::vector<const char*> names;
+  for (const StageInfo& stage : attention::stages())
+    if (stage.present(model) && stage.stage != Stage::mask &&  // of which heads have copies at most
+        !readings_of(model, stage.stage, shape, 0, one_head ? std::optional<std::size_t>(0) : std::nullopt)
+             .empty())
+      names.push_back(stage.name);
+  if (names.empty() || names.size() > most) return "";
+  return "the shape of " + text::joined(names, ", ", {}, " or ") + "; --map says which stage it is";
+}
+
+/// The one length of a layout that is another than the model's: of tokens, heads, columns or sequences.
+std::string other_length(const Model& model, Stage stage, const Shape& shape, bool one_head) {
+  const StageInfo& row = attention::info(stage);
+  const Lengths l = lengths_of(model, stage);
+  const std::size_t n_heads = is_of_groups(model, stage) ? l.heads : model.n_heads;
+  for (const std::string_view letters : letters_of(model, stage, n_heads, one_head)) {
+    if (letters.size() != shape.size()) continue;
+    std::set<std::pair<char, std::size_t>> wrong;
+    for (std::size_t k = 0; k < letters.size(); ++k) {
+      char letter = letters[k];
+      if (letter == 'c' && row.columns == attention::Columns::tokens && l.rows == l.columns) letter = 'r';
+      if (shape[k] != l.of(letter)) wrong.emplace(letter, shape[k]);
+    }
+    if (wrong.size() != 1) continue;
+    const auto [letter, got] = *wrong.begin();
+    const char* things = letter == 'h'   ? "head"
+                         : letter == 'r' ? "token"
+                         : letter == 's' ? "sequence"
+                                         : "column";
+    if (letter == '1' || letter == 'q') continue;
+    return text::counted(got, things) + " instead of " + std::to_string(l.of(letter)) +
+           (letter == 'h' && is_of_groups(model, stage)
+                ? ", one for each group, or " + std::to_string(model.n_heads)
+                : "");
+  }
+  return "";
+}
+
+/// Keys or values of fewer heads, where those of the model are not as many that repeat.
+std::string other_groups(const Model& model, Stage stage, const Shape& shape) {
+  if (stage != Stage::keys && stage != Stage::values) return "";
+  if (is_of_groups(model, stage)) return "";
+  const Lengths l = lengths_of(model, stage);
+  const Shape got = without_ones(shape);
+  const std::size_t n = got.size() < 3 ? 1 : got[got.size() - 3] == l.rows ? got.end()[-2] : got.end()[-3];
+  Shape heads{n, l.rows, l.columns};
+  if (n == 0 || n >= l.heads || l.heads % n != 0 || !std::ranges::is_permutation(got, without_ones(heads)))
+    return "";
+  return text::counted(n, "head") + " instead of " + std::to_string(l.heads) +
+         ": grouped? the model's heads do not repeat in groups of " + std::to_string(l.heads / n);
+}
+
+std::string guess(const Model& model, const std::vector<Stage>& stages, const Shape& shape, bool one_head,
+                  const Layout* layout) {
+  const Stage stage = stages.front();
+  const Shape expected = own_shape(model, stage, one_head);
+  std::string words;
+  if (layout && !one_head)
+    for (const Stage one : stages)
+      if (words = other_layout(model, one, shape); !words.empty()) return words;
+  if (words = other_order(expected, shape); !words.empty()) return words;
+  if (words = other_groups(model, stage, shape); !one_head && !words.empty()) return words;
+  if (words = other_stages(model, shape, one_head); !words.empty()) return words;
+  for (const Stage one : stages)
+    if (words = other_length(model, one, shape, one_head); !words.empty()) return words;
+  const auto count = formats::count_of(shape);
+  if (count == std::uint64_t{0}) return "it holds no numbers";
+  return count == formats::count_of(expected) ? "as many numbers: reshape it" : "";
+}
+
+std::string expected_shape(const Model& model, Stage stage, bool one_head) {
+  return formats::shape_text(own_shape(model, stage, one_head));
+}
+
+std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& stages, const Shape& shape,
+                                 const Name& name, const Layout* layout) {
+  const Stage stage = stages.front();
+  const bool one_head = name.head.has_value();
+  if (name.sequence.value_or(0) >= model.sequences.size())
+    return "there is no sequence " + std::to_string(*name.sequence) + ": the model has " +
+           std::to_string(model.sequences.size());
+  const std::size_t n_heads = attention::info(stage).per_head ? model.n_heads : 1;
+  if (name.head.value_or(0) >= n_heads)
+    return "there is no head " + std::to_string(*name.head) + ": the model has " + std::to_string(n_heads) +
+           " of this stage";
+  const std::string words = guess(model, stages, shape, one_head, layout);
+  return "expected " + expected_shape(model, stage, one_head) + ", got " + formats::shape_text(shape) +
+         (words.empty() ? "" : ": " + words);
+}
+
+// The tensors of a file.
+
+/// The layers that names tell apart, numbers in order; none when no two of them are of one stage in two
+/// layers.
+std::vector<std::string> layers_of(const std::vector<ParsedName>& names) {
+  using Key = std::tuple<std::string, std::optional<std::size_t>, std::optional<std::size_t>>;
+  std::vector<std::string> layers;
+  std::set<std::string_view> seen;
+  std::map<Key, std::string> known;
+  bool are_several = false;
+  for (const ParsedName& said : names) {
+    if (said.meaning.stages.empty()) continue;
+    if (seen.insert(said.layer).second) layers.push_back(said.layer);
+    const auto [first, is_new] =
+        known.try_emplace({said.own, said.parts.sequence, said.parts.head}, said.layer);
+    are_several = are_several || (!is_new && first->second != said.layer);
+  }
+  if (!are_several) return {};
+  std::ranges::sort(layers, text::comes_before);
+  if (layers.size() > 2) std::erase(layers, "");
+  return layers;
+}
 
 /// A tensor of a file and what it can be.
 struct Candidate {
   const TensorInfo* info;
-  Said said;
+  ParsedName said;
   std::vector<Stage> stages = {};  ///< that the model has
   bool by_hand = false;
 
@@ -72,40 +751,37 @@ std::size_t layers_within(const Model& model, const Candidate& c, const MatchOpt
 }
 
 /// One of the file's tensors as the check compares it; of a first axis of layers that layer alone.
-Theirs taken(const Model& model, const TensorFile& file, const Candidate& c, const MatchOptions& options,
-             std::size_t n_layers, std::size_t layer, const core::Token& progress) {
+Observed taken(const Model& model, const TensorFile& file, const Candidate& c, const MatchOptions& options,
+               std::size_t n_layers, std::size_t layer, const core::Token& progress) {
   progress.add(0);
-  Theirs theirs;
-  theirs.name = c.info->name;
-  theirs.stage = c.stages.front();
+  Observed observed;
+  observed.name = c.info->name;
+  observed.stage = c.stages.front();
   std::vector<std::size_t> leading;
   Shape shape = c.info->shape;
-  theirs.readings = readings_as(model, c, shape, options);
-  if (theirs.readings.empty() && n_layers > 0 && shape.size() > 1 && shape.front() == n_layers) {
+  observed.readings = readings_as(model, c, shape, options);
+  if (observed.readings.empty() && n_layers > 0 && shape.size() > 1 && shape.front() == n_layers) {
     shape.erase(shape.begin());
-    theirs.readings = readings_as(model, c, shape, options);
+    observed.readings = readings_as(model, c, shape, options);
     leading = {layer};
   }
-  if (theirs.readings.empty()) {
-    theirs.tensor.dtype = c.info->dtype;
-    theirs.tensor.shape = c.info->shape;
-    const auto is_read_in = [&](const Model& other) {
-      return !readings_in(other, c.info->name, theirs.stage, c.info->shape).empty();
+  if (observed.readings.empty()) {
+    observed.tensor.dtype = c.info->dtype;
+    observed.tensor.shape = c.info->shape;
+    const auto is_read_in = [&](const Hypothesis& other) {
+      return !readings_in(other.made(model), c.info->name, observed.stage, c.info->shape).empty();
     };
-    const auto is_read = [&](std::size_t n) { return is_read_in(mistakes::with_heads(model, n)); };
-    const auto wider = with_wider_output(model);
-    if (n_layers == 0 &&
-        ((wider && is_read_in(*wider)) || std::ranges::any_of(other_head_numbers(model), is_read))) {
-      theirs.tensor = file.read(c.info->name, {}, progress);
-      theirs.rounding = rounding_of(theirs.tensor);
+    if (n_layers == 0 && std::ranges::any_of(shape_hypotheses(model), is_read_in)) {
+      observed.tensor = file.read(c.info->name, {}, progress);
+      observed.rounding = rounding_of(observed.tensor);
     }
-    theirs.obstacle = unfit_words(model, c.stages, c.info->shape, c.said.parts, options.layout);
-    return theirs;
+    observed.obstacle = shape_mismatch_words(model, c.stages, c.info->shape, c.said.parts, options.layout);
+    return observed;
   }
-  theirs.tensor = file.read(c.info->name, leading, progress);
-  theirs.rounding = rounding_of(theirs.tensor);
-  mark_masked(theirs);
-  return theirs;
+  observed.tensor = file.read(c.info->name, leading, progress);
+  observed.rounding = rounding_of(observed.tensor);
+  mark_masked(observed);
+  return observed;
 }
 
 std::vector<Stage> mapped_stages(const std::string& tensor, const std::string& stage) {
@@ -123,7 +799,7 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
   std::vector<std::string> nameless;
   for (const TensorInfo& info : file.tensors()) {
     progress.add(0);
-    Candidate c{&info, said_by(info.name)};
+    Candidate c{&info, parse_name(info.name)};
     const auto hand = by_hand.find(info.name);
     if (hand != by_hand.end()) {
       c.by_hand = true;
@@ -152,7 +828,7 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
 /// Keeps those of one layer, where names tell layers apart.
 void choose_by_name(const TensorFile& file, const MatchOptions& options, std::vector<Candidate>& all,
                     Matched& matched) {
-  std::vector<Said> names;
+  std::vector<ParsedName> names;
   for (const Candidate& c : all) names.push_back(c.said);
   matched.layers = layers_of(names);
   if (matched.layers.empty()) return;
@@ -169,34 +845,34 @@ void choose_by_name(const TensorFile& file, const MatchOptions& options, std::ve
 /// Lets what people call masked scores be scores that are not scaled yet, where weights are there that would
 /// tell a scale that is missing.
 void read_masked_before_scale(const std::vector<Candidate>& all, Matched& matched) {
-  const auto are_weights = [](const Theirs& theirs) {
-    return std::ranges::any_of(theirs.readings, [](const Reading& r) {
+  const auto are_weights = [](const Observed& observed) {
+    return std::ranges::any_of(observed.readings, [](const Reading& r) {
       return r.stage == Stage::weights || r.stage == Stage::dropped_weights;
     });
   };
-  if (std::ranges::none_of(matched.theirs, are_weights)) return;
+  if (std::ranges::none_of(matched.observed, are_weights)) return;
   for (std::size_t k = 0; k < all.size(); ++k) {
-    std::vector<Reading>& readings = matched.theirs[k].readings;
+    std::vector<Reading>& readings = matched.observed[k].readings;
     if (all[k].said.meaning.certain || readings.size() != 1 || readings.front().stage != Stage::masked_scores)
       continue;
     Reading reading = readings.front();
     reading.stage = Stage::scores;
     readings.push_back(std::move(reading));
-    mark_masked(matched.theirs[k]);
+    mark_masked(matched.observed[k]);
     if (!readings.back().layout.is_masked) readings.pop_back();
   }
 }
 
 /// Whether numbers are plainly others than what enters attention.
-bool is_far_from_embeddings(const Model& model, const Theirs& theirs) {
+bool is_far_from_embeddings(const Model& model, const Observed& observed) {
   constexpr double far_off = 1e-2;
-  const Reading& r = theirs.readings.front();
+  const Reading& r = observed.readings.front();
   for (std::size_t s = 0; s < r.n_sequences; ++s) {
     const arma::mat& ours = model.sequences[r.first_sequence + s].embeddings;
     for (std::size_t i = 0; i < r.n_rows; ++i)
       for (std::size_t j = 0; j < r.n_columns; ++j) {
         const double our = ours.at(i, j);
-        if (!(std::abs(theirs.tensor.numbers[r.at(s, 0, i, j)] - our) <= far_off * (1 + std::abs(our))))
+        if (!(std::abs(observed.tensor.numbers[r.at(s, 0, i, j)] - our) <= far_off * (1 + std::abs(our))))
           return true;
       }
   }
@@ -208,19 +884,19 @@ bool is_far_from_embeddings(const Model& model, const Theirs& theirs) {
 void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, Matched& matched) {
   const auto is_residual = [&](std::size_t k) {
     const Candidate& c = all[k];
-    const Theirs& theirs = matched.theirs[k];
+    const Observed& observed = matched.observed[k];
     if (c.by_hand || held_by(c.said.own) != Held::entering) return false;
-    const formats::Shape& shape = theirs.tensor.shape;
+    const formats::Shape& shape = observed.tensor.shape;
     // One more than layers: what leaves the last one.
-    if (theirs.readings.empty()) return shape.size() > 2 && shape.front() == matched.layers.size() + 1;
-    return is_far_from_embeddings(model, theirs);
+    if (observed.readings.empty()) return shape.size() > 2 && shape.front() == matched.layers.size() + 1;
+    return is_far_from_embeddings(model, observed);
   };
   std::vector<std::string> names;
   for (std::size_t k = 0; k < all.size(); ++k)
     if (is_residual(k)) names.push_back(all[k].info->name);
   if (names.size() == all.size()) return;  // nothing else is there
   const std::set<std::string_view> gone(names.begin(), names.end());
-  std::erase_if(matched.theirs, [&](const Theirs& theirs) { return gone.contains(theirs.name); });
+  std::erase_if(matched.observed, [&](const Observed& observed) { return gone.contains(observed.name); });
   for (const std::string& name : names)
     matched.left_out.push_back({name, "not what enters attention, as hidden states before a norm; --map \"" +
                                           name + "=embeddings\" compares it"});
@@ -243,10 +919,10 @@ Matched match(const Model& model, const TensorFile& file, const std::map<std::st
     if (n_layers > 0) matched.layer = chosen_layer(file, options.layer, matched.layers);
   }
   for (const Candidate& c : all)
-    matched.theirs.push_back(taken(model, file, c, options, n_layers, matched.layer, progress));
+    matched.observed.push_back(taken(model, file, c, options, n_layers, matched.layer, progress));
   read_masked_before_scale(all, matched);
   if (matched.layers.size() > 1) leave_residuals_out(model, all, matched);
-  if (matched.theirs.empty())
+  if (matched.observed.empty())
     throw Error(
         file.place() +
         "expected tensors named as stages (weights, queries, attn_scores, …), got none; --map NAME=STAGE says which is which");

@@ -1,15 +1,159 @@
 #include "core/check/whole_check.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/check/check.hpp"
+#include "core/check/computed.hpp"
 #include "core/check/match.hpp"
-#include "core/check/names.hpp"
-#include "core/check/stored_as.hpp"
+#include "core/files/json.hpp"
 
 namespace core::check {
+
+namespace {
+
+using formats::TensorInfo;
+
+std::optional<std::size_t> last_number(const std::string& text) {
+  const std::size_t from = text.find_last_not_of("0123456789") + 1;
+  const auto number = text::parse_whole_number(std::string_view(text).substr(from));
+  return number ? std::optional(static_cast<std::size_t>(*number)) : std::nullopt;
+}
+
+/// The number of a layer in a name that says no stage: 3 of "my.3.thing".
+std::optional<std::size_t> first_number(const std::string& name) {
+  const auto numbers = without_numbers(name);
+  return numbers.empty() ? std::nullopt : last_number(numbers.front().number);
+}
+
+/// Sorts the tensors of a file by what they hold.
+class Sorter {
+ public:
+  Sorter(const transformer::Sizes& sizes, const std::map<std::string, std::string>& by_hand)
+      : sizes_(sizes), by_hand_(by_hand) {}
+
+  void take(const TensorInfo& info) {
+    if (info.dtype == formats::Dtype::text) return leave(info, "it holds text");
+    const auto hand = by_hand_.find(info.name);
+    if (hand != by_hand_.end() && hand->second.empty()) return leave(info, "left out by hand");
+    if (hand != by_hand_.end()) return take_stage(info, first_number(info.name));
+    if (take_hidden(info)) return;
+    const ParsedName said = parse_name(info.name);
+    if (said.meaning.stages.empty()) return nameless_.push_back(info.name);
+    take_stage(info, last_number(said.layer));
+  }
+
+  Dump taken() {
+    if (!nameless_.empty())
+      dump_.left_out.push_back(text::joined(nameless_, ", ") + ": " +
+                               (nameless_.size() == 1 ? "its name says" : "their names say") +
+                               " nothing of a pass");
+    return std::move(dump_);
+  }
+
+ private:
+  void leave(const TensorInfo& info, const std::string& why) {
+    dump_.left_out.push_back(info.name + ": " + why);
+  }
+
+  /// A tensor of attention, of a layer or of all of them.
+  void take_stage(const TensorInfo& info, std::optional<std::size_t> layer) {
+    if (layer && *layer < sizes_.n_layers)
+      dump_.stages[*layer].insert(info.name);
+    else if (layer)
+      leave(info, "the model has " + text::counted(sizes_.n_layers, "layer"));
+    else if (info.shape.size() > 3 && info.shape.front() == sizes_.n_layers)
+      dump_.stacked.insert(info.name);
+    else if (sizes_.n_layers == 1)
+      dump_.stages[0].insert(info.name);
+    else
+      leave(info, "its name says no layer");
+  }
+
+  void put(std::size_t layer, DumpTensor tensor) {
+    if (layer > sizes_.n_layers)
+      dump_.left_out.push_back(tensor.name + ": the model has " + text::counted(sizes_.n_layers, "layer"));
+    else if (!dump_.hidden.try_emplace(layer, tensor).second)
+      dump_.left_out.push_back(tensor.name + ": " + dump_.hidden.at(layer).name + " is the same place");
+  }
+
+  /// Those of all layers in one tensor, with what leaves the last one or without.
+  void take_stack(const TensorInfo& info, Held held) {
+    const std::size_t count = info.shape.empty() ? 0 : info.shape.front();
+    const bool fits = info.shape.size() > 2 &&
+                      (count == sizes_.n_layers || (held == Held::entering && count == sizes_.n_layers + 1));
+    if (!fits) return leave(info, "its name says no layer, and its first axis counts none");
+    for (std::size_t k = 0; k < count; ++k) put(k + (held == Held::leaving ? 1 : 0), {info.name, k});
+  }
+
+  /// What there is once, behind the last layer.
+  void take_end(const TensorInfo& info, std::optional<DumpTensor>& end) {
+    if (end) return leave(info, end->name + " is the same place");
+    end = DumpTensor{info.name};
+  }
+
+  /// A name that says one layer; by a joint or a word, or, as "hidden3", by its last number.
+  bool take_of_layer(const TensorInfo& info, bool parted) {
+    for (const WithoutNumber& each : without_numbers(text::lower(info.name))) {
+      const bool is_end = each.behind.empty();
+      // "layers.1.mlp.hidden" is of something in the layer.
+      if (each.is_parted != parted || (!is_end && each.behind.find_first_of("./") != std::string::npos))
+        continue;
+      const Held held = held_by(is_end ? each.base : each.behind);
+      const auto layer = last_number(each.number);
+      if (!layer || (held != Held::entering && held != Held::leaving)) continue;
+      put(*layer + (held == Held::leaving ? 1 : 0), {info.name});
+      return true;
+    }
+    return false;
+  }
+
+  bool take_hidden(const TensorInfo& info) {
+    if (take_of_layer(info, true)) return true;
+    const auto numbers = without_numbers(info.name);
+    const bool is_of_layer = std::ranges::any_of(numbers, &WithoutNumber::is_parted);
+    const Held held = is_of_layer ? Held::nothing : held_by(info.name);
+    if (held == Held::nothing) return take_of_layer(info, false);
+    if (held == Held::normed || held == Held::logits)
+      take_end(info, held == Held::normed ? dump_.normed : dump_.logits);
+    else
+      take_stack(info, held);
+    return true;
+  }
+
+  const transformer::Sizes& sizes_;
+  const std::map<std::string, std::string>& by_hand_;
+  Dump dump_;
+  std::vector<std::string> nameless_;
+};
+
+}  // namespace
+
+Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes,
+             const std::map<std::string, std::string>& by_hand) {
+  for (const auto& [name, stage] : by_hand) file.info(name);  // throws when it is not there
+  Sorter sorter(sizes, by_hand);
+  for (const TensorInfo& info : file.tensors()) sorter.take(info);
+  return sorter.taken();
+}
+
+arma::mat rows_of(const formats::TensorFile& file, const DumpTensor& tensor) {
+  std::vector<std::size_t> leading;
+  if (tensor.index) leading.push_back(*tensor.index);
+  formats::Tensor read = file.read(tensor.name, leading);
+  while (read.shape.size() > 2 && read.shape.front() == 1) read.shape.erase(read.shape.begin());
+  if (read.shape.size() != 2)
+    throw Error(file.place() + tensor.name + ": expected a matrix of tokens × numbers, got " +
+                formats::shape_text(read.shape));
+  return formats::matrix(read);
+}
+
 namespace {
 
 using formats::TensorFile;
@@ -17,20 +161,17 @@ using transformer::Means;
 using transformer::Transformer;
 
 /// Compares rows; steps[i] is the largest number that the last step added to row i, whose sums round.
-void compare(const arma::mat& theirs, const arma::fmat& in_float32, const arma::vec& steps,
+void compare(const arma::mat& observed, const arma::fmat& in_float32, const arma::vec& steps,
              formats::Dtype type, const Tolerance& tolerance, RowsResult& result) {
   const auto ours = arma::conv_to<arma::mat>::from(in_float32);
   Limits limits{tolerance, type};
   limits.sums = float32_sums;
   if (tolerance.of_largest > 0) limits.more = tolerance.of_largest * largest_finite(ours);
-  Gap gap;
   for (std::size_t i = 0; i < ours.n_rows; ++i) {
     limits.added = steps(i);
-    for (std::size_t c = 0; c < ours.n_cols; ++c) gap.add(theirs(i, c), ours(i, c), limits, i, c);
+    for (std::size_t k = 0; k < ours.n_cols; ++k) result.add(observed(i, k), ours(i, k), limits, i, k);
   }
-  result.within = gap.near != Near::none;
-  result.largest = gap.largest, result.of_nan = gap.of_nan, result.row = gap.row, result.column = gap.column;
-  if (gap.near == Near::rounded) result.rounding = rounding_words(type);
+  if (result.within && !result.is_plain) result.rounding = rounding_words(type);
 }
 
 /// The largest |number| of each row of what was added.
@@ -91,6 +232,7 @@ class Comparing {
     if (tensor.index) shape.erase(shape.begin());
     while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
     if (shape != formats::Shape{ours.n_rows, ours.n_cols}) {
+      result.within = false;
       result.obstacle = "expected " + formats::shape_text({ours.n_rows, ours.n_cols}) + ", got " +
                         formats::shape_text(shape);
       if (shape.size() == 2 && shape[1] == ours.n_cols)
@@ -98,11 +240,11 @@ class Comparing {
             ": " + text::counted(shape[0], "token") + ", the text has " + std::to_string(ours.n_rows);
       return std::nullopt;
     }
-    arma::mat theirs = rows_of(file_, tensor);
+    arma::mat observed = rows_of(file_, tensor);
     // Programs often keep as float32 what they computed in half of that.
-    const formats::Dtype type = coarsest_type({theirs.memptr(), theirs.n_elem});
-    compare(theirs, ours, steps, type, options_.tolerance, result);
-    return theirs;
+    const formats::Dtype type = coarsest_type({observed.memptr(), observed.n_elem});
+    compare(observed, ours, steps, type, options_.tolerance, result);
+    return observed;
   }
 
   /// Goes on with their rows, if they have them.
@@ -110,8 +252,9 @@ class Comparing {
     const auto tensor = dump_.hidden.find(layer);
     if (tensor == dump_.hidden.end()) return std::nullopt;
     RowsResult result;
-    if (const auto theirs = compared(tensor->second, rows, steps, result); theirs && theirs->is_finite())
-      rows = arma::conv_to<arma::fmat>::from(*theirs);
+    if (const auto observed = compared(tensor->second, rows, steps, result);
+        observed && observed->is_finite())
+      rows = arma::conv_to<arma::fmat>::from(*observed);
     return result;
   }
 
@@ -122,10 +265,10 @@ class Comparing {
       const bool is_own = is_of(layer, info.name);
       const auto hand = result.find(info.name);
       const bool is_stage =
-          is_own &&
-          (hand != result.end() || std::ranges::any_of(said_by(info.name).meaning.stages, [&](Stage stage) {
-             return attention::info(stage).present(of_layer);
-           }));
+          is_own && (hand != result.end() ||
+                     std::ranges::any_of(parse_name(info.name).meaning.stages, [&](Stage stage) {
+                       return attention::info(stage).present(of_layer);
+                     }));
       has_any = has_any || is_stage;
       if (!is_own) result[info.name] = "";
     }
@@ -193,14 +336,14 @@ class Comparing {
     };
     if (const auto tensor = dump_.hidden.find(report_.layers.size()); tensor != dump_.hidden.end()) {
       RowsResult plain;
-      const auto theirs = compared(tensor->second, rows, steps, plain);
+      const auto observed = compared(tensor->second, rows, steps, plain);
       report_.leaving = plain;
       if (!plain.within && plain.obstacle.empty()) {
         RowsResult after = of_normed(tensor->second);  // as transformers keeps it
         after.reading = "after the last norm";
         if (after.within || after.largest < plain.largest) report_.leaving = after;
-      } else if (theirs && theirs->is_finite()) {
-        last = arma::conv_to<arma::fmat>::from(*theirs);
+      } else if (observed && observed->is_finite()) {
+        last = arma::conv_to<arma::fmat>::from(*observed);
       }
     }
     if (dump_.normed) report_.normed = of_normed(*dump_.normed);
@@ -237,6 +380,196 @@ WholeReport check_whole(const Transformer& model, const std::vector<std::size_t>
                         const std::vector<std::string>& tokens, const TensorFile& file,
                         const WholeOptions& options, const Means& means, const Token& search) {
   return Comparing(model, tokens, file, options, means, search).report(ids);
+}
+
+namespace {
+
+using formats::json_quoted;
+using std::to_string;
+using TableRows = std::vector<std::vector<std::string>>;
+
+std::string name_of(const DumpTensor& tensor) {
+  return tensor.name + (tensor.index ? "[" + to_string(*tensor.index) + "]" : "");
+}
+
+void add_rows(const std::string& layer, const std::string& what, const std::optional<RowsResult>& result,
+              TableRows& rows) {
+  if (!result) return;
+  std::vector<std::string> row{
+      layer, what, name_of(result->tensor), result->shape, result->type, result->reading, "", ""};
+  if (!result->obstacle.empty()) {
+    row.back() = "DIFFERS: " + result->obstacle;
+  } else {
+    row[6] = result->largest == 0 ? "0"
+                                  : difference_text(result->largest, result->of_nan) + " at token " +
+                                        to_string(result->row) + ", number " + to_string(result->column);
+    row.back() = result->within ? "agrees" : "DIFFERS";
+    if (!result->rounding.empty()) row.back() += " as " + result->rounding;
+  }
+  rows.push_back(std::move(row));
+}
+
+bool differs(const std::optional<RowsResult>& rows) {
+  return rows && !rows->within;
+}
+bool differs(const std::optional<Report>& report) {
+  return report && !report->agrees;
+}
+
+/// Where the first difference is: a layer, or behind the last one, and what of it.
+struct Place {
+  std::size_t layer = 0;
+  std::string stage;  ///< "hidden_states", a stage of attention, "normed" or "logits"
+};
+std::optional<Place> first_place(const WholeReport& report) {
+  for (std::size_t l = 0; l < report.layers.size(); ++l) {
+    if (differs(report.layers[l].entering)) return Place{l, "hidden_states"};
+    if (const auto& attention = report.layers[l].attention; differs(attention)) {
+      const StageResult* first = attention->first_difference();
+      return Place{l, first ? attention::info(first->stage).name : "attention"};
+    }
+  }
+  if (differs(report.leaving)) return Place{report.layers.size(), "hidden_states"};
+  if (differs(report.normed)) return Place{report.layers.size(), "normed"};
+  if (differs(report.logits)) return Place{report.layers.size(), "logits"};
+  return std::nullopt;
+}
+
+/// What leaves a layer differs: what of the layer is left to look at.
+std::string words_of_hidden(const WholeReport& report, std::size_t layer) {
+  if (layer == 0)
+    return "First difference: what enters layer 0: the embeddings of tokens or positions, or their norm.\n";
+  const LayerResult& before = report.layers[layer - 1];
+  std::string text = "First difference: what leaves layer " + to_string(layer - 1);
+  const bool behind_norm =
+      report.leaving && layer == report.layers.size() && !report.leaving->reading.empty();
+  const std::string norms = behind_norm ? ", its norms or the last norm.\n" : " or its norms.\n";
+  if (!before.attention) return text + ", whose attention was not given: its attention, its MLP" + norms;
+  const auto& stages = before.attention->stages;
+  const bool to_the_end =
+      std::ranges::any_of(stages, [](const StageResult& s) { return s.stage == Stage::output; });
+  return text + ", though " +
+         (to_the_end ? "its attention agrees: its MLP"
+                     : "what was given of its attention agrees: what follows, its MLP") +
+         norms;
+}
+
+/// Layers whose attention differs from the same causes as the first one's.
+std::string words_of_others(const WholeReport& report, std::size_t first) {
+  const auto causes = report.layers[first].attention->causes();
+  std::size_t n_same = 0, n_differ = 0;
+  for (std::size_t l = first + 1; l < report.layers.size(); ++l) {
+    if (!differs(report.layers[l].attention)) continue;
+    ++n_differ;
+    n_same += report.layers[l].attention->causes() == causes ? 1 : 0;
+  }
+  if (n_differ == 0) return "";
+  return "Attention of " + text::counted(n_differ, "later layer") + (n_differ == 1 ? " differs" : " differ") +
+         " as well, " +
+         (n_same == n_differ ? "for the same reason"
+          : n_same == 0      ? "not for the same reason"
+                             : to_string(n_same) + " of them for the same reason") +
+         ".\n";
+}
+
+std::string listed(const std::vector<std::size_t>& numbers) {
+  return text::joined(numbers, ", ", [](std::size_t n) { return to_string(n); });
+}
+
+/// What the file has not, of which nothing is said.
+std::string words_of_missing(const WholeReport& report) {
+  std::vector<std::size_t> no_hidden, no_attention;
+  std::set<Stage> not_given;
+  for (std::size_t l = 0; l < report.layers.size(); ++l) {
+    if (!report.layers[l].entering) no_hidden.push_back(l);
+    const auto& attention = report.layers[l].attention;
+    if (!attention) no_attention.push_back(l);
+    if (attention) not_given.insert(attention->not_given.begin(), attention->not_given.end());
+  }
+  std::vector<std::string> missing;
+  if (!no_hidden.empty()) missing.push_back("what enters layers " + listed(no_hidden));
+  if (!report.leaving && !report.normed) missing.push_back("what leaves the last layer");
+  if (!no_attention.empty()) missing.push_back("attention of layers " + listed(no_attention));
+  if (!not_given.empty())
+    missing.push_back("of attention " +
+                      text::joined(not_given, ", ", [](Stage s) { return attention::info(s).name; }));
+  if (!report.logits) missing.push_back("logits");
+  return missing.empty() ? "" : "Not given, and not compared: " + text::joined(missing, "; ") + ".\n";
+}
+
+std::string verdict(const WholeReport& report) {
+  const auto place = first_place(report);
+  if (!place) return "Everything agrees that was given.\n";
+  if (place->stage == "hidden_states") return words_of_hidden(report, place->layer);
+  if (place->stage == "normed")
+    return "First difference: the last norm, though what leaves the last layer agrees or was not given.\n";
+  if (place->stage == "logits")
+    return "First difference: the scores of tokens: the last norm or what predicts tokens, or what leaves the "
+           "last layer where that was not given.\n";
+  return "First difference: attention of layer " + to_string(place->layer) + ".\n" +
+         verdict_words(*report.layers[place->layer].attention) + words_of_others(report, place->layer);
+}
+
+std::string rows_json(const std::optional<RowsResult>& result) {
+  if (!result) return "null";
+  const bool has_place = result->obstacle.empty(), measured = has_place && std::isfinite(result->largest);
+  return "{\"tensor\": " + json_quoted(name_of(result->tensor)) +
+         ", \"shape\": " + json_quoted(result->shape) + ", \"dtype\": " + json_quoted(result->type) +
+         ", \"within\": " + (result->within ? "true" : "false") +
+         ", \"max_abs\": " + (measured ? text::number_text(result->largest) : "null") +
+         ", \"row\": " + (has_place ? to_string(result->row) : "null") +
+         ", \"column\": " + (has_place ? to_string(result->column) : "null") +
+         ", \"rounding\": " + (result->rounding.empty() ? "null" : json_quoted(result->rounding)) +
+         (result->reading.empty() ? "" : ", \"reading\": " + json_quoted(result->reading)) +
+         (result->obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(result->obstacle)) + "}";
+}
+
+std::string layer_json(const LayerResult& layer) {
+  std::string attention = layer.attention ? report_json(*layer.attention) : "null";
+  if (attention.ends_with('\n')) attention.pop_back();
+  return "{\"hidden\": " + rows_json(layer.entering) + ", \"attention\": " + attention + "}";
+}
+
+}  // namespace
+
+std::string whole_report_text(const WholeReport& report) {
+  TableRows rows{{"layer", "what", "tensor", "shape", "type", "", "largest difference", ""}};
+  bool any_hidden = false;
+  for (std::size_t l = 0; l < report.layers.size(); ++l) {
+    const auto& [entering, attention] = report.layers[l];
+    any_hidden = any_hidden || entering;
+    add_rows(to_string(l), "what enters it", entering, rows);
+    if (!attention) continue;
+    for (const StageResult& stage : attention->stages) {
+      std::vector<std::string> row = row_of(stage);
+      row.insert(row.begin(), to_string(l));
+      rows.push_back(std::move(row));
+    }
+  }
+  add_rows("", "what leaves the last layer", report.leaving, rows);
+  add_rows("", "the last norm", report.normed, rows);
+  add_rows("", "scores of tokens", report.logits, rows);
+  if (std::ranges::any_of(rows, [](const auto& row) { return !row[5].empty(); })) rows.front()[5] = "read as";
+  std::string text = text::in_columns(rows);
+  for (const std::string& name : report.left_out) text += "left out: " + name + "\n";
+  for (std::size_t l = 0; l < report.layers.size(); ++l)
+    if (report.layers[l].attention)
+      for (const std::string& note : report.layers[l].attention->notes)
+        text += "note: layer " + to_string(l) + ": " + note + ".\n";
+  if (any_hidden) text += "note: each layer was computed from the hidden states that the file has of it.\n";
+  return text + "\n" + verdict(report) + words_of_missing(report);
+}
+
+std::string whole_report_json(const WholeReport& report) {
+  const auto place = first_place(report);
+  return "{\"agrees\": " + std::string(report.agrees() ? "true" : "false") + ", \"first_difference\": " +
+         (place ? "{\"layer\": " + to_string(place->layer) + ", \"stage\": " + json_quoted(place->stage) + "}"
+                : "null") +
+         ", \"layers\": [" + text::joined(report.layers, ", ", layer_json) +
+         "], \"leaving\": " + rows_json(report.leaving) + ", \"normed\": " + rows_json(report.normed) +
+         ", \"logits\": " + rows_json(report.logits) + ", \"left_out\": [" +
+         text::joined(report.left_out, ", ", [](const std::string& name) { return json_quoted(name); }) +
+         "]}\n";
 }
 
 }  // namespace core::check

@@ -1,21 +1,688 @@
 #include "core/editing/edit.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <utility>
+
 #include "core/base/error.hpp"
-#include "core/editing/edit_cases.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/given_model.hpp"
+#include "core/graph/limits.hpp"
 #include "core/graph/mistakes.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/visible.hpp"
 
 namespace core::editing {
+namespace {
 
-attention::Model apply(const attention::Model& model, const Edit& edit) {
-  attention::Model next = model;
-  std::visit([&](const auto& e) { cases::change(next, e); }, edit);
-  drop_lost_cells(next);
-  attention::require_within_limits(next);
-  return next;
+// Each change() alters a copy of a valid model in place. It throws core::Error for what only it can see, and
+// before it allocates for a size beyond the limits; what attention::check() finds in the result is left to
+// apply().
+
+using attention::Additions;
+using attention::Columns;
+using attention::GivenCell;
+using attention::Linear;
+using attention::Mask;
+using attention::MaskCell;
+using attention::Model;
+using attention::Projections;
+using attention::Rows;
+using attention::Sequence;
+using attention::SharedMatrix;
+using attention::Stage;
+using std::to_string;
+
+/// Throws core::Error that names the place and what was expected there.
+[[noreturn]] void refuse(const std::string& path, const std::string& message) {
+  throw Error(path + ": " + message);
 }
 
-namespace cases {
+/// Throws core::Error unless index < count; things are what is counted, in the plural.
+void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things) {
+  if (index >= count)
+    refuse(path + "[" + std::to_string(index) + "]",
+           "there are only " + std::to_string(count) + " " + things);
+}
+
+/// Keeps the top left corner of a matrix; what is new is the fill.
+void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns, double fill = 0) {
+  const arma::mat& old = matrix;
+  if (old.n_rows == n_rows && old.n_cols == n_columns) return;
+  arma::mat fitted(n_rows, n_columns, arma::fill::value(fill));
+  const std::size_t rows = std::min<std::size_t>(n_rows, old.n_rows),
+                    columns = std::min<std::size_t>(n_columns, old.n_cols);
+  for (std::size_t j = 0; j < columns; ++j)
+    for (std::size_t i = 0; i < rows; ++i) fitted(i, j) = old(i, j);
+  matrix = std::move(fitted);
+}
+
+/// Columns of keys or values for other groups: of each the mean of what its heads asked before.
+SharedMatrix regrouped(const arma::mat& columns, const Model& before, const Model& after) {
+  const std::size_t d_head = before.d_out() / before.n_heads;
+  arma::mat result(columns.n_rows, after.n_groups() * d_head, arma::fill::zeros);
+  const double heads_of_group = static_cast<double>(before.n_heads / after.n_groups());
+  for (std::size_t h = 0; h < before.n_heads; ++h)
+    for (std::size_t k = 0; k < d_head; ++k)
+      result.col(after.group_of(h) * d_head + k) +=
+          columns.col(before.group_of(h) * d_head + k) / heads_of_group;
+  return result;
+}
+
+void fit_norm(Model& model) {
+  auto& norm = model.additions.normalise;
+  if (!norm) return;
+  for (SharedMatrix* factors : {&norm->query, &norm->key}) resize(*factors, 1, model.d_head(), 1);
+}
+
+void fit_positions(Model& model) {
+  auto& [rotary, alibi, relative] = model.additions.positions;
+  if (rotary) {
+    if (rotary->dimensions && *rotary->dimensions > model.d_head()) rotary->dimensions.reset();
+    if (rotary->inverse_frequencies)
+      resize(*rotary->inverse_frequencies, 1, rotated_columns(*rotary, model.d_head()) / 2);
+  }
+  if (alibi && alibi->slopes) resize(*alibi->slopes, 1, model.n_heads);
+  if (relative) resize(relative->table, model.n_heads, relative->table.n_cols());
+}
+
+/// Keeps of what is added what fits the model's shape now; new numbers change nothing (1 as a factor, else
+/// 0).
+void fit_additions(Model& model) {
+  Additions& a = model.additions;
+  if (a == Additions()) return;
+  fit_norm(model);
+  fit_positions(model);
+  if (a.sink) resize(*a.sink, 1, model.n_heads);
+  if (a.score_bias.size() > 1) a.score_bias.resize(model.n_heads);
+  for (SharedMatrix& bias : a.score_bias) resize(bias, model.n_tokens(), model.n_keys());
+}
+
+/// Drops the cells that say what the rules say anyway.
+void drop_cells_that_follow_the_rule(Model& model) {
+  if (model.mask.cells.empty()) return;
+  std::vector<attention::Sights> sequences;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s) sequences.emplace_back(model, s);
+  std::erase_if(model.mask.cells, [&](const MaskCell& c) {
+    return std::ranges::all_of(sequences, [&](const attention::Sights& sights) {
+      return sights.by_rules(c.row, c.column).visible == c.visible;
+    });
+  });
+}
+
+// Numbers of a matrix.
+
+std::string path(const attention::Model& model, MatrixPlace place) {
+  const bool is_batch =
+      place.name <= MatrixName::key_embeddings && (model.sequences.size() > 1 || place.nth > 0);
+  const bool of_head = place.name == MatrixName::score_bias && model.additions.score_bias.size() > 1;
+  return path_of(place.name) + (is_batch || of_head ? "[" + to_string(place.nth) + "]" : "");
+}
+
+std::string cell_path(const std::string& matrix, std::size_t row, std::size_t column) {
+  return matrix + "[" + to_string(row) + "][" + to_string(column) + "]";
+}
+
+SharedMatrix& matrix_to_edit(attention::Model& model, MatrixPlace place) {
+  SharedMatrix* found = find_matrix(model, place);
+  if (!found) refuse(path(model, place), "the model has no such matrix");
+  return *found;
+}
+
+/// Throws unless a block of that many rows and columns fits at (row, column).
+void require_fit(const std::string& matrix, const SharedMatrix& m, std::size_t row, std::size_t column,
+                 std::size_t n_rows, std::size_t n_columns) {
+  if (row <= m.n_rows() && n_rows <= m.n_rows() - row && column <= m.n_cols() &&
+      n_columns <= m.n_cols() - column)
+    return;
+  refuse(cell_path(matrix, row, column), text::shape_text(n_rows, n_columns) +
+                                             " numbers do not fit there, the matrix is " +
+                                             text::shape_text(m.n_rows(), m.n_cols()));
+}
+
+void require_finite(const std::string& matrix, std::size_t row, std::size_t column, double value) {
+  if (!std::isfinite(value)) refuse(cell_path(matrix, row, column), "expected a finite number");
+}
+
+void change(Model& model, const SetCell& edit) {
+  SharedMatrix& m = matrix_to_edit(model, edit.place);
+  const std::string matrix = path(model, edit.place);
+  require_fit(matrix, m, edit.row, edit.column, 1, 1);
+  require_finite(matrix, edit.row, edit.column, edit.value);
+  if (!attention::same_bits(m.at(edit.row, edit.column), edit.value))
+    m.set(edit.row, edit.column, edit.value);
+}
+
+void change(Model& model, const SetBlock& edit) {
+  SharedMatrix& m = matrix_to_edit(model, edit.place);
+  const std::string matrix = path(model, edit.place);
+  const arma::mat& block = edit.values;
+  require_fit(matrix, m, edit.row, edit.column, block.n_rows, block.n_cols);
+  for (std::size_t i = 0; i < block.n_rows; ++i)
+    for (std::size_t j = 0; j < block.n_cols; ++j)
+      require_finite(matrix, edit.row + i, edit.column + j, block(i, j));
+  if (!block.is_empty()) m.edit().submat(edit.row, edit.column, arma::size(block)) = block;
+}
+
+// Tokens and sequences: what has a row or a column for each token follows its tokens.
+
+/// Where each new row comes from: an old row, or fresh for a new token.
+using Order = std::vector<std::size_t>;
+constexpr std::size_t fresh = std::numeric_limits<std::size_t>::max();
+
+Order unchanged(std::size_t n) {
+  Order order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
+
+arma::mat taken(const arma::mat& old, const Order& rows, const Order& columns, double fill) {
+  arma::mat m(rows.size(), columns.size());
+  for (std::size_t j = 0; j < columns.size(); ++j)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      m(i, j) = rows[i] == fresh || columns[j] == fresh ? fill : old(rows[i], columns[j]);
+  return m;
+}
+
+std::vector<std::string> taken(const std::vector<std::string>& old, const Order& order,
+                               const std::string& name) {
+  std::vector<std::string> tokens;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    tokens.push_back(order[i] != fresh ? old[order[i]] : name.empty() ? std::to_string(i) : name);
+  return tokens;
+}
+
+std::span<SharedMatrix> given_masks(Model& model, std::size_t sequence) {
+  if (model.dropout.given.empty()) return {};
+  return std::span(model.dropout.given).subspan(sequence * model.n_heads, model.n_heads);
+}
+
+/// Where each old token went; fresh when it is gone.
+Order places(const Order& order, std::size_t n_tokens) {
+  Order place(n_tokens, fresh);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order[i] != fresh) place[order[i]] = i;
+  return place;
+}
+
+void rearrange_given(Model& model, std::size_t s, const Order& order, const Order& keys) {
+  for (attention::GivenStage& given : model.given.stages) {
+    const attention::StageInfo& stage = info(given.stage);
+    const std::size_t n_heads = n_matrices(model, given.stage);
+    const double fill = given.stage == attention::Stage::dropout_mask ? 1 : 0;
+    for (SharedMatrix& m : std::span(given.matrices).subspan(s * n_heads, n_heads))
+      m = taken(m, stage.rows == Rows::keys ? keys : order,
+                stage.columns == Columns::tokens ? keys : unchanged(m->n_cols), fill);
+  }
+}
+
+void rearrange_typed_cells(Model& model, std::size_t s, const Order& row_places, const Order& key_places) {
+  auto& cells = model.given.cells;
+  const auto moved = [&](attention::GivenPlace& p) {
+    if (p.sequence != s) return true;
+    const attention::StageInfo& stage = info(p.stage);
+    p.row = (stage.rows == Rows::keys ? key_places : row_places)[p.row];
+    if (stage.columns == Columns::tokens) p.column = key_places[p.column];
+    return p.row != fresh && p.column != fresh;
+  };
+  std::erase_if(cells, [&](attention::GivenCell& c) { return !moved(c.place); });
+  std::ranges::sort(cells, {}, &attention::GivenCell::place);
+}
+
+/// The order of the keys when the tokens are put into an order: the same, unless keys are other tokens.
+Order order_of_keys(const Model& model, const Order& order) {
+  return model.sequences.front().key_tokens.empty() ? order : unchanged(model.n_keys());
+}
+
+/// Padding follows its keys; a new key is none.
+void rearrange_padding(Model& model, std::size_t s, const Order& key_places) {
+  if (model.mask.hidden_keys.empty()) return;
+  auto& keys = model.mask.hidden_keys[s];
+  for (std::size_t& key : keys) key = key_places[key];
+  std::erase(keys, fresh);
+  std::ranges::sort(keys);
+}
+
+void rearrange_sequence(Model& model, std::size_t s, const Order& order, const std::string& name) {
+  const Order keys = order_of_keys(model, order);
+  const Order row_places = places(order, model.sequences[s].tokens.size());
+  const Order& key_places = model.sequences[s].key_tokens.empty() ? row_places : keys;
+  rearrange_typed_cells(model, s, row_places, key_places);
+  rearrange_padding(model, s, key_places);
+  rearrange_given(model, s, order, keys);
+  Sequence& sequence = model.sequences[s];
+  sequence.embeddings = taken(sequence.embeddings, order, unchanged(sequence.embeddings->n_cols), 0);
+  sequence.tokens = taken(sequence.tokens, order, name);
+  for (SharedMatrix& mask : given_masks(model, s)) mask = taken(mask, order, keys, 1);
+}
+
+/// A new token is of the document of the token before it.
+void rearrange_documents(Model& model, const Order& order) {
+  const std::vector<std::size_t> old = std::exchange(model.mask.documents, {});
+  if (old.empty()) return;
+  for (const std::size_t from : order) {
+    auto& documents = model.mask.documents;
+    documents.push_back(from != fresh ? old[from] : documents.empty() ? old.front() : documents.back());
+  }
+}
+
+void rearrange_mask(Model& model, const Order& order, std::size_t n_tokens) {
+  const Order row_places = places(order, n_tokens);
+  const bool same = model.sequences.front().key_tokens.empty();
+  rearrange_documents(model, order);
+  auto& cells = model.mask.cells;
+  for (MaskCell& cell : cells)
+    cell = {row_places[cell.row], same ? row_places[cell.column] : cell.column, cell.visible};
+  std::erase_if(cells, [](const MaskCell& c) { return c.row == fresh || c.column == fresh; });
+  std::ranges::sort(cells);
+  fit_mask(model);
+  drop_cells_that_follow_the_rule(model);
+}
+
+void rearrange_all(Model& model, const Order& order, const std::string& name = {}) {
+  attention::Size size = size_of(model);
+  const std::size_t n_tokens = std::exchange(size.n_tokens, order.size());
+  const std::uint64_t times = (order.size() + n_tokens - 1) / n_tokens;
+  size.given_numbers *= times * times;  // at most so many
+  require_size(size);
+  const Order keys = order_of_keys(model, order);
+  for (SharedMatrix& bias : model.additions.score_bias) bias = taken(bias, order, keys, 0);
+  for (std::size_t s = 0; s < model.sequences.size(); ++s) rearrange_sequence(model, s, order, name);
+  rearrange_mask(model, order, n_tokens);
+}
+
+/// A list of [sequence · n + k] matrices, n of them a sequence.
+struct MatricesOfSequences {
+  std::vector<SharedMatrix>* all;
+  std::ptrdiff_t n;
+};
+std::vector<MatricesOfSequences> matrices_a_head(Model& model) {
+  std::vector<MatricesOfSequences> lists;
+  if (!model.dropout.given.empty())
+    lists.push_back({&model.dropout.given, static_cast<std::ptrdiff_t>(model.n_heads)});
+  for (attention::GivenStage& stage : model.given.stages)
+    lists.push_back({&stage.matrices, static_cast<std::ptrdiff_t>(n_matrices(model, stage.stage))});
+  return lists;
+}
+
+void change(Model& model, const RenameToken& edit) {
+  require_index("embeddings", edit.sequence, model.sequences.size(), "sequences");
+  require_index("tokens", edit.row, model.n_tokens(), "tokens");
+  model.sequences[edit.sequence].tokens[edit.row] = edit.name;
+}
+
+void change(Model& model, const InsertToken& edit) {
+  require_index("tokens", edit.row, model.n_tokens() + 1, "places for a token");
+  Order order = unchanged(model.n_tokens());
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.row), fresh);
+  rearrange_all(model, order, edit.name);
+}
+
+void change(Model& model, const RemoveToken& edit) {
+  require_index("tokens", edit.row, model.n_tokens(), "tokens");
+  if (model.n_tokens() == 1) refuse("tokens", "the last token cannot be removed");
+  Order order = unchanged(model.n_tokens());
+  order.erase(order.begin() + static_cast<std::ptrdiff_t>(edit.row));
+  rearrange_all(model, order);
+}
+
+void change(Model& model, const MoveToken& edit) {
+  require_index("embeddings", edit.sequence, model.sequences.size(), "sequences");
+  require_index("tokens", edit.from, model.n_tokens(), "tokens");
+  require_index("tokens", edit.to, model.n_tokens(), "tokens");
+  if (edit.from == edit.to) return;
+  Order order = unchanged(model.n_tokens());
+  order.erase(order.begin() + static_cast<std::ptrdiff_t>(edit.from));
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(edit.to), edit.from);
+  rearrange_sequence(model, edit.sequence, order, {});
+  if (model.sequences.size() > 1) return;
+  const Order keys = order_of_keys(model, order);
+  for (SharedMatrix& bias : model.additions.score_bias) bias = taken(bias, order, keys, 0);
+  rearrange_mask(model, order, order.size());
+}
+
+void change(Model& model, const SetTokenCount& edit) {
+  const std::size_t n = model.n_tokens();
+  if (edit.n_tokens == 0) refuse("tokens", "expected at least one token");
+  if (edit.n_tokens == n) return;
+  attention::Size size = size_of(model);
+  size.n_tokens = edit.n_tokens;
+  require_size(size);  // before the order itself is made
+  Order order = unchanged(edit.n_tokens);
+  if (edit.n_tokens > n) std::fill(order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), fresh);
+  rearrange_all(model, order);
+}
+
+void change(Model& model, const AddSequence& edit) {
+  require_index("embeddings", edit.copy_of, model.sequences.size(), "sequences");
+  attention::Size size = size_of(model);
+  ++size.n_sequences;
+  require_size(size);
+  for (const auto& [matrices, n] : matrices_a_head(model)) {
+    const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.copy_of) * n;
+    const std::vector<SharedMatrix> copies(first, first + n);
+    matrices->insert(matrices->end(), copies.begin(), copies.end());
+  }
+  std::vector<attention::GivenCell> cells;
+  for (attention::GivenCell cell : model.given.cells)
+    if (cell.place.sequence == edit.copy_of)
+      cell.place.sequence = model.sequences.size(), cells.push_back(cell);
+  model.given.cells.insert(model.given.cells.end(), cells.begin(), cells.end());
+  std::ranges::sort(model.given.cells, {}, &attention::GivenCell::place);
+  if (auto& keys = model.mask.hidden_keys; !keys.empty())
+    keys.push_back(std::vector<std::size_t>(keys[edit.copy_of]));
+  model.sequences.push_back(Sequence(model.sequences[edit.copy_of]));
+}
+
+void change(Model& model, const RemoveSequence& edit) {
+  require_index("embeddings", edit.sequence, model.sequences.size(), "sequences");
+  if (model.sequences.size() == 1) refuse("embeddings", "the last sequence cannot be removed");
+  for (const auto& [matrices, n] : matrices_a_head(model)) {
+    const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.sequence) * n;
+    matrices->erase(first, first + n);
+  }
+  std::erase_if(model.given.cells, [&](const auto& cell) { return cell.place.sequence == edit.sequence; });
+  for (attention::GivenCell& cell : model.given.cells)
+    if (cell.place.sequence > edit.sequence) --cell.place.sequence;
+  if (auto& keys = model.mask.hidden_keys; !keys.empty())
+    keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(edit.sequence));
+  model.sequences.erase(model.sequences.begin() + static_cast<std::ptrdiff_t>(edit.sequence));
+  fit_mask(model);
+}
+
+// Widths, heads and projections.
+
+void resize_layer(Linear& linear, std::size_t d_in, std::size_t d_out) {
+  resize(linear.weight, d_in, d_out);
+  if (linear.bias) resize(*linear.bias, 1, d_out);
+}
+
+std::string divisors(std::size_t number) {
+  std::vector<std::size_t> found;
+  for (std::size_t d = 1; d <= number; ++d)
+    if (number % d == 0) found.push_back(d);
+  return text::joined(
+      found, ", ", [](std::size_t d) { return to_string(d); }, " or ");
+}
+
+/// Throws unless the heads share the columns evenly; width is "d_out" or "d_in".
+void require_width(const char* width, std::size_t columns, std::size_t n_heads) {
+  if (columns == 0) refuse(width, "expected at least one column");
+  if (columns % n_heads == 0) return;
+  const std::size_t below = columns / n_heads * n_heads, above = below + n_heads;
+  refuse(width, "expected a multiple of n_heads = " + to_string(n_heads) +
+                    " (nearest: " + (below > 0 ? to_string(below) + " and " : "") + to_string(above) +
+                    "), got " + to_string(columns));
+}
+
+void require_heads(const char* width, std::size_t columns, std::size_t n_heads) {
+  if (n_heads > 0 && columns % n_heads == 0) return;
+  if (columns == 0) refuse("n_heads", "expected at least one head");
+  refuse("n_heads", "expected a number of heads that divides " + std::string(width) + " = " +
+                        to_string(columns) + " (" + divisors(columns) + "), got " + to_string(n_heads));
+}
+
+Linear identity(std::size_t width) {
+  return {arma::mat(width, width, arma::fill::eye), std::nullopt};
+}
+
+Linear& linear_to_edit(Model& model, Part part) {
+  if (!model.projections) refuse("projections", "the model has no projections");
+  Linear* linear = find_linear(model, part);
+  if (!linear) refuse("projections.output", "the model has no output projection");
+  return *linear;
+}
+
+/// Columns of keys and values when each head has so many.
+std::size_t key_columns(const Model& model, std::size_t d_head) {
+  return model.n_groups() * d_head;
+}
+
+void change(Model& model, const SetInputWidth& edit) {
+  attention::Size size = size_of(model);
+  size.d_model = edit.d_in;
+  if (!model.projections) size.d_out = edit.d_in;
+  require_width("d_in", edit.d_in, model.projections ? 1 : model.n_heads);
+  require_size(size);
+  for (attention::Sequence& s : model.sequences) resize(s.embeddings, s.embeddings->n_rows, edit.d_in);
+  if (!model.projections) return;
+  Projections& p = *model.projections;
+  resize_layer(p.query, edit.d_in, model.d_out());
+  if (model.has_memory()) return;
+  for (Linear* linear : {&p.key, &p.value}) resize_layer(*linear, edit.d_in, linear->weight.n_cols());
+}
+
+void change(Model& model, const SetOutputWidth& edit) {
+  if (edit.d_out == model.d_out()) return;
+  if (!model.projections) refuse("d_out", "the model has no projections, so d_out follows d_in");
+  require_width("d_out", edit.d_out, model.n_heads);
+  attention::Size size = size_of(model);
+  size.d_out = edit.d_out;
+  require_size(size);
+  Projections& p = *model.projections;
+  resize_layer(p.query, p.query.weight.n_rows(), edit.d_out);
+  for (Linear* linear : {&p.key, &p.value})
+    resize_layer(*linear, linear->weight.n_rows(), key_columns(model, edit.d_out / model.n_heads));
+  fit_additions(model);
+  if (!p.output) return;
+  const bool is_square = p.output->weight.n_rows() == p.output->weight.n_cols();
+  resize_layer(*p.output, edit.d_out, is_square ? edit.d_out : p.output->weight.n_cols());
+}
+
+void change(Model& model, const SetHeadCount& edit) {
+  if (edit.n_heads == model.n_heads) return;
+  require_heads("d_out", model.d_out(), edit.n_heads);
+  attention::Size size = size_of(model);
+  size.n_heads = edit.n_heads;
+  require_size(size);
+  const std::size_t old = std::exchange(model.n_heads, edit.n_heads);
+  if (model.n_kv_heads) {
+    model.n_kv_heads = std::gcd(*model.n_kv_heads, edit.n_heads);
+    Projections& p = *model.projections;
+    for (Linear* linear : {&p.key, &p.value})
+      resize_layer(*linear, linear->weight.n_rows(), key_columns(model, model.d_out() / edit.n_heads));
+    if (model.n_kv_heads == edit.n_heads) model.n_kv_heads.reset();
+  }
+  fit_additions(model);
+  std::erase_if(model.heads_off, [&](std::size_t head) { return head >= edit.n_heads; });
+  if (model.dropout.given.empty()) return;
+  const SharedMatrix all_kept = arma::mat(model.n_tokens(), model.n_keys(), arma::fill::ones);
+  std::vector<SharedMatrix> given;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s)
+    for (std::size_t h = 0; h < edit.n_heads; ++h)
+      given.push_back(h < old ? model.dropout.given[s * old + h] : all_kept);
+  model.dropout.given = std::move(given);
+}
+
+void change(Model& model, const SetProjections& edit) {
+  if (edit.on == model.projections.has_value()) return;
+  if (!edit.on) {
+    require_heads("d_in", model.d_model(), model.n_heads);
+    model.projections.reset();
+    model.n_kv_heads.reset();
+    fit_additions(model);
+    return;
+  }
+  attention::Size size = size_of(model);
+  size.projections = true;
+  require_size(size);
+  const Linear linear = identity(model.d_model());
+  model.projections = Projections{linear, linear, linear, std::nullopt};
+  fit_additions(model);
+}
+
+void change(Model& model, const SetOutputProjection& edit) {
+  if (edit.on == (model.projections && model.projections->output)) return;
+  if (!model.projections) refuse("projections.output", "the model has no projections");
+  attention::Size size = size_of(model);
+  size.output_projection = edit.on;
+  require_size(size);
+  if (edit.on)
+    model.projections->output = identity(model.d_out());
+  else
+    model.projections->output.reset();
+}
+
+void change(Model& model, const SetBias& edit) {
+  Linear& linear = linear_to_edit(model, edit.part);
+  if (edit.on == linear.bias.has_value()) return;
+  if (edit.on)
+    linear.bias = arma::mat(1, linear.weight.n_cols(), arma::fill::zeros);
+  else
+    linear.bias.reset();
+}
+
+void change(Model& model, const SetGroupCount& edit) {
+  if (!model.projections) refuse("n_kv_heads", "the model has no projections");
+  if (edit.n_kv_heads == 0 || model.n_heads % edit.n_kv_heads != 0)
+    refuse("n_kv_heads", "expected a number that divides n_heads = " + std::to_string(model.n_heads) +
+                             ", got " + std::to_string(edit.n_kv_heads));
+  if (edit.n_kv_heads == model.n_groups()) return;
+  const Model before = model;
+  model.n_kv_heads.reset();
+  if (edit.n_kv_heads != model.n_heads) model.n_kv_heads = edit.n_kv_heads;
+  for (Linear* linear : {&model.projections->key, &model.projections->value}) {
+    linear->weight = regrouped(linear->weight, before, model);
+    if (linear->bias) linear->bias = regrouped(*linear->bias, before, model);
+  }
+  std::erase_if(model.given.stages, [&](const attention::GivenStage& stage) {
+    return stage.stage == attention::Stage::keys || stage.stage == attention::Stage::values;
+  });
+}
+
+void change(Model& model, const SetKeyEmbeddings& edit) {
+  const bool none = edit.embeddings.empty();
+  if (!none && edit.embeddings.size() != model.sequences.size())
+    refuse("key_embeddings", "expected " + std::to_string(model.sequences.size()) +
+                                 " matrices, one for each sequence, got " +
+                                 std::to_string(edit.embeddings.size()));
+  for (std::size_t s = 0; s < model.sequences.size(); ++s) {
+    attention::Sequence& sequence = model.sequences[s];
+    sequence.key_embeddings = none ? SharedMatrix() : edit.embeddings[s];
+    sequence.key_tokens.clear();
+    if (none) continue;
+    const std::size_t n_keys = sequence.key_embeddings.n_rows();
+    sequence.key_tokens = edit.tokens.size() == n_keys ? edit.tokens : attention::numbered_tokens(n_keys);
+  }
+  if (model.projections)
+    for (Linear* linear : {&model.projections->key, &model.projections->value})
+      resize(linear->weight, model.d_memory(), linear->weight.n_cols());
+  for (SharedMatrix& mask : model.dropout.given) resize(mask, model.n_tokens(), model.n_keys(), 1);
+  fit_mask(model);
+  fit_additions(model);
+  drop_cells_that_follow_the_rule(model);
+}
+
+// The mask.
+
+/// Sets a rule of the mask. What does not fit is found by check(); until then cells are not looked at.
+template <class Value>
+void set_rule(Model& model, Value Mask::*rule, Value value) {
+  model.mask.*rule = std::move(value);
+  if (const auto problem = attention::check(model)) refuse(problem->path, problem->message);
+  drop_cells_that_follow_the_rule(model);
+}
+
+void change(Model& model, const SetCausal& edit) {
+  if (model.mask.causal == edit.causal) return;
+  model.mask.causal = edit.causal;
+  drop_cells_that_follow_the_rule(model);
+}
+
+void change(Model& model, const SetMaskAlignment& edit) {
+  set_rule(model, &Mask::align, edit.value);
+}
+
+void change(Model& model, const SetMaskWindow& edit) {
+  set_rule(model, &Mask::window, edit.value);
+}
+
+void change(Model& model, const SetMaskPrefix& edit) {
+  set_rule(model, &Mask::prefix, edit.value);
+}
+
+void change(Model& model, const SetDocuments& edit) {
+  set_rule(model, &Mask::documents, edit.value);
+}
+
+void change(Model& model, const SetHiddenKeys& edit) {
+  auto keys = edit.value;
+  for (auto& list : keys) {
+    std::ranges::sort(list);
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  if (std::ranges::all_of(keys, [](const auto& list) { return list.empty(); })) keys.clear();
+  set_rule(model, &Mask::hidden_keys, std::move(keys));
+}
+
+void change(Model& model, const SwitchMaskCell& edit) {
+  require_index("mask", edit.row, model.n_tokens(), "rows");
+  require_index("mask[" + std::to_string(edit.row) + "]", edit.column, model.n_keys(), "columns");
+  const MaskCell cell{edit.row, edit.column, edit.visible};
+  auto& cells = model.mask.cells;
+  auto place = std::ranges::lower_bound(cells, cell.place(), {}, &MaskCell::place);
+  if (place != cells.end() && place->place() == cell.place()) place = cells.erase(place);
+  if (!attention::follows_rules(model, cell)) cells.insert(place, cell);
+}
+
+void change(Model& model, const ClearMaskCells&) {
+  model.mask.cells.clear();
+}
+
+/// Gives one member of the model a value.
+template <auto... path>
+void change(Model& model, const Set<path...>& edit) {
+  member<path...>(model) = edit.value;
+}
+
+// Stages that are given, cells typed over, heads and mistakes.
+
+void change(Model& model, const GiveStage& edit) {
+  give(model, edit.stage);
+}
+
+void change(Model& model, const ComputeStage& edit) {
+  take_back(model, edit.stage);
+}
+
+void change(Model& model, const TypeOver& edit) {
+  auto& cells = model.given.cells;
+  const auto place = std::ranges::lower_bound(cells, edit.place, {}, &GivenCell::place);
+  const bool found = place != cells.end() && place->place == edit.place;
+  if (!edit.value) {
+    if (found) cells.erase(place);
+    return;
+  }
+  // What does not fit is refused here: for others, a cell that fits no more is simply forgotten.
+  const attention::StageInfo& stage = info(edit.place.stage);
+  if (edit.place.stage == Stage::embeddings || edit.place.stage == Stage::key_embeddings ||
+      edit.place.stage == Stage::mask || !stage.present(model))
+    refuse(stage.name, "no cell of it can be typed over");
+  const attention::StageShape shape = shape_of(model, edit.place.stage);
+  require_index("embeddings", edit.place.sequence, model.sequences.size(), "sequences");
+  require_index(stage.name, edit.place.head, n_matrices(model, stage.stage), "heads");
+  require_index(stage.name, edit.place.row, shape.n_rows, "rows");
+  require_index(stage.name, edit.place.column, shape.n_cols, "columns");
+  if (found)
+    place->value = *edit.value;
+  else
+    cells.insert(place, {edit.place, *edit.value});
+}
+
+void change(Model& model, const ClearTypedCells&) {
+  model.given.cells.clear();
+}
+
+void change(Model& model, const SwitchHead& edit) {
+  require_index("heads_off", edit.head, model.n_heads, "heads");
+  auto& off = model.heads_off;
+  std::erase(off, edit.head);
+  if (!edit.on) off.insert(std::ranges::lower_bound(off, edit.head), edit.head);
+}
 
 void change(Model& model, const SwitchMistake& edit) {
   const mistakes::Mistake* mistake = mistakes::find_mistake(edit.name);
@@ -27,15 +694,140 @@ void change(Model& model, const ReplaceModel& edit) {
   model = edit.model;
 }
 
-void refuse(const std::string& path, const std::string& message) {
-  throw Error(path + ": " + message);
+// EditWords.
+
+/// An edit as a key that joins a gesture, empty when it never joins, and in words.
+struct EditWords {
+  std::string target, description;
+};
+
+std::string matrix(MatrixPlace place) {
+  const bool of_sequence = place.name <= MatrixName::key_embeddings;
+  const std::string name = of_sequence ? path_of(place.name) : symbol(place.name);
+  return of_sequence || place.name == MatrixName::score_bias ? name + "/" + to_string(place.nth) : name;
 }
 
-void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things) {
-  if (index >= count)
-    refuse(path + "[" + std::to_string(index) + "]",
-           "there are only " + std::to_string(count) + " " + things);
+std::string title_of(attention::Stage stage) {
+  return info(stage).title;
 }
 
-}  // namespace cases
+std::string cell(const SetCell& e) {
+  const std::string row = has_one_row(e.place.name) ? "" : to_string(e.row) + ",";
+  return std::string(symbol(e.place.name)) + "[" + row + to_string(e.column) + "]";
+}
+
+EditWords words(const SetCell& e) {
+  return {"cell " + matrix(e.place) + " " + to_string(e.row) + " " + to_string(e.column),
+          "change of " + cell(e)};
+}
+EditWords words(const SetBlock& e) {
+  return {"", "change of " + std::string(symbol(e.place.name))};
+}
+EditWords words(const RenameToken& e) {
+  return {"token " + to_string(e.sequence) + " " + to_string(e.row), "new name of token " + to_string(e.row)};
+}
+EditWords words(const SetBias& e) {
+  const std::string text = std::string(name_of(e.part)) + " bias";
+  return {text, text};
+}
+EditWords words(const SwitchMaskCell&) {
+  return {"mask cells", "cells of the mask by hand"};  // a stroke is one step
+}
+EditWords words(const GiveStage& e) {
+  return {"", title_of(e.stage.stage) + " given"};
+}
+EditWords words(const ComputeStage& e) {
+  return {"", title_of(e.stage) + " computed again"};
+}
+EditWords words(const TypeOver& e) {
+  const auto& p = e.place;
+  const std::string place = to_string(p.row) + " " + to_string(p.column);
+  const std::string target = std::string("typed ") + info(p.stage).name + " " + place + " " +
+                             to_string(p.sequence) + " " + to_string(p.head);
+  const std::string cell =
+      title_of(p.stage) + ", row " + to_string(p.row) + ", column " + to_string(p.column);
+  return {e.value ? target : "", (e.value ? "number typed over " : "computed again: ") + cell};
+}
+EditWords words(const SwitchHead& e) {
+  return {"head " + to_string(e.head), "switch of head " + to_string(e.head)};
+}
+EditWords words(const SwitchMistake& e) {
+  const mistakes::Mistake* mistake = mistakes::find_mistake(e.name);
+  return {"", (e.on ? "mistake: " : "mended mistake: ") + (mistake ? mistake->title : e.name)};
+}
+EditWords words(const ReplaceModel& e) {
+  return {"", e.words};
+}
+
+/// Of an edit that is described alike, whatever it holds.
+template <class Edit>
+struct Always {
+  const char *target, *description;
+};
+constexpr std::tuple always{Always<InsertToken>{"", "new token"},
+                            Always<RemoveToken>{"", "removal of a token"},
+                            Always<MoveToken>{"", "move of a token"},
+                            Always<SetTokenCount>{"n_tokens", "number of tokens"},
+                            Always<SetInputWidth>{"d_in", "width of the embeddings"},
+                            Always<SetOutputWidth>{"d_out", "width of the projections"},
+                            Always<SetHeadCount>{"n_heads", "number of heads"},
+                            Always<SetProjections>{"projections", "projections"},
+                            Always<SetOutputProjection>{"output projection", "output projection"},
+                            Always<SetScoreRule>{"score rule", "source of the scores"},
+                            Always<SetScale>{"scale", "scale"},
+                            Always<SetCausal>{"causal mask", "causal mask"},
+                            Always<SetMaskMethod>{"mask method", "method of the mask"},
+                            Always<SetEmptyRows>{"empty rows", "rows without visible keys"},
+                            Always<SetMaskAlignment>{"mask alignment", "place of the queries"},
+                            Always<SetMaskWindow>{"mask window", "window of the mask"},
+                            Always<SetMaskPrefix>{"mask prefix", "prefix of the mask"},
+                            Always<SetDocuments>{"documents", "documents of the tokens"},
+                            Always<SetHiddenKeys>{"hidden keys", "padding"},
+                            Always<ClearMaskCells>{"", "reset of the mask"},
+                            Always<SetDropoutRate>{"dropout rate", "dropout rate"},
+                            Always<SetTraining>{"training", "training or evaluation"},
+                            Always<SetDropoutSeed>{"dropout seed", "dropout seed"},
+                            Always<SetDropoutStream>{"dropout stream", "dropout stream"},
+                            Always<SetDropoutMask>{"", "dropout mask"},
+                            Always<SetGroupCount>{"n_kv_heads", "number of keys and values"},
+                            Always<SetHeadNorm>{"head norm", "norm of queries and keys"},
+                            Always<SetPositions>{"positions", "positions"},
+                            Always<SetScoreCap>{"score cap", "cap of the scores"},
+                            Always<SetScoreBias>{"score bias", "bias of the scores"},
+                            Always<SetSink>{"sink", "sink of the softmax"},
+                            Always<SetKeyEmbeddings>{"key embeddings", "embeddings of the keys"},
+                            Always<SetMergeRule>{"merge rule", "merging of the heads"},
+                            Always<SetContextLength>{"context length", "context length"},
+                            Always<AddSequence>{"", "new sequence"},
+                            Always<RemoveSequence>{"", "removal of a sequence"},
+                            Always<ClearTypedCells>{"", "computing of typed cells"}};
+
+template <class Edit>
+EditWords words(const Edit&) {
+  const auto [target, description] = std::get<Always<Edit>>(always);
+  return {target, description};
+}
+
+EditWords words_of(const Edit& edit) {
+  return std::visit([](const auto& e) { return words(e); }, edit);
+}
+
+}  // namespace
+
+attention::Model apply(const attention::Model& model, const Edit& edit) {
+  attention::Model next = model;
+  std::visit([&](const auto& e) { change(next, e); }, edit);
+  drop_lost_cells(next);
+  attention::require_within_limits(next);
+  return next;
+}
+
+std::string target(const Edit& edit) {
+  return words_of(edit).target;
+}
+
+std::string describe(const Edit& edit) {
+  return words_of(edit).description;
+}
+
 }  // namespace core::editing

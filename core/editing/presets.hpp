@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -37,4 +39,29 @@ const Preset* find_preset(std::string_view name);
 /// The preset that the window opens with.
 const Preset& default_preset();
 
+/// The models of the teaching notebooks that have a size.
+namespace notebooks {
+
+/// How large the classes of notebook 001 are made, for 4 tokens in each sequence, and at which seed.
+struct ClassSize {
+  std::size_t d_model, n_heads, n_sequences;
+  std::uint64_t seed;
+};
+/// The notebook's own size; it sets no seed.
+constexpr ClassSize full_size{256, 8, 8, 42};
+
+/// One head with biases, whatever n_heads says; the input is drawn before the layers.
+attention::Model attention_class(const ClassSize& size, bool causal);
+
+/// n_heads causal heads with an output projection; the input is drawn after the layers.
+attention::Model multi_head_class(const ClassSize& size, attention::MergeRule merge);
+
+}  // namespace notebooks
+
+namespace hand_built {
+
+/// A key that matches gets e¹⁰ ≈ 22026 times the weight of one that does not.
+constexpr double match = 10;
+
+}  // namespace hand_built
 }  // namespace core::editing

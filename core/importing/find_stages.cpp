@@ -4,7 +4,7 @@
 
 #include "core/base/find.hpp"
 #include "core/base/text.hpp"
-#include "core/check/names.hpp"
+#include "core/check/match.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/limits.hpp"
 #include "core/importing/stages_in.hpp"
@@ -32,7 +32,7 @@ std::optional<Stage> givable(const std::string& base) {
 }
 
 std::optional<Said> said_by(const std::string& name) {
-  const check::Name parts = check::take_apart(name);
+  const check::Name parts = check::split_name(name);
   if (parts.sequence) return std::nullopt;
   if (const auto stage = givable(parts.base)) {
     const std::size_t last = parts.base.find_last_of("./");

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/editing/recipe.hpp"
+#include "core/editing/draw.hpp"
 #include "core/graph/model.hpp"
 
 namespace core::formats {

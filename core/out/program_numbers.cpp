@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/editing/recipe.hpp"
+#include "core/editing/draw.hpp"
 #include "core/graph/dropout.hpp"
 #include "core/graph/python.hpp"
 #include "core/out/program_additions.hpp"

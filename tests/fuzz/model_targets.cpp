@@ -1,7 +1,7 @@
 #include <array>
 #include <fstream>
 
-#include "core/check/dump.hpp"
+#include "core/check/whole_check.hpp"
 #include "core/files/behaviour.hpp"
 #include "core/files/gguf.hpp"
 #include "core/importing/import.hpp"

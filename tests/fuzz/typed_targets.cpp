@@ -3,7 +3,7 @@
 
 #include "app/cli/arguments.hpp"
 #include "core/base/draw_op.hpp"
-#include "core/editing/sentence.hpp"
+#include "core/editing/draw.hpp"
 #include "core/files/table.hpp"
 #include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/check/check.hpp"
-#include "core/check/report_text.hpp"
 #include "core/engine/engine.hpp"
 #include "core/files/file.hpp"
 #include "core/files/json.hpp"

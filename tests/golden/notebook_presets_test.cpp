@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/draw_op.hpp"
-#include "core/editing/notebooks.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/visible.hpp"

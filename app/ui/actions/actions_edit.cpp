@@ -1,7 +1,7 @@
 #include "app/session/exporting.hpp"
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
-#include "core/editing/draw_model.hpp"
+#include "core/editing/draw.hpp"
 
 namespace app::rows {
 namespace {

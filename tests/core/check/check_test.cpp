@@ -8,9 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "core/check/names.hpp"
-#include "core/check/report_text.hpp"
-#include "core/check/their_trace.hpp"
+#include "core/check/match.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/support/error_of.hpp"
@@ -161,7 +159,7 @@ TEST_F(OneCheck, NamesTheFirstStageThatDiffersAndTheWorstCell) {
   const StageResult& first = *report.first_difference();
   EXPECT_EQ(first.stage, Stage::scaled_scores);
   EXPECT_NEAR(first.agreement.largest, 0.5, 1e-12);
-  EXPECT_EQ(place_words(first), "head 1, row 3, column 2");
+  EXPECT_THAT(row_of(first)[5], testing::EndsWith(" at head 1, row 3, column 2"));
 }
 
 TEST_F(OneCheck, SaysThatNothingItKnowsExplainsAnUnknownMistake) {
@@ -275,7 +273,7 @@ TEST_F(OneCheck, MaskOfEachHeadIsTheMaskWhereAllAreIt) {
   mask.numbers[25] = 0;
   const Report report = checked(model, {mask});
   EXPECT_FALSE(report.agrees);
-  EXPECT_EQ(place_words(*report.first_difference()), "head 1, row 0, column 0");
+  EXPECT_THAT(row_of(*report.first_difference())[5], testing::EndsWith(" at head 1, row 0, column 0"));
   EXPECT_THAT(report.notes, IsEmpty());
 }
 
@@ -288,10 +286,16 @@ TEST(StoredNumbers, OfEightBitsAreThoseOfPytorch) {
       e5m2{0.3125,      -1.75, 448, 448, 0.0009765625, 0.0009765625, 0.0009765625, 16, 1.52587890625e-05,
            -0.009765625};
   for (std::size_t k = 0; k < numbers.size(); ++k) {
-    EXPECT_LE(std::abs(e4m3[k] - numbers[k]), storing_error(Dtype::f8_e4m3, numbers[k])) << numbers[k];
-    EXPECT_LE(std::abs(e5m2[k] - numbers[k]), storing_error(Dtype::f8_e5m2, numbers[k])) << numbers[k];
+    EXPECT_LE(std::abs(e4m3[k] - numbers[k]), round_trip_error(Dtype::f8_e4m3, numbers[k])) << numbers[k];
+    EXPECT_LE(std::abs(e5m2[k] - numbers[k]), round_trip_error(Dtype::f8_e5m2, numbers[k])) << numbers[k];
   }
-  EXPECT_LT(storing_error(Dtype::f8_e4m3, 17.5), 1.1);
+  EXPECT_LT(round_trip_error(Dtype::f8_e4m3, 17.5), 1.1);
+  /// What a type has for numbers beyond its range is no difference.
+  const auto stands_for_more = [](Dtype dtype, double kept, double number) {
+    Agreement agreement;
+    agreement.add(kept, number, {{}, dtype}, 0, 0);
+    return agreement.largest == 0;
+  };
   EXPECT_TRUE(stands_for_more(Dtype::f8_e4m3, 448, 1000));
   EXPECT_TRUE(stands_for_more(Dtype::f8_e4m3, std::nan(""), -1000));
   EXPECT_FALSE(stands_for_more(Dtype::f8_e4m3, 448, -1000));
@@ -336,7 +340,7 @@ TEST_F(OneCheck, MapsByHand) {
   const auto file =
       support::tensors_in_memory({tensor("right", "weights", "foo"), tensor("right", "output", "weights")});
   const Matched matched = match(model, file, {{"foo", "weights"}, {"weights", ""}});
-  ASSERT_EQ(matched.theirs.size(), 1u);
+  ASSERT_EQ(matched.observed.size(), 1u);
   EXPECT_TRUE(check(model, matched, {}).agrees);
   EXPECT_EQ(support::error_of([&] {
               match(model, file, {{"bar", "weights"}});
@@ -387,11 +391,11 @@ TEST_F(OneCheck, GivesTheirTensorsAsATrace) {
   const auto file = support::tensors_in_memory(fixture.tensors("no_scale", {"queries", "weights", "output"}));
   const Matched matched = match(model, file, {});
   const Report report = check(model, matched, {});
-  const TheirTrace theirs = their_trace(model, matched, report, 0);
-  EXPECT_THAT(theirs.stages, ElementsAre(Stage::queries, Stage::weights, Stage::output));
+  const ObservedTrace observed = observed_trace(model, matched, report, 0);
+  EXPECT_THAT(observed.stages, ElementsAre(Stage::queries, Stage::weights, Stage::output));
   const Tensor weights = tensor("no_scale", "weights", "weights");
-  EXPECT_EQ(theirs.trace.heads[1].weights(4, 2), weights.numbers[25 + 4 * 5 + 2]);
-  EXPECT_EQ(theirs.trace.heads[0].scores.n_rows(), 0u);
+  EXPECT_EQ(observed.trace.heads[1].weights(4, 2), weights.numbers[25 + 4 * 5 + 2]);
+  EXPECT_EQ(observed.trace.heads[0].scores.n_rows(), 0u);
 }
 
 TEST(Matching, OfManyTensorsCanBeStopped) {
@@ -410,13 +414,13 @@ TEST(Matching, OfManyTensorsCanBeStopped) {
 }
 
 TEST(Names, AreTakenApart) {
-  const Name name = take_apart("sequence1/weights.head12");
+  const Name name = split_name("sequence1/weights.head12");
   EXPECT_EQ(name.base, "weights");
   EXPECT_EQ(name.sequence, 1u);
   EXPECT_EQ(name.head, 12u);
-  EXPECT_EQ(take_apart("head_outputs").base, "head_outputs");
-  EXPECT_EQ(take_apart("weights_head3").head, 3u);
-  EXPECT_EQ(take_apart("weights").head, std::nullopt);
+  EXPECT_EQ(split_name("head_outputs").base, "head_outputs");
+  EXPECT_EQ(split_name("weights_head3").head, 3u);
+  EXPECT_EQ(split_name("weights").head, std::nullopt);
 }
 
 TEST(Names, OfLearnedProjectionsSayNoStage) {

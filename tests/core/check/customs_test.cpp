@@ -6,8 +6,6 @@
 #include <limits>
 
 #include "core/check/check.hpp"
-#include "core/check/report_text.hpp"
-#include "core/check/their_trace.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/core/check/check_fixture.hpp"
@@ -97,7 +95,7 @@ TEST_F(Customs, AnAddedMaskMayHoldAnyLargeNegativeNumber) {
     mask.numbers[7] = 0;  // row 1, column 2
     const Report report = checked(fixture.model, {mask});
     EXPECT_FALSE(report.agrees);
-    EXPECT_EQ(place_words(*report.first_difference()), "row 1, column 2");
+    EXPECT_THAT(row_of(*report.first_difference())[5], testing::EndsWith(" at row 1, column 2"));
   }
 }
 
@@ -129,7 +127,7 @@ TEST_F(Customs, WeightsAveragedOverTheHeadsAreComparedWithTheirMean) {
   // They are of no head, so that none of them can be shown.
   const auto file = support::tensors_in_memory({mean_of("right")});
   const Matched matched = match(fixture.model, file, {});
-  EXPECT_THAT(their_trace(fixture.model, matched, check(fixture.model, matched, {}), 0).stages, IsEmpty());
+  EXPECT_THAT(observed_trace(fixture.model, matched, check(fixture.model, matched, {}), 0).stages, IsEmpty());
 }
 
 TEST_F(Customs, OfSeveralAlongTheFirstAxisTheVerdictSaysThatOneWasCompared) {

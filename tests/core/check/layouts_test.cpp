@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "core/check/names.hpp"
-#include "core/check/report_text.hpp"
+#include "core/check/check.hpp"
+#include "core/check/match.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
@@ -62,7 +62,7 @@ TEST_P(LayoutsOf, RightTensorsAgreeInEachAndMistakesAreNamedInEach) {
       EXPECT_FALSE(report.agrees) << name;
       EXPECT_THAT(report.causes(), ElementsAre("no_scale")) << name << report_text(report);
     }
-    EXPECT_FALSE(report.has_unfit()) << name << report_text(report);
+    EXPECT_FALSE(report.has_shape_mismatch()) << name << report_text(report);
     ++n_cases;
   }
   EXPECT_GE(n_cases, 14u);
@@ -106,7 +106,7 @@ TEST_F(Layouts, ThatAreAskedForAreTheOnlyOnes) {
       const bool has_b = has.name[0] == 'b', asks_for_b = asked.name[0] == 'b';
       const bool same = std::string(asked.about) == has.about && (has_b || !asks_for_b);
       EXPECT_EQ(report.agrees, same) << has.name << " read as " << asked.name;
-      EXPECT_EQ(report.has_unfit(), !same);
+      EXPECT_EQ(report.has_shape_mismatch(), !same);
     }
   const Report report = checked_as(model, fixture.tensors("right.bthd"), "bhtd");
   EXPECT_EQ(report.first_difference()->obstacle,
@@ -142,7 +142,7 @@ TEST_F(Layouts, GroupsAreReadWhereTheModelsHeadsRepeatAlone) {
   ASSERT_EQ(tensors[0].shape, (formats::Shape{2, 5, 3}));
   tensors[0].numbers[15 + 4] += 0.5;
   const Report wrong = checked(grouped.model, tensors);
-  EXPECT_EQ(place_words(*wrong.first_difference()), "head 2, row 1, column 1");
+  EXPECT_THAT(row_of(*wrong.first_difference())[5], testing::EndsWith(" at head 2, row 1, column 1"));
 
   Model other = grouped.model;
   other.projections->key.weight.set(0, 4, 7);  // head 1 is no longer head 0
@@ -327,7 +327,7 @@ TEST_F(Layers, OfOneNumberAreNone) {
       matched({right("layers.3.attn.weights"), tensor("right.stages", "output", "layers.3.mlp.out"),
                tensor("right.stages", "queries", "q")},
               "");
-  EXPECT_THAT(one.theirs, SizeIs(3));
+  EXPECT_THAT(one.observed, SizeIs(3));
   EXPECT_THAT(one.left_out, IsEmpty());
   EXPECT_EQ(layer_words(one), "");
 }
@@ -348,15 +348,15 @@ TEST_F(Layers, AreTheFirstAxis) {
 }
 
 TEST(LayerNames, AreTakenFromNames) {
-  const auto layer = [](const char* name) { return said_by(name).layer; };
+  const auto layer = [](const char* name) { return parse_name(name).layer; };
   EXPECT_EQ(layer("gpt2.h.3.attn.q"), "gpt2.h.3");
   EXPECT_EQ(layer("layer12/weights"), "layer12");
   EXPECT_EQ(layer("attn_weights_7"), "7");
   EXPECT_EQ(layer("q"), "");
   EXPECT_EQ(layer("weights.head3"), "");
-  EXPECT_THAT(said_by("x2").meaning.stages, IsEmpty()) << "another x";
-  EXPECT_THAT(said_by("0.weight").meaning.stages, IsEmpty()) << "a learned projection";
-  EXPECT_THAT(said_by("attn2").meaning.stages, Contains(Stage::weights));
+  EXPECT_THAT(parse_name("x2").meaning.stages, IsEmpty()) << "another x";
+  EXPECT_THAT(parse_name("0.weight").meaning.stages, IsEmpty()) << "a learned projection";
+  EXPECT_THAT(parse_name("attn2").meaning.stages, Contains(Stage::weights));
 }
 
 }  // namespace

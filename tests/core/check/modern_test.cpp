@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/check/report_text.hpp"
-#include "core/check/their_trace.hpp"
-#include "core/check/ways.hpp"
+#include "core/check/causes.hpp"
+#include "core/check/check.hpp"
 #include "tests/core/check/check_fixture.hpp"
 
 /// Tensors of attention as today's models compute it, with mistakes in it, made by NumPy.
@@ -146,12 +145,12 @@ TEST_F(Llama, ADifferenceInAGroupIsOneOfItsHeads) {
   Tensor keys = tensor("right", "keys", "keys");
   keys.numbers[42 + 4] += 0.5;
   const Report wrong = checked(model, {keys});
-  EXPECT_EQ(place_words(*wrong.first_difference()), "head 2, row 0, column 4");
+  EXPECT_THAT(row_of(*wrong.first_difference())[5], testing::EndsWith(" at head 2, row 0, column 4"));
   const Matched matched = match(model, support::tensors_in_memory({keys}), {});
-  const TheirTrace theirs = their_trace(model, matched, check(model, matched, {}), 0);
+  const ObservedTrace observed = observed_trace(model, matched, check(model, matched, {}), 0);
   for (const std::size_t head : {2, 3})
-    EXPECT_EQ(theirs.trace.heads[head].keys(0, 4), keys.numbers[46]) << head;
-  EXPECT_EQ(theirs.trace.heads[1].keys(0, 4), keys.numbers[4]);
+    EXPECT_EQ(observed.trace.heads[head].keys(0, 4), keys.numbers[46]) << head;
+  EXPECT_EQ(observed.trace.heads[1].keys(0, 4), keys.numbers[4]);
 }
 
 TEST_F(Llama, QueriesThatWereTurnedUnderThePlainNameAreSaidToBe) {
@@ -212,8 +211,9 @@ TEST(NamesOfToday, AreThoseOfTheStages) {
 TEST(WaysOfToday, AreNotTriedInModelsWithoutWhatTheyBreak) {
   const auto has = [](const char* fixture, const std::string& cause) {
     const CheckFixture of(fixture);
-    return std::ranges::any_of(ways_for(of.model, {}),
-                               [&](const Way& way) { return cause == way.mistakes.front()->cause; });
+    return std::ranges::any_of(hypotheses_for(of.model, {}), [&](const Hypothesis& hypothesis) {
+      return cause == hypothesis.mistakes.front()->cause;
+    });
   };
   for (const char* cause :
        {"groups_tiled", "rotary_missing", "rotary_other_pairs", "rotary_queries_only", "rotary_on_values",

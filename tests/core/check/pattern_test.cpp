@@ -1,4 +1,4 @@
-#include "core/check/pattern.hpp"
+#include "core/check/check.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,9 +38,9 @@ TEST(Pattern, SaysWhereNumbersDifferAndNothingOfRandomDifferences) {
   const auto file = formats::open_tensors(folder + "patterns.npz");
   std::size_t n_random = 0;
   for (const PatternCase& one : cases()) {
-    const formats::Tensor ours = file.read(one.name + "/ours"), theirs = file.read(one.name + "/theirs");
+    const formats::Tensor ours = file.read(one.name + "/ours"), observed = file.read(one.name + "/theirs");
     std::vector<HeadDifference> heads;
-    for (std::size_t h = 0; h < ours.shape[0]; ++h) heads.push_back({h, part(theirs, h), part(ours, h)});
+    for (std::size_t h = 0; h < ours.shape[0]; ++h) heads.push_back({h, part(observed, h), part(ours, h)});
     const PatternOf stage{ours.shape[0], one.columns == "keys",
                           [](double number) { return 1e-6 + 1e-5 * std::abs(number); }};
     EXPECT_EQ(pattern_of(heads, stage), one.says) << one.name;
@@ -55,8 +55,8 @@ TEST(Pattern, SeesAFactorThroughTheRoundingOfBfloat16) {
   arma::mat ours(12, 24);
   for (arma::uword k = 0; k < ours.n_elem; ++k) ours[k] = static_cast<double>(k * 7 % 31) - 15.3;
   const PatternOf stage{1, false, [](double x) { return attention::rounding_error(Precision::bfloat16, x); }};
-  const arma::mat theirs = attention::rounded(Precision::bfloat16, arma::mat(1.02 * ours));
-  EXPECT_THAT(pattern_of({{0, theirs, ours}}, stage), testing::StartsWith("all rows by a factor 1.0"));
+  const arma::mat observed = attention::rounded(Precision::bfloat16, arma::mat(1.02 * ours));
+  EXPECT_THAT(pattern_of({{0, observed, ours}}, stage), testing::StartsWith("all rows by a factor 1.0"));
 }
 
 TEST(Pattern, SaysNothingWhereNothingDiffers) {

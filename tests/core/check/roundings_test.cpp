@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "core/check/check.hpp"
-#include "core/check/report_text.hpp"
 #include "tests/core/check/check_fixture.hpp"
 
 namespace core::check {

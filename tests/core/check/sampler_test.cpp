@@ -1,4 +1,4 @@
-#include "core/check/sampler.hpp"
+#include "core/check/computed.hpp"
 
 #include <gtest/gtest.h>
 

@@ -217,21 +217,21 @@ TEST(DumpNames, OfTheSamePlaceAreSaid) {
                                    "lm_logits: logits is the same place"));
 }
 
-TEST(Gap, OfNumbersThatTheirTypeCannotHoldIsNone) {
+TEST(Agreement, OfNumbersThatTheirTypeCannotHoldIsPlain) {
   const double infinite = arma::datum::inf;
-  const auto gap_of = [](double theirs, double ours) {
+  const auto of = [](double observed, double ours) {
     Limits limits{{}, formats::Dtype::f16};
     limits.sums = float32_sums;
-    Gap gap;
-    gap.add(theirs, ours, limits, 0, 0);
-    return gap;
+    Agreement agreement;
+    agreement.add(observed, ours, limits, 0, 0);
+    return agreement;
   };
-  EXPECT_EQ(gap_of(infinite, 70000).near, Near::plain);
-  EXPECT_EQ(gap_of(infinite, 60000).near, Near::none);
-  EXPECT_EQ(gap_of(infinite, 60000).largest, infinite);
-  EXPECT_EQ(gap_of(5, infinite).near, Near::none);
-  EXPECT_EQ(gap_of(arma::datum::nan, arma::datum::nan).near, Near::plain);
-  EXPECT_EQ(gap_of(1, arma::datum::nan).largest, infinite);
+  EXPECT_TRUE(of(infinite, 70000).is_plain);
+  EXPECT_FALSE(of(infinite, 60000).within);
+  EXPECT_EQ(of(infinite, 60000).largest, infinite);
+  EXPECT_FALSE(of(5, infinite).within);
+  EXPECT_TRUE(of(arma::datum::nan, arma::datum::nan).is_plain);
+  EXPECT_EQ(of(1, arma::datum::nan).largest, infinite);
 }
 
 TEST_P(WholeDump, WithoutAnythingOfLayersIsRefused) {

@@ -1,4 +1,4 @@
-#include "core/editing/draw_model.hpp"
+#include "core/editing/draw.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/editing/fill.hpp"
+#include "core/editing/draw.hpp"
 
 #include <gtest/gtest.h>
 

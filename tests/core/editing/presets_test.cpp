@@ -7,7 +7,6 @@
 #include <cmath>
 #include <set>
 
-#include "core/editing/hand_built.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/matchers.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/editing/sentence.hpp"
+#include "core/editing/draw.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "tests/core/lessons/tried.hpp"
 
+#include "core/editing/draw.hpp"
 #include "core/editing/presets.hpp"
-#include "core/editing/sentence.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace tests {

@@ -8,7 +8,7 @@
 #include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
-#include "core/check/report_text.hpp"
+#include "core/check/check.hpp"
 
 namespace app::panels {
 namespace {
@@ -108,8 +108,8 @@ void draw_pattern(Pen& pen, const core::check::Report& report) {
 /// Whether a tensor that does not fit has a shape that it would have with another number of heads: those
 /// alone are read all the same.
 bool may_fit_other_heads(const TensorCheck& check) {
-  return std::ranges::any_of(check.matched.theirs, [](const core::check::Theirs& theirs) {
-    return theirs.readings.empty() && !theirs.tensor.numbers.empty();
+  return std::ranges::any_of(check.matched.observed, [](const core::check::Observed& observed) {
+    return observed.readings.empty() && !observed.tensor.numbers.empty();
   });
 }
 
@@ -160,7 +160,8 @@ void draw_unfit(Pen& pen, const TensorCheck& check) {
   const float top = pen.y;
   for (const auto& stage : check.report.stages)
     if (!stage.obstacle.empty()) pen.prose(stage.tensor + ": " + stage.obstacle, frame.palette.status.bad);
-  if (check.report.has_unfit()) frame.landmarks.mark("compare/unfit", {pen.left, top}, {pen.right, pen.y});
+  if (check.report.has_shape_mismatch())
+    frame.landmarks.mark("compare/unfit", {pen.left, top}, {pen.right, pen.y});
 }
 
 /// Tensors that were not read in the plain layout.
@@ -192,7 +193,7 @@ void draw_compare_report(Pen& pen) {
     });
   } else {
     const auto& status = frame.palette.status;
-    const Rgb color = check.report.has_unfit() ? status.bad : status.warning;
+    const Rgb color = check.report.has_shape_mismatch() ? status.bad : status.warning;
     card(pen, color, [&] {
       headline(pen, "first stage that differs", core::attention::info(first->stage).title, color);
       draw_unfit(pen, check);

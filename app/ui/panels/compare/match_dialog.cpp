@@ -8,7 +8,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/check/layouts.hpp"
+#include "core/check/match.hpp"
 
 namespace app::panels {
 namespace {

@@ -9,7 +9,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/error.hpp"
-#include "core/editing/sentence.hpp"
+#include "core/editing/draw.hpp"
 
 namespace app::panels {
 namespace {

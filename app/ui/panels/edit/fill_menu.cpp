@@ -5,7 +5,7 @@
 #include "app/ui/panels/dialogs/fill_dialog.hpp"
 #include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/editing/fill.hpp"
+#include "core/editing/draw.hpp"
 
 namespace app::panels {
 namespace {

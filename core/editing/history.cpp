@@ -1,8 +1,9 @@
-#include "core/editing/footprint.hpp"
+#include "core/editing/history.hpp"
 
 #include "core/graph/matrices.hpp"
 
 namespace core::editing {
+
 namespace {
 
 using attention::Linear;

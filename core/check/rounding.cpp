@@ -1,0 +1,489 @@
+#include "core/check/rounding.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "core/base/number.hpp"
+#include "core/graph/changes.hpp"
+#include "core/graph/rounding.hpp"
+
+namespace core::check {
+namespace {
+
+using attention::Precision;
+
+/// A number of a tensor, and what it is in an exact, a coarse and perhaps a third model.
+struct Cell {
+  std::size_t part, row, column;
+  double observed, exact, coarse, third;
+};
+
+/// Visits all numbers that the exact model has of a reading; of the other models those that are there.
+template <class Visit>
+void for_each_cell(const Observed& observed, const Reading& r, const Computed& exact, const Computed* coarse,
+                   Visit visit, const Computed* third = nullptr) {
+  std::size_t part = 0;
+  for_each_part(r, exact, [&](std::size_t s, std::size_t h) {
+    const std::size_t sequence = r.first_sequence + s, head = head_of(r, exact.model(), h);
+    const arma::mat e = exact.form(r, sequence, head),
+                    c = coarse ? coarse->form(r, sequence, head) : arma::mat(),
+                    t = third ? third->form(r, sequence, head) : arma::mat();
+    for (std::size_t a = 0; a < n_rows_of(r, exact); ++a)
+      for (std::size_t j = 0; j < r.n_columns; ++j)
+        visit(Cell{part, a, j, observed.tensor.numbers[r.at(s, h, row_of(exact, a), j)], e(a, j),
+                   coarse ? c(a, j) : 0, third ? t(a, j) : 0});
+    ++part;
+  });
+}
+
+ErrorSum error_sum(const Observed& observed, const Reading& reading, const Computed& exact) {
+  ErrorSum sum;
+  for_each_cell(observed, reading, exact, nullptr, [&](const Cell& c) {
+    const double error = abs_difference(c.observed, c.exact);
+    sum.squares += error * error;
+    ++sum.n;
+  });
+  return sum;
+}
+
+const Reading* nearest_reading(const Observed& observed, const Computed& exact) {
+  const Reading* nearest = nullptr;
+  double least = 0;
+  for (const Reading& reading : observed.readings) {
+    if (!stage_for(exact.model(), reading.stage)) continue;
+    const double squares = observed.readings.size() == 1 ? 0 : error_sum(observed, reading, exact).squares;
+    if (!nearest || squares < least) nearest = &reading, least = squares;
+  }
+  return nearest;
+}
+
+/// How much one tensor is like what coarse arithmetic makes of an exact model.
+struct Similarity {
+  bool tells = false;       ///< it is not the exact stage
+  bool on_grid = false;     ///< all of its numbers that are not exact are numbers of the coarse type
+  bool grid_tells = false;  ///< which numbers of its own type seldom are
+  double value = 0;         ///< the correlation of its errors with those of our coarse stage, −1 … 1
+  double error = 0;         ///< the sum of the squares of its errors
+};
+
+// How many times as large as ours errors may be, in root mean squares over a tensor or a head and over a row
+// or a column, and at most. Of NumPy's float16 and bfloat16, where each operation of a softmax rounds, these
+// are below 2, 2.7 and 2.4 when many numbers are averaged.
+constexpr double most_times_usual = 2.5, most_times_line = 3, most_times_largest = 4;
+/// Errors that are nothing or almost nothing where ours are not, in as many numbers as this, are no chance.
+constexpr double enough_to_be_small = 8;
+constexpr std::size_t enough_to_be_exact = 6;
+/// How far beyond what counts as equal errors must usually be for that to be seen.
+constexpr double plainly_beyond = 3;
+/// When so many numbers are ours to a quarter of their error, those of a line are no more than so many
+/// times as far from ours: some roundings fall to the other side.
+constexpr double nearly_ours = 0.75, quarter = 0.25, most_times_apart = 3;
+/// What is usual of so many numbers may be more of others, by this over the root of their number.
+constexpr double few = 4;
+/// A factor in all numbers: roundings of factors that they have in common, and so many standard errors.
+constexpr double common_roundings = 3, standard_errors = 5;
+/// Errors of the same origin are correlated at least so where there is no other evidence.
+constexpr double alike = 0.5, hardly_alike = 0.3;
+/// A few rows may err less, or otherwise, than all of them.
+constexpr double sample_slack = 4;
+/// Numbers that must lie on a grid before that says anything, by how many of others would: one in 8 of
+/// float16 is one of bfloat16, one in 8192 of float32 one of float16.
+constexpr std::size_t enough_of_float16 = 8, enough_of_finer = 2;
+/// Errors of a coarse type, in its units, that are not worth computing it: softmax makes them larger.
+constexpr double hopeless = 512;
+
+/// What numbers of a stage are rounded to in the end: float64 where only what they are made of is.
+Precision grid_of(const Model& coarse, Stage stage) {
+  const attention::Departures& d = coarse.departures;
+  const bool of_softmax = stage == Stage::unmasked_weights || stage == Stage::weights;
+  if (d.softmax_precision != Precision::float64 && of_softmax) return d.softmax_precision;
+  return d.product_inputs == Precision::float64 ? d.precision : Precision::float64;
+}
+
+/// A softmax that rounds each of its steps errs by the unit times the exponent, which is the logarithm of the
+/// weight.
+double exponent(Stage stage, double number) {
+  const bool of_softmax =
+      stage == Stage::unmasked_weights || stage == Stage::weights || stage == Stage::dropped_weights;
+  return of_softmax && number > 0 ? 1 + std::abs(std::log(number)) : 1;
+}
+
+/// The coarsest that a model rounds to.
+Precision coarsest(const Model& model) {
+  const attention::Departures& d = model.departures;
+  if (d.softmax_precision != Precision::float64) return d.softmax_precision;
+  return d.product_inputs != Precision::float64 ? d.product_inputs : d.precision;
+}
+
+/// A type whose numbers would say that the arithmetic is another, coarser one.
+std::optional<Precision> too_coarse(const Model& model, Stage stage) {
+  if (grid_of(model, stage) == Precision::bfloat16) return std::nullopt;
+  return grid_of(model, stage) == Precision::float16 ? Precision::bfloat16 : Precision::float16;
+}
+
+/// The squares of errors of a line, a head or all of a tensor, and of those that may be expected.
+struct Energy {
+  double error = 0, coarse = 0, expected = 0, expected_squares = 0, slack = 0;
+  double apart = 0;                          // of observed numbers and ours
+  double flips = 0;                          // the squares of these where each rounds to its other neighbour
+  double follows = 0, size = 0, spread = 0;  // how much errors follow the exact numbers
+  std::size_t n = 0, n_off = 0, n_ours_off = 0;
+
+  /// unit is how much of the number its own rounding may change; bias is what of the error is none of chance.
+  void add(const Cell& c, double unit, double allowed, double bias) {
+    const double e = c.observed - c.exact, ours = c.coarse - c.exact;
+    ++n, n_off += std::abs(e) > allowed, n_ours_off += std::abs(ours) > plainly_beyond * allowed;
+    const double own = ours == 0 ? 0 : unit * c.exact;
+    const double square = ours * ours + own * own / 3;  // evenly spread between −own and own
+    apart += (e - ours) * (e - ours), flips += 4 * own * own;
+    error += e * e, coarse += ours * ours, slack += allowed * allowed;
+    expected += square, expected_squares += square * square;
+    follows += (e - bias) * c.exact, size += c.exact * c.exact;
+    spread += (square + allowed * allowed) * c.exact * c.exact;
+  }
+  /// Of how many numbers as large as one another the expected errors could be.
+  double count() const { return expected_squares > 0 ? expected * expected / expected_squares : 0; }
+  /// Of few numbers ours may be exact by chance: those of a line then err as all do, whose mean square this
+  /// is.
+  bool is_usual(double times, double mean_square = 0) const {
+    const double most = times * (1 + few / std::sqrt(std::max(1.0, count())));
+    const double least = count() < enough_to_be_small ? mean_square * static_cast<double>(n) : 0;
+    if (error > most * most * std::max(expected, least) + slack) return false;
+    if (n_ours_off >= enough_to_be_exact && n_off == 0) return false;
+    return count() < enough_to_be_small || most * most * error + slack >= coarse;
+  }
+  bool is_ours(double mean_square) const {
+    const double most = most_times_apart * most_times_apart;
+    return apart <= most * std::max(expected, mean_square * static_cast<double>(n)) + slack + flips;
+  }
+  /// No number times all exact ones is in the errors, but that of a few roundings.
+  bool is_unbiased(double unit) const {
+    if (size == 0) return true;
+    const double common = expected > 0 ? common_roundings * unit : 0;
+    return std::abs(follows) <= common * size + standard_errors * std::sqrt(spread);
+  }
+};
+
+struct EnergyLines {
+  std::vector<Energy> all;
+  Energy& operator[](std::size_t k) {
+    if (k >= all.size()) all.resize(k + 1);
+    return all[k];
+  }
+};
+
+/// Whether a tensor is too far from the exact stage for the type, without computing the coarse one.
+bool is_hopeless(const Observed& observed, const Reading& reading, const Computed& exact, double unit) {
+  double error = 0, size = 0;
+  for_each_cell(observed, reading, exact, nullptr, [&](const Cell& c) {
+    if (!std::isfinite(c.observed) || !std::isfinite(c.exact)) return;
+    error += (c.observed - c.exact) * (c.observed - c.exact), size += c.exact * c.exact;
+  });
+  const double most = std::min(0.5, hopeless * unit);
+  return error > most * most * size;
+}
+
+/// The similarity of a tensor that is read in one way, or nothing when its errors are not those of the
+/// arithmetic.
+///
+/// No library rounds in the same places as another, so bits are not compared. Errors must be about as large
+/// as those of our own coarse stage, in all and in each head, row and column; the largest must not stand out,
+/// and they must not follow the numbers themselves. Of models that are computed for a sample only the size in
+/// all is asked, and less strictly.
+std::optional<Similarity> judged(const Observed& observed, const Reading& reading, const Computed& exact,
+                                 const Computed& coarse, const Tolerance& tolerance) {
+  const Model& model = coarse.model();
+  const double unit = attention::rounding_error(coarsest(model), 1);
+  if (is_hopeless(observed, reading, exact, unit)) return std::nullopt;
+  const bool is_ours = agreement(observed, reading, coarse, tolerance).within,
+             is_exact = is_ours && agreement(observed, reading, exact, tolerance).within;
+  const auto slack = [&](double number) {
+    return tolerance.absolute + tolerance.relative * std::abs(number) +
+           round_trip_error(observed.rounding, number);
+  };
+  const Precision grid = grid_of(model, reading.stage);
+  const double own_unit = attention::rounding_error(grid, 1);
+  const auto coarser = too_coarse(model, reading.stage);
+  bool possible = true;
+  Energy all;
+  EnergyLines parts, rows, columns;
+  double largest = 0, farthest = 0, products = 0;
+  std::size_t n = 0, n_off = 0, n_on_grid = 0, n_on_coarser = 0;
+  for_each_cell(observed, reading, exact, &coarse, [&](const Cell& c) {
+    if (!std::isfinite(c.observed) || !std::isfinite(c.exact) || !std::isfinite(c.coarse)) {
+      possible = possible && (are_same(c.observed, c.coarse) || are_same(c.observed, c.exact));
+      return;
+    }
+    const double d = std::abs(c.observed - c.exact), allowed = slack(c.exact);
+    for (Energy* energy : {&all, &parts[c.part], &rows[c.part * reading.n_rows + c.row],
+                           &columns[c.part * reading.n_columns + c.column]})
+      energy->add(c, own_unit * exponent(reading.stage, c.exact), allowed,
+                  coarse.in_tf32() ? c.coarse - c.exact : 0);
+    ++n;
+    largest = std::max(largest, std::abs(c.coarse - c.exact));
+    farthest = std::max(farthest, d - allowed);
+    products += (c.observed - c.exact) * (c.coarse - c.exact);
+    if (d <= allowed) return;
+    ++n_off;
+    n_on_grid += attention::rounded(grid, c.observed) == c.observed;
+    n_on_coarser += coarser && attention::rounded(*coarser, c.observed) == c.observed;
+  });
+  const std::size_t enough = grid == Precision::float16 ? enough_of_float16 : enough_of_finer;
+  const bool is_finer = round_trip_error(observed.rounding, 1) < own_unit;
+  const bool grid_tells = n_off >= enough && n_on_grid == n_off && is_finer;
+  if (is_ours) return Similarity{!is_exact, true, grid_tells, 1, all.error};
+  if (!possible || n == 0) return std::nullopt;
+  Similarity result{n_off > 0, n_on_grid == n_off, grid_tells, 0, all.error};
+  if (all.error > 0 && all.coarse > 0) result.value = products / std::sqrt(all.error * all.coarse);
+  const double more = 1 + few / std::sqrt(static_cast<double>(n));
+  if (exact.sample()) {
+    const double most = sample_slack * more * most_times_usual;
+    const bool far = farthest > 2 * sample_slack * most_times_largest * largest ||
+                     all.error > most * most * all.coarse + all.slack;
+    return far ? std::nullopt : std::optional(result);
+  }
+  if (farthest > more * most_times_largest * largest) return std::nullopt;
+  const double most = more * most_times_usual;  // errors of the tensor are counted as they are
+  if (all.error > most * most * all.coarse + all.slack || most * most * all.error + all.slack < all.coarse)
+    return std::nullopt;
+  for (const Energy& part : parts.all)
+    if (!part.is_usual(most_times_usual) || !part.is_unbiased(unit)) return std::nullopt;
+  const double mean_square = all.coarse / static_cast<double>(n);
+  std::size_t n_ours = 0, n_seen = 0;
+  for_each_cell(observed, reading, exact, &coarse, [&](const Cell& c) {
+    const double error = std::abs(c.coarse - c.exact);
+    if (!(error > slack(c.exact))) return;
+    ++n_seen, n_ours += std::abs(c.observed - c.coarse) <= slack(c.exact) + quarter * error;
+  });
+  const bool are_ours =
+      n_seen > 0 && static_cast<double>(n_ours) >= nearly_ours * static_cast<double>(n_seen);
+  for (const EnergyLines* lines : {&rows, &columns})
+    for (const Energy& line : lines->all)
+      if (!line.is_usual(most_times_line, mean_square) || (are_ours && !line.is_ours(mean_square)))
+        return std::nullopt;
+  if (n_off >= enough && coarser && n_on_coarser == n_off) return std::nullopt;
+  return result;
+}
+
+/// Every number is one of float32 and of float64: where only what these are made of is coarse, the errors
+/// alone must tell.
+bool needs_alike(const Model& coarse) {
+  const attention::Departures& d = coarse.departures;
+  return d.product_inputs != Precision::float64 || d.softmax_precision != Precision::float64;
+}
+
+/// Whether a tensor of that similarity shows by itself that it is of that arithmetic.
+bool shows(const Similarity& similarity, const Model& coarse) {
+  if (!similarity.tells || !similarity.on_grid) return false;
+  return !needs_alike(coarse) || similarity.grid_tells || similarity.value >= hardly_alike;
+}
+
+std::optional<Similarity> similarity_of(const Observed& observed, const Computed& exact,
+                                        const Computed& coarse, const Tolerance& tolerance) {
+  for (const Reading& reading : observed.readings) {
+    if (!stage_for(coarse.model(), reading.stage)) continue;
+    if (auto similarity = judged(observed, reading, exact, coarse, tolerance)) return similarity;
+  }
+  return std::nullopt;
+}
+
+/// The mean similarity of all tensors, and the sum of their errors, or nothing when not every one is what
+/// coarse arithmetic makes of the exact model, or nothing shows that it is this arithmetic. Of a sample 0,
+/// when it may be so.
+std::optional<Similarity> similarity_of(const std::vector<Observed>& observed, const Computed& exact,
+                                        const Computed& coarse, const Tolerance& tolerance) {
+  double sum = 0, n = 0, error = 0;
+  bool on_grid = false, grid_tells = false, off_grid_alike = true;
+  for (const Observed& tensor : observed) {
+    const auto similarity = similarity_of(tensor, exact, coarse, tolerance);
+    if (!similarity) return std::nullopt;
+    error += similarity->error;
+    if (!similarity->tells) continue;
+    sum += similarity->value, ++n;
+    on_grid = on_grid || similarity->on_grid;
+    grid_tells = grid_tells || similarity->grid_tells;
+    off_grid_alike = off_grid_alike && (similarity->on_grid || similarity->value >= alike);
+  }
+  if (exact.sample()) return Similarity{};  // the evidence is looked for in all rows
+  if (n == 0 || !on_grid || !off_grid_alike) return std::nullopt;
+  const double mean = sum / n;
+  if (needs_alike(coarse.model()) && !grid_tells && mean < hardly_alike) return std::nullopt;
+  return Similarity{true, true, grid_tells, mean, error};
+}
+
+/// Smaller by this, and by the squares of so many numbers: chance takes no more than a few from a sum.
+constexpr double plainly_smaller = 0.75, no_larger = 1.02, by_squares = 25;
+/// A part of the scale that moves numbers in proportion to it.
+constexpr double scale_step = 0x1p-12;
+/// Roundings of a scale, and standard errors.
+constexpr double scale_roundings = 3, scale_errors = 6;
+
+/// What one rounding of the coarsest of a model's types may do to 1.
+double unit_of(const Model& model) {
+  double unit = 0;
+  const attention::Departures& d = model.departures;
+  for (const auto precision : {d.precision, d.product_inputs, d.softmax_precision})
+    unit = std::max(unit, attention::rounding_error(precision, 1));
+  return unit;
+}
+
+/// Whether the errors of tensors that coarse arithmetic may have made of the exact model are those of another
+/// scale of the scores: by more than a few roundings of that scale and than chance.
+bool are_of_another_scale(const std::vector<Observed>& observed, const Computed& exact,
+                          const Computed& coarse) {
+  const double factor = attention::scale_factor(exact.model()) * (1 + scale_step);
+  const Computed moved(mistakes::with_scale(exact.model(), {attention::ScaleRule::factor, factor}));
+  if (moved.model() == exact.model()) return false;
+  double along = 0, size = 0;
+  for (const Observed& tensor : observed) {
+    const Reading* reading = nearest_reading(tensor, exact);
+    if (!reading || reading->stage < Stage::scaled_scores || tensor.tensor.numbers.empty()) continue;
+    double products = 0, squares = 0, noise = 0, n = 0;
+    const auto add = [&](const Cell& c) {
+      for (const double number : {c.observed, c.exact, c.coarse, c.third})
+        if (!std::isfinite(number)) return;
+      const double slope = (c.third - c.exact) / scale_step,
+                   error = c.observed - (coarse.in_tf32() ? c.coarse : c.exact);
+      products += error * slope, squares += slope * slope;
+      noise += (c.coarse - c.exact) * (c.coarse - c.exact), ++n;
+    };
+    for_each_cell(tensor, *reading, exact, &coarse, add, &moved);
+    if (noise == 0) continue;
+    along += products * n / noise, size += squares * n / noise;
+  }
+  if (size == 0) return false;
+  return std::abs(along / size) > scale_roundings * unit_of(coarse.model()) + scale_errors / std::sqrt(size);
+}
+
+/// Similarities that differ by less tell nothing.
+constexpr double about = 0.1;
+/// Models whose tensors are as far from the observed ones, to so much of it, are one as far as these can
+/// tell.
+constexpr double same = 1e-6;
+/// So likely, and by so much likelier, must a special kind of float16 be than the usual one, which few
+/// numbers do not tell from it.
+constexpr double evident = 0.85, plainly = 0.3;
+
+std::string_view cause_of(const RoundedModel& found) {
+  return found.rounding.mistakes.front()->cause;
+}
+
+bool is_special(const RoundedModel& found) {
+  return cause_of(found) == "half_precision_sums" || cause_of(found) == "softmax_half_precision";
+}
+
+/// Those that are about as likely as the likeliest; of one cause the likeliest alone.
+std::vector<RoundedModel> likeliest(std::vector<RoundedModel> all) {
+  const auto is_plainer = [&](const RoundedModel& found) {
+    return std::ranges::any_of(all, [&](const RoundedModel& other) {
+      return other.exact == found.exact && cause_of(other) == "half_precision" &&
+             (found.similarity < evident || other.similarity > found.similarity - plainly);
+    });
+  };
+  std::vector<RoundedModel> kept;
+  for (const RoundedModel& found : all)
+    if (!is_special(found) || !is_plainer(found)) kept.push_back(found);
+  all = std::move(kept);
+  if (all.empty()) return all;
+  std::erase_if(all, [&, before = all](const RoundedModel& found) {  // products are cut or rounded, not both
+    return std::ranges::any_of(before, [&](const RoundedModel& other) {
+      return other.exact == found.exact && cause_of(other) == cause_of(found) &&
+             other.rounding.in_tf32 != found.rounding.in_tf32 && other.similarity > found.similarity;
+    });
+  });
+  const double best = std::ranges::max_element(all, {}, &RoundedModel::similarity)->similarity;
+  const std::vector<RoundedModel> before = all;
+  std::erase_if(all, [&](const RoundedModel& found) {
+    return std::ranges::none_of(before, [&](const RoundedModel& likely) {
+      const bool is_likely = likely.similarity >= best - about, is_itself = found.similarity >= best - about;
+      const bool is_alike =
+          cause_of(likely) == cause_of(found) && std::abs(likely.error - found.error) <= same * likely.error;
+      return is_itself || (is_likely && is_alike);
+    });
+  });
+  return all;
+}
+
+/// The name of the type that a model is computed in.
+std::string type_words(const Model& model) {
+  const attention::Departures& d = model.departures;
+  const bool products = d.product_inputs != attention::Precision::float64,
+             softmax = d.softmax_precision != attention::Precision::float64;
+  return attention::name_of(softmax ? d.softmax_precision : products ? d.product_inputs : d.precision);
+}
+
+}  // namespace
+
+std::vector<ErrorSum> error_sums(const std::vector<Observed>& observed, const Computed& exact) {
+  std::vector<ErrorSum> sums;
+  for (const Observed& tensor : observed) {
+    const Reading* reading = nearest_reading(tensor, exact);
+    sums.push_back(reading ? error_sum(tensor, *reading, exact) : ErrorSum{arma::datum::inf, 0});
+  }
+  return sums;
+}
+
+bool errs_less(const std::vector<ErrorSum>& first, const std::vector<ErrorSum>& second) {
+  bool plainly = false;
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    const double a = first[k].squares, b = second[k].squares;
+    if (!(a <= no_larger * b)) return false;
+    const double of_chance = first[k].n == 0 ? 0 : by_squares * a / static_cast<double>(first[k].n);
+    plainly = plainly || (a < plainly_smaller * b && b - a > of_chance);
+  }
+  return plainly;
+}
+
+std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
+                                         const std::vector<Hypothesis>& roundings, const Sampler* sampler,
+                                         const Tolerance& tolerance, const core::Token& token) {
+  std::vector<RoundedModel> all;
+  for (const ExactModel& model : models) {
+    std::optional<Computed> few;
+    if (sampler) few.emplace(model.model, sampler);
+    const Computed exact(model.model);
+    for (const Hypothesis& rounding : roundings) {
+      if (!token.goes_on()) return likeliest(std::move(all));
+      token.count(1);
+      Model coarse = rounding.made(model.model);
+      if (coarse == model.model || attention::check(coarse)) continue;
+      if (few && !similarity_of(*model.observed, *few, Computed(coarse, sampler), tolerance)) continue;
+      const Computed ours(coarse, nullptr, rounding.in_tf32);
+      const auto similarity = similarity_of(*model.observed, exact, ours, tolerance);
+      if (similarity && !are_of_another_scale(*model.observed, exact, ours))
+        all.push_back({model.hypothesis, rounding, std::move(coarse), similarity->value, similarity->error});
+    }
+  }
+  return likeliest(std::move(all));
+}
+
+std::vector<std::string> rounded_alone(const Comparison& c, const std::vector<Explanation>& explanations) {
+  std::vector<std::string> best(c.observed.size());
+  std::size_t most = 0;
+  double largest = 0;
+  for (const Hypothesis& rounding : rounding_hypotheses(c.right.model())) {
+    if (!c.token.goes_on()) break;
+    if (!explanations.empty()) {
+      const auto& of_first = explanations.front().mistakes;
+      if (of_first.size() < 2 || std::ranges::find(of_first, rounding.mistakes.front()) == of_first.end())
+        continue;
+    }
+    const Computed coarse(rounding.made(c.right.model()), nullptr, rounding.in_tf32);
+    std::vector<std::string> types(c.observed.size());
+    std::size_t n = 0;
+    double sum = 0;
+    for (std::size_t k = 0; k < types.size(); ++k) {
+      if (c.agreeing[k]) continue;
+      const auto similarity = similarity_of(c.observed[k], c.right, coarse, c.tolerance);
+      if (!similarity || !shows(*similarity, coarse.model())) continue;
+      types[k] = type_words(coarse.model());
+      ++n, sum += similarity->value;
+    }
+    if (n > most || (n == most && sum > largest)) best = std::move(types), most = n, largest = sum;
+  }
+  return best;
+}
+
+}  // namespace core::check

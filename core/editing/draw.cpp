@@ -1,0 +1,513 @@
+#include "core/editing/draw.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/utf8.hpp"
+#include "core/graph/limits.hpp"
+#include "core/graph/matrices.hpp"
+
+namespace core::editing {
+
+using attention::Linear;
+using attention::Projections;
+using attention::Sequence;
+
+arma::mat filled(const std::vector<float>& numbers, std::size_t rows, std::size_t columns) {
+  return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), columns, rows)).t();
+}
+
+Linear drawn_linear(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias) {
+  Linear linear;
+  linear.weight = arma::mat(filled(g.linear_weight(d_in, d_out), d_out, d_in).t());
+  if (bias) linear.bias = filled(g.linear_bias(d_in, d_out), 1, d_out);
+  return linear;
+}
+
+Projections drawn_projections(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias,
+                              LayerOrder order) {
+  Projections p;
+  const bool query_first = order == LayerOrder::query_key_value;
+  (query_first ? p.query : p.key) = drawn_linear(g, d_in, d_out, bias);
+  (query_first ? p.key : p.query) = drawn_linear(g, d_in, d_out, bias);
+  p.value = drawn_linear(g, d_in, d_out, bias);
+  return p;
+}
+
+std::vector<Sequence> drawn_batch(random::Generator& g, std::size_t n_sequences, std::size_t n_tokens,
+                                  std::size_t d_model) {
+  const arma::mat all = filled(g.normal(n_sequences * n_tokens * d_model), n_sequences * n_tokens, d_model);
+  std::vector<Sequence> batch;
+  for (std::size_t s = 0; s < n_sequences; ++s)
+    batch.push_back(
+        {attention::numbered_tokens(n_tokens), arma::mat(all.rows(s * n_tokens, (s + 1) * n_tokens - 1))});
+  return batch;
+}
+
+Sequence your_journey() {
+  const std::vector<float> features{0.43f, 0.15f, 0.89f, 0.55f, 0.87f, 0.66f, 0.57f, 0.85f, 0.64f,
+                                    0.22f, 0.58f, 0.33f, 0.77f, 0.25f, 0.10f, 0.05f, 0.80f, 0.55f};
+  return {{"Your", "journey", "starts", "with", "one", "step"}, filled(features, 6, 3)};
+}
+
+namespace {
+
+using attention::Model;
+using random::DrawKind;
+using random::DrawOp;
+using random::Generator;
+
+bool uniform(EmbeddingsDraw draw) {
+  return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::rand_last;
+}
+
+void draw_embeddings(Generator& generator, EmbeddingsDraw draw, Model& model) {
+  const std::size_t n = model.n_tokens(), columns = model.d_model(), rows = model.sequences.size() * n;
+  const arma::mat all = filled(
+      uniform(draw) ? generator.rand(rows * columns) : generator.normal(rows * columns), rows, columns);
+  for (std::size_t s = 0; s < model.sequences.size(); ++s)
+    model.sequences[s].embeddings = arma::mat(all.rows(s * n, (s + 1) * n - 1));
+}
+
+DrawOp layer_op(std::size_t d_in, std::size_t d_out, bool bias) {
+  DrawOp op;
+  op.kind = DrawKind::linear;
+  op.shape = {d_out, d_in};
+  op.bias = bias;
+  return op;
+}
+
+/// Queries, keys and values in the order in which they are drawn, each with the shape of its projection.
+struct DrawnLayer {
+  attention::Part part;
+  std::size_t d_in, columns;
+};
+std::array<DrawnLayer, 3> layers_of(const Model& model, LayerOrder order) {
+  using attention::Part;
+  const std::size_t of_groups = model.d_out() / model.n_heads * model.n_groups();
+  const DrawnLayer query{Part::query, model.d_model(), model.d_out()},
+      key{Part::key, model.d_memory(), of_groups}, value{Part::value, model.d_memory(), of_groups};
+  if (order == LayerOrder::query_key_value) return {query, key, value};
+  return {key, query, value};
+}
+
+/// Columns of the output projection that is drawn: as many as there are, else d_out.
+std::size_t output_width(const Model& model) {
+  return model.projections && model.projections->output ? model.d_output() : model.d_out();
+}
+
+}  // namespace
+
+bool comes_first(EmbeddingsDraw draw) {
+  return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::randn_first;
+}
+
+bool comes_last(EmbeddingsDraw draw) {
+  return draw == EmbeddingsDraw::rand_last || draw == EmbeddingsDraw::randn_last;
+}
+
+DrawOp embeddings_op(const Model& model, EmbeddingsDraw draw, bool repeated) {
+  DrawOp op;
+  op.kind = uniform(draw) ? DrawKind::rand : DrawKind::randn;
+  if (model.sequences.size() > 1 && !repeated) op.shape.push_back(model.sequences.size());
+  op.shape.insert(op.shape.end(), {model.n_tokens(), model.d_model()});
+  return op;
+}
+
+ModelDraw draw_like(const Model& model) {
+  ModelDraw draw;
+  if (!model.projections) return draw;
+  const auto& p = *model.projections;
+  draw.bias = p.query.bias || p.key.bias || p.value.bias;
+  if (p.output) draw.output = p.output->bias ? OutputLayer::with_bias : OutputLayer::without_bias;
+  return draw;
+}
+
+Model drawn_model(const Model& model, const ModelDraw& draw) {
+  Model drawn = model;
+  Generator generator(draw.seed);
+  for (const DrawOp& op : draw.before) random::run(generator, op);
+  if (comes_first(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
+  const std::size_t d_out = model.d_out(), d_output = output_width(model);
+  drawn.projections.emplace();
+  for (const auto& [part, d_in, columns] : layers_of(model, draw.order))
+    *find_linear(drawn, part) = drawn_linear(generator, d_in, columns, draw.bias);
+  if (draw.output != OutputLayer::none)
+    drawn.projections->output =
+        drawn_linear(generator, d_out, d_output, draw.output == OutputLayer::with_bias);
+  if (comes_last(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
+  return drawn;
+}
+
+std::string torch_lines(const Model& model, const ModelDraw& draw) {
+  std::string lines =
+      "import torch\nfrom torch import nn\n\ntorch.manual_seed(" + std::to_string(draw.seed) + ")\n";
+  const auto assign = [&](const std::string& name, const DrawOp& op) {
+    lines += name + " = " + random::torch_words(op) + "\n";
+  };
+  for (const DrawOp& op : draw.before) lines += random::torch_words(op) + "\n";
+  if (comes_first(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
+  for (const auto& [part, d_in, columns] : layers_of(model, draw.order))
+    assign(std::string("W_") + name_of(part)[0], layer_op(d_in, columns, draw.bias));
+  if (draw.output != OutputLayer::none)
+    assign("W_o", layer_op(model.d_out(), output_width(model), draw.output == OutputLayer::with_bias));
+  if (comes_last(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
+  return lines;
+}
+
+namespace {
+
+/// How many numbers go into the layer that a bias belongs to.
+std::size_t layer_input(const attention::Model& model, MatrixName bias) {
+  if (bias == MatrixName::output_bias) return model.d_out();
+  return bias == MatrixName::query_bias ? model.d_model() : model.d_memory();
+}
+
+}  // namespace
+
+arma::mat filled(const attention::Model& model, MatrixPlace place, const Fill& fill) {
+  const arma::mat& old = **find_matrix(model, place);
+  const std::size_t rows = old.n_rows, columns = old.n_cols;
+  random::Generator generator(fill.seed);
+  if (fill.draws())
+    for (const random::DrawOp& op : fill.before) random::run(generator, op);
+  switch (fill.rule) {
+    case FillRule::zeros:
+      break;
+    case FillRule::ones:
+      return arma::mat(rows, columns, arma::fill::ones);
+    case FillRule::identity:
+      return arma::mat(rows, columns, arma::fill::eye);
+    case FillRule::rand:
+      return filled(generator.rand(rows * columns), rows, columns);
+    case FillRule::randn:
+    case FillRule::embedding:
+      return filled(generator.normal(rows * columns), rows, columns);
+    case FillRule::linear: {
+      if (is_bias(place.name))
+        return *drawn_linear(generator, layer_input(model, place.name), columns, true).bias;
+      return drawn_linear(generator, rows, columns).weight;
+    }
+  }
+  return arma::mat(rows, columns, arma::fill::zeros);
+}
+
+}  // namespace core::editing
+
+namespace core::text {
+
+namespace {
+
+std::vector<CodePoint> checked_points(std::string_view text) {
+  if (text.size() > max_sentence_bytes)
+    throw Error("text: expected at most " + std::to_string(max_sentence_bytes) + " bytes, got " +
+                std::to_string(text.size()));
+  return code_points(text);
+}
+
+std::vector<std::string> checked_tokens(std::vector<std::string> tokens) {
+  if (tokens.empty()) throw Error("text: expected at least one token");
+  if (tokens.size() > max_sentence_tokens)
+    throw Error("text: expected at most " + std::to_string(max_sentence_tokens) + " tokens, got " +
+                std::to_string(tokens.size()));
+  return tokens;
+}
+
+bool is_letter(char32_t c) {
+  return !is_space(c) && !is_punctuation(c);
+}
+
+bool is_digit(char32_t c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Whether a mark between two letters belongs to their word.
+bool joins(char32_t before, char32_t mark, char32_t after) {
+  if (mark == '.' || mark == ',') return is_digit(before) && is_digit(after);
+  const bool joiner = mark == '\'' || mark == U'’' || mark == '-' || mark == U'‐' || mark == U'‑';
+  return joiner && is_letter(before) && is_letter(after);
+}
+
+std::string sign_of(const CodePoint& c, std::string_view text) {
+  if (c.value == '\t') return "⇥";
+  if ((c.value >= 0x0A && c.value <= 0x0D) || c.value == 0x85 || c.value == 0x2028 || c.value == 0x2029)
+    return "↵";
+  return is_space(c.value) ? "␣" : std::string(text.substr(c.at, c.size));
+}
+
+}  // namespace
+
+std::vector<std::string> words(std::string_view text) {
+  const std::vector<CodePoint> points = checked_points(text);
+  std::vector<std::string> found;
+  bool inside = false;  // of a word
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    const char32_t c = points[k].value;
+    const std::string_view bytes = text.substr(points[k].at, points[k].size);
+    const bool part = is_letter(c) ||
+                      (inside && k + 1 < points.size() && joins(points[k - 1].value, c, points[k + 1].value));
+    if (part && inside)
+      found.back() += bytes;
+    else if (!is_space(c))
+      found.emplace_back(bytes);
+    inside = part;
+  }
+  return checked_tokens(std::move(found));
+}
+
+std::vector<std::string> characters(std::string_view text) {
+  std::vector<std::string> found;
+  for (const CodePoint& c : checked_points(text)) found.push_back(sign_of(c, text));
+  return checked_tokens(std::move(found));
+}
+
+std::vector<std::string> tokens(std::string_view text, TokenRule rule) {
+  return rule == TokenRule::words ? words(text) : characters(text);
+}
+
+std::vector<std::string> vocabulary(const std::vector<std::string>& tokens) {
+  std::vector<std::string> distinct;
+  for (const std::string& token : tokens)
+    if (std::find(distinct.begin(), distinct.end(), token) == distinct.end()) distinct.push_back(token);
+  return distinct;
+}
+
+attention::Model with_sentence(const attention::Model& base, const std::vector<std::string>& tokens,
+                               std::uint64_t seed) {
+  const std::vector<std::string> distinct = vocabulary(tokens);
+  const std::size_t n = tokens.size(), d_model = base.d_model();
+  const arma::mat table =
+      editing::filled(random::Generator(seed).normal(distinct.size() * d_model), distinct.size(), d_model);
+  arma::mat embeddings(n, d_model);
+  for (std::size_t i = 0; i < n; ++i)
+    embeddings.row(i) = table.row(std::ranges::find(distinct, tokens[i]) - distinct.begin());
+  attention::Model model = base;
+  model.sequences = {{tokens, embeddings}};
+  model.dropout.given.clear();
+  attention::fit_mask(model);
+  attention::require_within_limits(model);
+  return model;
+}
+
+}  // namespace core::text
+
+namespace core::editing {
+
+namespace {
+
+using attention::Linear;
+using attention::Model;
+using random::Block;
+using random::DrawKind;
+using random::DrawOp;
+using random::Generator;
+
+/// More numbers than this are not drawn on the chance that something after them matches.
+constexpr std::size_t many = 1 << 16;
+
+/// How a notebook may have drawn a model.
+struct Layout {
+  bool starts_before = false;  // six tokens to start from were drawn first, as notebook 002 does
+  EmbeddingsDraw embeddings = EmbeddingsDraw::none;
+  bool repeated = false;
+  LayerOrder order = LayerOrder::query_key_value;
+  DrawKind layers = DrawKind::linear;
+  bool by_head = false;
+};
+
+double number(const Block& block, std::size_t row, std::size_t column) {
+  return std::visit([&](const auto& all) { return static_cast<double>(all[row * block.columns + column]); },
+                    block.numbers);
+}
+
+const Linear& layer_of(const Model& model, DrawnPart part) {
+  const attention::Projections& p = *model.projections;
+  return part == DrawnPart::query   ? p.query
+         : part == DrawnPart::key   ? p.key
+         : part == DrawnPart::value ? p.value
+                                    : *p.output;
+}
+
+DrawOp layer_op(const Linear& layer, DrawKind kind, std::size_t columns) {
+  DrawOp op;
+  op.kind = kind;
+  op.bias = kind == DrawKind::linear && layer.bias;
+  op.shape = kind == DrawKind::linear ? std::vector<std::size_t>{columns, layer.weight->n_rows}
+                                      : std::vector<std::size_t>{layer.weight->n_rows, columns};
+  return op;
+}
+
+/// The draws of a layout, in order.
+std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
+  std::vector<RecipeDraw> draws;
+  if (layout.starts_before) draws.push_back({random::parse_draw_op("randint(0,10,6)")});
+  const RecipeDraw embeddings{
+      embeddings_op(model, layout.embeddings, layout.repeated), DrawnPart::embeddings, {}, layout.repeated};
+  if (comes_first(layout.embeddings)) draws.push_back(embeddings);
+  if (model.projections) {
+    std::array parts{DrawnPart::query, DrawnPart::key, DrawnPart::value};
+    if (layout.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
+    const std::size_t groups = layout.by_head ? model.n_heads : 1;
+    for (std::size_t h = 0; h < groups; ++h)
+      for (const DrawnPart part : parts) {
+        const Linear& layer = layer_of(model, part);
+        RecipeDraw draw{layer_op(layer, layout.layers, layer.weight.n_cols() / groups), part};
+        if (layout.by_head) draw.head = h;
+        draws.push_back(draw);
+      }
+    if (model.projections->output)
+      draws.push_back(
+          {layer_op(*model.projections->output, layout.layers, model.d_output()), DrawnPart::output});
+  }
+  if (comes_last(layout.embeddings)) draws.push_back(embeddings);
+  return draws;
+}
+
+/// How many of a draw's numbers are the model's.
+struct Agreement {
+  std::size_t equal = 0, all = 0;
+  void count(double drawn, double own) { equal += drawn == own, ++all; }
+  bool is_whole() const { return equal == all; }
+};
+
+/// Of the first rows of a draw that gives a part of the model.
+Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vector<Block>& drawn,
+                    std::size_t rows) {
+  Agreement result;
+  const Block& block = drawn.front();
+  if (draw.part == DrawnPart::embeddings) {
+    const std::size_t n = model.n_tokens();
+    for (std::size_t s = 0; s < model.sequences.size(); ++s)
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t row = draw.repeated ? i : s * n + i;
+        for (std::size_t j = 0; row < rows && j < block.columns; ++j)
+          result.count(number(block, row, j), (*model.sequences[s].embeddings)(i, j));
+      }
+    return result;
+  }
+  const Linear& layer = layer_of(model, draw.part);
+  const bool transposed = draw.op.kind == DrawKind::linear;
+  const std::size_t columns = transposed ? draw.op.shape[0] : draw.op.shape[1],
+                    first = draw.head.value_or(0) * columns;
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t column = 0; column < block.columns; ++column) {
+      const std::size_t in = transposed ? column : row, out = transposed ? row : column;
+      result.count(number(block, row, column), (*layer.weight)(in, first + out));
+    }
+  if (drawn.size() > 1)
+    for (std::size_t k = 0; k < columns; ++k)
+      result.count(number(drawn[1], 0, k), (**layer.bias)(0, first + k));
+  return result;
+}
+
+/// Whether any number in the first row of a draw is the model's; that row comes out alike however many follow
+/// it.
+bool begins_alike(const Model& model, RecipeDraw draw, Generator generator) {
+  constexpr std::size_t enough = 64;  // numbers for normal ones to come out as in a longer draw
+  draw.op.bias = false;
+  const std::size_t columns = draw.op.shape.back(), rows = draw.op.size() / columns;
+  draw.op.shape = {std::min(rows, enough / columns + 1), columns};
+  return agreement(model, draw, run(generator, draw.op), 1).equal > 0;
+}
+
+/// The draws of a layout up to the last that gives a part; a layer unlike the model's ends it.
+RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t seed,
+                      const std::vector<DrawnPart>& wanted) {
+  RecipePassage passage{seed, {}};
+  Generator generator(seed);
+  std::size_t useful = 0;
+  for (RecipeDraw draw : draws_of(model, layout)) {
+    const bool layer = draw.part > DrawnPart::embeddings;
+    const bool alike = draw.part != DrawnPart::nothing && begins_alike(model, draw, generator);
+    if (!alike && (layer || draw.op.size() > many)) break;
+    const std::vector<Block> drawn = run(generator, draw.op);
+    const bool is_wanted = std::ranges::find(wanted, draw.part) != wanted.end();
+    const std::size_t rows = draw.op.kind == DrawKind::randint ? 0 : drawn.front().rows;
+    if (!is_wanted || !alike || !agreement(model, draw, drawn, rows).is_whole())
+      draw.part = DrawnPart::nothing;
+    passage.draws.push_back(draw);
+    if (draw.part != DrawnPart::nothing) useful = passage.draws.size();
+  }
+  passage.draws.resize(useful);
+  if (!layout.by_head) return passage;
+  // A part is there only with all its heads.
+  for (const DrawnPart part : {DrawnPart::query, DrawnPart::key, DrawnPart::value}) {
+    const auto of_part = [part](const RecipeDraw& d) { return d.part == part; };
+    if (std::ranges::count_if(passage.draws, of_part) == static_cast<std::ptrdiff_t>(model.n_heads)) continue;
+    for (RecipeDraw& draw : passage.draws)
+      if (of_part(draw)) draw.part = DrawnPart::nothing, draw.head.reset();
+  }
+  while (!passage.draws.empty() && passage.draws.back().part == DrawnPart::nothing) passage.draws.pop_back();
+  return passage;
+}
+
+std::vector<Layout> layouts(const Model& model) {
+  using enum EmbeddingsDraw;
+  std::vector<Layout> all;
+  for (const bool starts_before : {false, true})
+    for (const EmbeddingsDraw e : {none, rand_first, randn_first, rand_last, randn_last})
+      for (const bool repeated : {false, true}) {
+        if (repeated && (e == none || model.sequences.size() == 1)) continue;
+        if (!model.projections) {
+          all.push_back({starts_before, e, repeated});
+          continue;
+        }
+        for (const DrawKind kind : {DrawKind::linear, DrawKind::rand, DrawKind::randn})
+          for (const LayerOrder order : {LayerOrder::query_key_value, LayerOrder::key_query_value})
+            for (const bool by_head : {false, true})
+              if (!by_head || (model.n_heads > 1 && !model.n_kv_heads))
+                all.push_back({starts_before, e, repeated, order, kind, by_head});
+      }
+  return all;
+}
+
+std::size_t parts_given(const RecipePassage& passage) {
+  std::size_t count = 0;
+  for (const DrawnPart part :
+       {DrawnPart::embeddings, DrawnPart::query, DrawnPart::key, DrawnPart::value, DrawnPart::output})
+    count += passage.gives(part);
+  return count;
+}
+
+/// The passage that gives most of what is wanted, the shorter of two that give as much.
+RecipePassage best_passage(const Model& model, const std::vector<std::uint64_t>& seeds,
+                           const std::vector<DrawnPart>& wanted) {
+  RecipePassage best;
+  for (const Layout& layout : layouts(model))
+    for (const std::uint64_t seed : seeds) {
+      RecipePassage passage = matched(model, layout, seed, wanted);
+      const std::size_t more = parts_given(passage), most = parts_given(best);
+      if (more > most || (more == most && more > 0 && passage.draws.size() < best.draws.size()))
+        best = std::move(passage);
+      if (parts_given(best) == wanted.size()) return best;
+    }
+  return best;
+}
+
+}  // namespace
+
+bool RecipePassage::gives(DrawnPart part) const {
+  return std::ranges::any_of(draws, [part](const RecipeDraw& draw) { return draw.part == part; });
+}
+
+std::vector<std::uint64_t> usual_seeds() {
+  return {123, 42, 1337, 789, 0, 1, 2, 3, 7, 2024};
+}
+
+std::vector<RecipePassage> find_recipe(const Model& model, const std::vector<std::uint64_t>& seeds) {
+  std::vector<DrawnPart> wanted{DrawnPart::embeddings};
+  if (model.projections) wanted.insert(wanted.end(), {DrawnPart::query, DrawnPart::key, DrawnPart::value});
+  if (model.projections && model.projections->output) wanted.push_back(DrawnPart::output);
+  std::vector<RecipePassage> recipe;
+  while (!wanted.empty()) {
+    RecipePassage passage = best_passage(model, seeds, wanted);
+    if (passage.draws.empty()) break;
+    std::erase_if(wanted, [&](DrawnPart part) { return passage.gives(part); });
+    recipe.push_back(std::move(passage));
+  }
+  return recipe;
+}
+
+}  // namespace core::editing
