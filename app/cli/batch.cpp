@@ -192,7 +192,7 @@ struct Runner {
   int operator()(const WriteSession& command) const {
     auto imported = model_of(command, err);
     core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view),
-                                               core::importing::left_out_words(imported.account)});
+                                               core::importing::not_supported_words(imported.account)});
     return done;
   }
   int operator()(const Check& command) const {

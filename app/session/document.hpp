@@ -12,7 +12,7 @@
 #include "core/base/text.hpp"
 #include "core/editing/history.hpp"
 #include "core/graph/model.hpp"
-#include "core/importing/account.hpp"
+#include "core/importing/import.hpp"
 
 namespace app {
 

@@ -6,10 +6,10 @@
 
 #include "app/session/journal.hpp"
 #include "core/base/error.hpp"
-#include "core/files/quantised.hpp"
+#include "core/files/layers.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/importing/embeddings.hpp"
+#include "core/importing/import.hpp"
 
 namespace app {
 namespace {
@@ -74,7 +74,7 @@ OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const c
   OpenedTensors tensors;
   tensors.layers = checkpoints::find_layers(file->tensors());
   const checkpoints::Config config = checkpoints::config_beside(file->path());
-  checkpoints::refuse_quantised(*file, config);
+  checkpoints::refuse_quantized(*file, config.quantization);
   for (const checkpoints::Layer& layer : tensors.layers) {
     try {
       tensors.expected.push_back(core::importing::expected_of_layer(*file, layer, config));
@@ -140,7 +140,7 @@ std::string preview_text(const std::filesystem::path& path, const core::Token& p
                      (tensors.size() == 1 ? " tensor" : " tensors");
   if (!layers.empty())
     text += ", " + std::to_string(layers.size()) + (layers.size() == 1 ? " layer" : " layers") +
-            " of attention (" + layers.front().layout->name + ")";
+            " of attention (" + layers.front().naming->name + ")";
   for (std::size_t k = 0; k < std::min(tensors.size(), shown_tensors); ++k)
     text += std::string(k == 0 ? ": " : ", ") + tensors[k].name + " " +
             formats::dtype_name(tensors[k].dtype) + " " + formats::shape_text(tensors[k].shape);

@@ -11,7 +11,6 @@
 #include "core/files/layers.hpp"
 #include "core/files/tensor.hpp"
 #include "core/importing/import.hpp"
-#include "core/importing/stages_in.hpp"
 #include "core/model/reading.hpp"
 
 namespace app {

@@ -86,7 +86,7 @@ Recorder::Entry Recorder::entry_of(const Recordable& work) {
   const Origin& origin = work.own.origin;
   if (since_.empty()) since_ = moment_now();
   Entry entry{{origin.title, origin.path, origin.stamp, since_, moment_now()},
-              {{work.own.model, view_text(work.view), core::importing::left_out_words(origin.account)},
+              {{work.own.model, view_text(work.view), core::importing::not_supported_words(origin.account)},
                work.own.whole},
               {}};
   entry.head.is_saved = !work.own.is_modified();

@@ -71,7 +71,7 @@ void Store::carry_out(const TakeUpLeft& command) {
           core::formats::Session session = core::formats::parse_session(texts.own, head.title);
           ready->imported = {std::move(session.model), {}, session.view};
           for (std::string& words : session.left_out)
-            ready->imported.account.left_out.push_back({"", std::move(words)});
+            ready->imported.account.not_supported.push_back({"", std::move(words)});
         }
         return [this, ready, journal] {
           if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted any more

@@ -44,8 +44,8 @@ void Store::save_to(const std::filesystem::path& path) {
   if (lessons_.own(document_).whole) return save_whole_to(path);
   writer_.saving.start(
       [this, path, model = document_.model, n_steps = document_.history.n_done(), view = view_text(view_),
-       left_out =
-           core::importing::left_out_words(document_.origin.account)](const core::Token&) -> Jobs::Delivery {
+       left_out = core::importing::not_supported_words(document_.origin.account)](
+          const core::Token&) -> Jobs::Delivery {
         formats::save_session(path, {model, view, left_out});
         return [this, path, model, n_steps, stamp = file_stamp(path)] {
           Document& own = lessons_.own(document_);
@@ -89,7 +89,7 @@ void Store::carry_out(const ExportAs& command) {
   writer_.exported = command.path;
   writer_.exporting.start(
       [this, command, model = document_.model, trace, view = view_, title = document_.origin.title,
-       left_out = core::importing::left_out_words(document_.origin.account)](
+       left_out = core::importing::not_supported_words(document_.origin.account)](
           const core::Token& progress) -> Jobs::Delivery {
         const auto files = export_as({model, trace.get(), view, title, left_out}, command, progress);
         return [this, files, path = command.path] {

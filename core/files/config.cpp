@@ -1,16 +1,63 @@
 #include "core/files/config.hpp"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <system_error>
 
 #include "core/base/text.hpp"
-#include "core/files/config_keys.hpp"
 #include "core/files/file.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
 
 constexpr std::size_t largest_config = std::size_t{1} << 20;
+constexpr std::size_t usual_layers = 256, max_layers = 4096;
+constexpr std::size_t longest_window = std::size_t{1} << 31;  // all longer ones show all of any text alike
+
+using Keys = std::initializer_list<const char*>;
+constexpr Keys epsilon_keys{"rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps"};
+
+/// The first of those members that is there and not null.
+std::optional<Json> any_member(const Json& top, Keys keys) {
+  for (const char* key : keys)
+    if (auto place = top.member(key); place && !place->is_null()) return place;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> count(const Json& top, Keys keys) {
+  const auto place = any_member(top, keys);
+  if (!place || place->is_list()) return std::nullopt;  // a number for each stage of a picture's model
+  const std::uint64_t number = place->whole(1);
+  if (number > max_counted)
+    place->fail("a whole number from 1 to " + std::to_string(max_counted), std::to_string(number));
+  return number;
+}
+
+std::optional<double> number(const Json& top, Keys keys) {
+  const auto place = any_member(top, keys);
+  return place && place->is_number() ? std::optional(place->number()) : std::nullopt;
+}
+
+std::optional<bool> boolean(const Json& top, Keys keys) {
+  const auto place = any_member(top, keys);
+  return place && place->is_boolean() ? std::optional(place->boolean()) : std::nullopt;
+}
+
+bool is_on(const Json& top, Keys keys) {
+  return boolean(top, keys).value_or(false);
+}
+
+std::string text_of(const Json& top, const char* key) {
+  const auto place = top.member(key);
+  return place && place->is_text() ? place->text() : "";
+}
+
+/// A member that is an object.
+std::optional<Json> object(const Json& top, Keys keys) {
+  const auto place = any_member(top, keys);
+  return place && place->is_object() ? place : std::nullopt;
+}
 
 std::string type_of(const Json& top) {
   if (const std::string type = text_of(top, "model_type"); !type.empty()) return type;
@@ -25,22 +72,22 @@ ConfigHeads heads_in(const Json& top) {
   heads.of_encoder = count(top, {"encoder_attention_heads"});
   heads.of_decoder = count(top, {"decoder_attention_heads"});
   heads.n_groups = count(top, {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"});
-  if (const auto many = top.member("multi_query");
-      many && many->is_boolean() && !is_on(top, {"new_decoder_architecture"}))
-    heads.n_groups = many->boolean() ? std::optional<std::size_t>(1) : heads.n;
+  if (const auto many = boolean(top, {"multi_query"}); many && !is_on(top, {"new_decoder_architecture"}))
+    heads.n_groups = *many ? std::optional<std::size_t>(1) : heads.n;
   heads.width = count(top, {"head_dim", "d_kv", "d_head"});
-  if (const auto attention = top.member("attn_config"))
+  if (const auto attention = object(top, {"attn_config"}))
     if (const auto n = count(*attention, {"kv_n_heads"})) heads.n_groups = n;
   return heads;
 }
 
 ConfigScale scale_in(const Json& top) {
   ConfigScale scale;
-  if (const auto place = top.member("scale_attn_weights")) scale.scaled = place->boolean();
-  if (const auto place = top.member("scale_attn_by_inverse_layer_idx")) scale.by_layer = place->boolean();
+  if (const auto place = any_member(top, {"scale_attn_weights"})) scale.scaled = place->boolean();
+  if (const auto place = any_member(top, {"scale_attn_by_inverse_layer_idx"}))
+    scale.by_layer = place->boolean();
   if (const auto place = any_member(top, {"query_pre_attn_scalar"})) scale.scalar = place->number();
   if (const auto place = any_member(top, {"attention_multiplier"})) scale.factor = place->number();
-  if (const auto attention = top.member("attn_config"))
+  if (const auto attention = object(top, {"attn_config"}))
     if (const auto place = any_member(*attention, {"softmax_scale"})) scale.factor = place->number();
   if (const auto terms = any_member(top, {"pos_att_type"}); terms && is_on(top, {"relative_attention"})) {
     const std::string words = terms->is_text() ? terms->text() : json_text(*terms);
@@ -49,25 +96,241 @@ ConfigScale scale_in(const Json& top) {
   return scale;
 }
 
+std::size_t layer_count(const Json& top) {
+  return std::min(count(top, {"num_hidden_layers", "n_layers"}).value_or(usual_layers), max_layers);
+}
+
+/// By layer whether it is no exception.
+std::vector<bool> all_but(const Json& top, const EveryLayer& exceptions) {
+  std::size_t n = exceptions.n;
+  if (const auto said = number(top, {exceptions.key}); said && *said >= 1)
+    n = count(top, {exceptions.key}).value_or(n);
+  std::vector<bool> result(layer_count(top), true);
+  for (std::size_t k = exceptions.from_first ? 0 : n - 1; k < result.size(); k += n) result[k] = false;
+  return result;
+}
+
+/// Which layers have the window: "layer_types", GPT-Neo's "attention_layers", or as its family has them.
+std::vector<bool> windowed_layers(const Json& top, const WindowRule& rule) {
+  const auto types = any_member(top, {"layer_types", "attention_layers"});
+  if (types && types->is_list()) {
+    std::vector<bool> windowed;
+    for (const Json& each : types->items_if_any("a list"))
+      windowed.push_back(each.is_text() && (each.text().find("sliding") != std::string::npos ||
+                                            each.text().find("local") != std::string::npos));
+    return windowed;
+  }
+  if (rule.full.n > 0) return all_but(top, rule.full);
+  if (rule.use != WindowRule::Use::if_on) return {};
+  const double first = number(top, {"max_window_layers"}).value_or(static_cast<double>(rule.n_full_first));
+  if (first == 0) return {};
+  std::vector<bool> windowed(layer_count(top));
+  for (std::size_t k = 0; k < windowed.size(); ++k) windowed[k] = static_cast<double>(k) >= first;
+  return windowed;
+}
+
+/// Keys that a query attends to at most, in layers with a window.
+std::optional<std::size_t> window_in(const Json& top, const WindowRule& rule) {
+  using Use = WindowRule::Use;
+  if (rule.width > 0 && !top.member("sliding_window")) return rule.width;
+  const auto window = any_member(top, {"sliding_window", "window_size", "local_attention"});
+  const bool is_used =
+      rule.use == Use::always || boolean(top, {"use_sliding_window"}).value_or(rule.use == Use::unless_off);
+  if (!window || !window->is_whole() || !is_used) return std::nullopt;
+  return std::min<std::size_t>(window->whole(0), longest_window);
+}
+
+/// Which layers are rotated: those of a list of 0 and 1, or as the family has them.
+std::vector<bool> rotated_layers(const Json& top, const Family& family, const ConfigPositions& positions) {
+  if (const auto list = top.member("no_rope_layers"); list && list->is_list()) {
+    std::vector<bool> rotated;
+    for (const Json& each : list->items_if_any("a list")) rotated.push_back(each.number() != 0);
+    if (!rotated.empty()) return rotated;
+  }
+  if (family.no_rotary.n > 0) return all_but(top, family.no_rotary);
+  const bool are_windowed = family.rotary_layers == RotaryLayers::windowed ||
+                            (family.rotary_layers == RotaryLayers::windowed_if_any && positions.window);
+  return are_windowed ? positions.windowed : std::vector<bool>();
+}
+
+void read_scaling(const Json& place, ConfigRotary& rotary) {
+  std::string rule = text_of(place, "rope_type");
+  if (rule.empty()) rule = text_of(place, "type");
+  const auto factor = number(place, {"factor"});
+  if (rule.empty() || rule == "default") return;
+  const auto low = number(place, {"low_freq_factor"}), high = number(place, {"high_freq_factor"}),
+             original = number(place, {"original_max_position_embeddings"});
+  if (rule == "linear" && factor)
+    rotary.scaling = {positions::ScalingRule::linear, *factor};
+  else if (rule == "llama3" && factor && low && high && original)
+    rotary.scaling = {positions::ScalingRule::llama3, *factor, *low, *high, *original};
+  else
+    rotary.other_scaling = rule;
+}
+
+/// What one object says: a configuration, or its "rope_parameters".
+void read_rotation(const Json& place, ConfigRotary& rotary) {
+  if (const auto base = number(place, {"rope_theta", "rotary_emb_base", "global_rope_theta"}))
+    rotary.base = base;
+  const Keys fractions{"partial_rotary_factor", "rotary_pct", "rotary_emb_fraction"};
+  if (const auto part = number(place, fractions)) {
+    if (!(*part >= 0 && *part <= 1)) any_member(place, fractions)->fail("a part of the columns, 0 … 1");
+    rotary.fraction = part;
+  }
+  if (const auto n = any_member(place, {"rotary_dim"}); n && n->is_whole()) rotary.dimensions = n->whole(0);
+  if (const auto pairs = boolean(place, {"rotary_emb_interleaved", "rope_interleaved"}))
+    rotary.interleaved = pairs;
+}
+
+void read_rotary(const Json& top, ConfigPositions& p) {
+  read_rotation(top, p.rotation);
+  if (const auto attention = object(top, {"attn_config"})) read_rotation(*attention, p.rotation);
+  const ConfigRotary unscaled = p.rotation;
+  if (const auto more = object(top, {"rope_parameters", "rope_scaling"})) {
+    const auto sliding = object(*more, {"sliding_attention"}), full = object(*more, {"full_attention"});
+    const Json& place = full ? *full : *more;
+    read_rotation(place, p.rotation);
+    read_scaling(place, p.rotation);
+    if (sliding) {
+      p.rotation_in_window = unscaled;
+      read_rotation(*sliding, *p.rotation_in_window);
+      read_scaling(*sliding, *p.rotation_in_window);
+    }
+  }
+  if (const auto base = number(top, {"rope_local_base_freq", "local_rope_theta"});
+      base && !p.rotation_in_window) {
+    p.rotation_in_window = unscaled;
+    p.rotation_in_window->base = base;
+  }
+}
+
+ConfigPositions positions_in(const Json& top, const Family& family) {
+  ConfigPositions positions;
+  const std::string type = text::lower(text_of(top, "position_embedding_type"));
+  positions.rotary =
+      type.starts_with("rot") || type.starts_with("rope") ||
+      any_member(top, {"rope_theta", "rope_scaling", "rope_parameters", "rotary_pct", "rotary_dim",
+                       "rotary_emb_base", "partial_rotary_factor", "global_rope_theta"});
+  positions.relative = type.starts_with("relative") || is_on(top, {"relative_attention"}) ||
+                       any_member(top, {"relative_attention_num_buckets"});
+  positions.max_distance = count(top, {"relative_attention_max_distance"});
+  if (type == "alibi") positions.alibi = true;
+  if (const auto alibi = boolean(top, {"alibi", "use_alibi"})) positions.alibi = alibi;
+  if (family.positions == Positions::rotary_or_alibi) {
+    positions.rotary = any_member(top, {"max_position_embeddings"}).has_value();
+    positions.alibi = !positions.rotary;
+  }
+  positions.softcap = number(top, {"attn_logit_softcapping"});
+  positions.normed = is_on(top, {"use_qk_norm", "qk_layernorm", "qk_norm"});
+  positions.clipped = any_member(top, {"clip_qkv"}).has_value();
+  positions.window = window_in(top, family.window);
+  positions.windowed = windowed_layers(top, family.window);
+  if (const auto attention = object(top, {"attn_config"})) {
+    if (const auto alibi = boolean(*attention, {"alibi"})) positions.alibi = alibi;
+    positions.alibi_max = number(*attention, {"alibi_bias_max"});
+    positions.rotary = positions.rotary || is_on(*attention, {"rope"});
+    positions.normed = positions.normed || is_on(*attention, {"qk_ln", "qk_gn"});
+    positions.clipped = positions.clipped || any_member(*attention, {"clip_qkv"});
+  }
+  read_rotary(top, positions);
+  positions.rotated = rotated_layers(top, family, positions);
+  return positions;
+}
+
+/// The family that tells how keys are meant; models of Qwen that are not in the table have its windows, too.
+const Family& family_for_keys(const Config& config) {
+  static constexpr Family unknown{.name = "", .types = ""};
+  if (config.family) return *config.family;
+  return config.model_type.starts_with("qwen") ? *family_of_type("qwen2_moe") : unknown;
+}
+
 Config config_in(const Json& top, const char* part) {
   Config config;
   config.part = part;
   config.model_type = type_of(top);
-  if (const auto quantised = top.member("quantization_config"))
-    config.quantisation = text_of(*quantised, "quant_method");
-  if (const auto decoder = top.member("is_decoder"); decoder && decoder->is_boolean())
-    config.is_decoder = decoder->boolean();
+  config.family = family_of_type(config.model_type);
+  if (const auto quantized = top.member("quantization_config"))
+    config.quantization = text_of(*quantized, "quant_method");
+  config.is_decoder = boolean(top, {"is_decoder"});
   config.heads = heads_in(top);
   config.scale = scale_in(top);
-  config.positions = positions_in(top);
+  config.epsilon = number(top, epsilon_keys);
+  config.positions = positions_in(top, family_for_keys(config));
   if (*part) return config;  // parts have no parts that matter
   for (const char* key : {"text_config", "vision_config", "audio_config", "encoder", "decoder"})
-    if (const auto place = top.member(key); place && place->is_object())
-      config.parts.push_back(config_in(*place, key));
+    if (const auto place = object(top, {key})) config.parts.push_back(config_in(*place, key));
   return config;
 }
 
-bool speaks_of(const Config& part, const std::string& prefix) {
+std::size_t size_at(const Json& top, Keys keys) {
+  if (const auto place = any_member(top, keys)) return place->whole(1);
+  return top.required(*keys.begin()).whole(1);
+}
+
+std::size_t size_or(const Json& top, Keys keys, std::size_t otherwise) {
+  const auto place = any_member(top, keys);
+  return place ? place->whole(1) : otherwise;
+}
+
+bool boolean_or(const Json& top, Keys keys, bool otherwise) {
+  const auto place = any_member(top, keys);
+  return place ? place->boolean() : otherwise;
+}
+
+Sizes sizes_in(const Json& top, const Family& family) {
+  Sizes sizes;
+  sizes.n_layers = size_at(top, {"num_hidden_layers", "n_layer", "n_layers"});
+  sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim"});
+  sizes.n_heads = size_at(top, {"num_attention_heads", "n_head", "n_heads"});
+  sizes.n_groups = family.has_groups ? size_or(top, {"num_key_value_heads"}, sizes.n_heads) : sizes.n_heads;
+  sizes.d_head = size_or(top, {"head_dim"}, sizes.d_model / sizes.n_heads);
+  sizes.d_hidden = size_or(top, {"intermediate_size", "n_inner", "hidden_dim"}, 4 * sizes.d_model);
+  sizes.n_vocabulary = size_at(top, {"vocab_size"});
+  sizes.n_context = size_at(top, {"max_position_embeddings", "n_positions", "n_ctx"});
+  return sizes;
+}
+
+std::optional<Activation> activation_in(const Json& top) {
+  using enum Activation;
+  static constexpr std::array words{Word{"gelu", gelu_erf},
+                                    Word{"gelu_python", gelu_erf},
+                                    Word{"gelu_new", gelu_tanh},
+                                    Word{"gelu_fast", gelu_tanh},
+                                    Word{"gelu_pytorch_tanh", gelu_tanh},
+                                    Word{"quick_gelu", quick_gelu},
+                                    Word{"relu", relu},
+                                    Word{"silu", silu},
+                                    Word{"swish", silu}};
+  const auto place = any_member(top, {"hidden_act", "activation_function", "activation"});
+  return place ? std::optional(place->word(words)) : std::nullopt;
+}
+
+/// What changes the numbers of a whole model and is not supported.
+void refuse_in_whole_model(const Json& top) {
+  if (const auto place = any_member(top, {"position_embedding_type"}); place && place->text() != "absolute")
+    place->fail("absolute positions, as others of this family cannot be computed yet");
+  if (const auto place = any_member(top, {"scale_attn_weights"}); place && !place->boolean())
+    place->fail("true, as scores without a scale cannot be computed yet");
+  if (const auto place = any_member(top, {"quantization_config"}))
+    place->fail("none, as quantised checkpoints are read from GGUF alone",
+                place->member("quant_method") ? place->required("quant_method").text() : "one");
+  if (const auto place = any_member(top, {"add_cross_attention", "is_encoder_decoder"});
+      place && place->boolean())
+    place->fail("false, as attention to another text cannot be computed yet");
+}
+
+/// A rule of scaling that is not supported, or one that lacks some of its numbers.
+[[noreturn]] void refuse_scaling(const Json& top, const std::string& rule) {
+  const Json place = *any_member(top, {"rope_parameters", "rope_scaling"});
+  if (rule == "linear" || rule == "llama3") place.required("factor").number();
+  if (rule == "llama3")
+    for (const char* key : {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"})
+      place.required(key).number();
+  any_member(place, {"rope_type", "type"})
+      ->fail("rotary positions of type default, linear or llama3, as others cannot be computed yet");
+}
+
+bool is_about(const Config& part, const std::string& prefix) {
   const auto has = [&](std::string_view word) { return prefix.find(word) != prefix.npos; };
   if (part.part == "vision_config") return has("vision") || has("visual");
   if (part.part == "text_config") return has("text_model") || has("language_model");
@@ -83,6 +346,29 @@ Config parse_config(std::string_view text, const std::string& file_name) {
   return config_in(top, "");
 }
 
+Config whole_config(const Json& top) {
+  const Json type = top.required("model_type");
+  const Family* family = nullptr;
+  for (const Family& each : families())
+    if (*each.whole && has_word(each.types, type.text())) family = &each;
+  if (!family) type.fail("a model of the families " + names_of_whole_families());
+  refuse_in_whole_model(top);
+  Config config = config_in(top, "");
+  config.sizes = sizes_in(top, *family);
+  config.activation = activation_in(top);
+  // What a layer alone passes over where it is of another type is an error here.
+  config.is_decoder = boolean_or(top, {"is_decoder"}, false);
+  if (const auto place = any_member(top, epsilon_keys)) config.epsilon = place->number();
+  if (!family->partial_rotary) config.positions.rotation.dimensions.reset();
+  config.parallel = boolean_or(top, {"use_parallel_residual"}, true);
+  config.tied = boolean_or(top, {"tie_word_embeddings"}, false);
+  if (const auto row = any_member(top, {"pad_token_id"}); row && family->begins_behind_padding)
+    config.padding_token = row->whole(0);
+  if (family->positions == Positions::rotary && !config.positions.rotation.other_scaling.empty())
+    refuse_scaling(top, config.positions.rotation.other_scaling);
+  return config;
+}
+
 Config config_beside(const std::filesystem::path& checkpoint) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(checkpoint, ignored);
@@ -93,7 +379,7 @@ Config config_beside(const std::filesystem::path& checkpoint) {
 
 const Config& part_for(const Config& config, const std::string& prefix) {
   const auto part =
-      std::ranges::find_if(config.parts, [&](const Config& each) { return speaks_of(each, prefix); });
+      std::ranges::find_if(config.parts, [&](const Config& each) { return is_about(each, prefix); });
   if (part != config.parts.end()) return *part;
   const auto text = std::ranges::find(config.parts, std::string("text_config"), &Config::part);
   return !config.heads.n && text != config.parts.end() ? *text : config;

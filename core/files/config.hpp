@@ -7,17 +7,23 @@
 #include <vector>
 
 #include "core/base/positions.hpp"
+#include "core/files/families.hpp"
+#include "core/files/json.hpp"
 
+/// What the config.json beside a checkpoint says of its model. Keys are those of transformers; what is not
+/// said is left open here, or as the program of its family has it.
 namespace core::formats::checkpoints {
 
-/// Heads, as a configuration tells them.
+/// No model has more of anything, and neither sums nor products of two such counts can wrap.
+constexpr std::size_t max_counted = std::size_t{1} << 24;
+
 struct ConfigHeads {
   std::optional<std::size_t> n, of_encoder, of_decoder;
   std::optional<std::size_t> n_groups;  ///< heads of keys and values
   std::optional<std::size_t> width;     ///< columns of a head
 };
 
-/// What multiplies the scores, as far as a configuration tells it.
+/// What multiplies the scores.
 struct ConfigScale {
   bool scaled = true;              ///< whether scores are divided by √d_head
   bool by_layer = false;           ///< and by the number of the layer, counted from 1
@@ -26,53 +32,74 @@ struct ConfigScale {
   std::size_t relative_terms = 0;  ///< of DeBERTa, each of which counts under the root as d_head does
 };
 
-/// How queries and keys turn with their positions, as far as a configuration tells it.
 struct ConfigRotary {
   std::optional<double> base;
-  std::optional<double> fraction;         ///< of the columns of a head that turn
+  std::optional<double> fraction;         ///< of the columns of a head that are rotated
   std::optional<std::size_t> dimensions;  ///< or their number
-  std::optional<bool> neighbours;         ///< whether pairs are of neighbours
+  std::optional<bool> interleaved;        ///< whether pairs are of neighbors
   positions::Scaling scaling;
-  std::string other_scaling;  ///< a rule that is not known: "yarn"; or ""
+  std::string other_scaling;  ///< a rule that is not supported: "yarn"; or ""
 };
 
-/// What is done to positions, queries, keys and scores, as far as a configuration tells it.
+/// What is done to positions, queries, keys and scores.
 struct ConfigPositions {
   bool rotary = false, relative = false, normed = false, clipped = false;
   std::optional<bool> alibi;
-  std::optional<double> alibi_max;              ///< MPT's: the last slope is 2 to the minus this
-  std::optional<double> cap;                    ///< of the scores
-  std::optional<double> epsilon;                ///< of norms
-  std::optional<std::size_t> window;            ///< keys that a query sees at most
-  std::vector<bool> windowed;                   ///< by layer, or empty: all layers
-  ConfigRotary turns;                           ///< of all layers, or those without a window
-  std::optional<ConfigRotary> turns_in_window;  ///< of those with one, where they turn otherwise
-  std::vector<bool> turning;                    ///< by layer, or empty: all layers
-  std::optional<std::size_t> max_distance;      ///< of relative positions
+  std::optional<double> alibi_max;                 ///< MPT's: the last slope is 2 to the minus this
+  std::optional<double> softcap;                   ///< of the scores
+  std::optional<std::size_t> window;               ///< keys that a query attends to at most
+  std::vector<bool> windowed;                      ///< by layer, or empty: all layers
+  ConfigRotary rotation;                           ///< of all layers, or those without a window
+  std::optional<ConfigRotary> rotation_in_window;  ///< of those with one, where it is another
+  std::vector<bool> rotated;                       ///< by layer, or empty: all layers
+  std::optional<std::size_t> max_distance;         ///< of relative positions
 };
 
-/// What the config.json beside a checkpoint says of its attention.
+/// Sizes of a whole model.
+struct Sizes {
+  std::size_t n_layers = 0, d_model = 0;
+  std::size_t n_heads = 0, n_groups = 0;  ///< heads of queries; of keys and values
+  std::size_t d_head = 0, d_hidden = 0;
+  std::size_t n_vocabulary = 0, n_context = 0;  ///< n_context: tokens at most
+  friend bool operator==(const Sizes&, const Sizes&) = default;
+};
+
 struct Config {
-  std::string part;          ///< under which key of another configuration it stands: "vision_config", or ""
-  std::string model_type;    ///< "gpt2", or the first of its architectures in small letters, or ""
-  std::string quantisation;  ///< "gptq", or ""
+  std::string part;                ///< under which key of another configuration it is: "vision_config", or ""
+  std::string model_type;          ///< "gpt2", or the first of its architectures in small letters, or ""
+  const Family* family = nullptr;  ///< of the type, or nullptr
+  std::string quantization;        ///< "gptq", or ""
   std::optional<bool> is_decoder;
   ConfigHeads heads;
   ConfigScale scale;
+  std::optional<double> epsilon;  ///< of norms
   ConfigPositions positions;
   std::vector<Config> parts;  ///< of a model of several: text_config, vision_config …
+
+  // Of whole models alone:
+  Sizes sizes;
+  std::optional<Activation> activation;
+  bool parallel = true;  ///< where a family has its MLP in parallel
+  bool tied = false;
+  std::size_t padding_token = 1;
 };
 
-/// Reads a config.json of Hugging Face's; keys that say nothing of attention are passed over.
+/// Reads the text of a config.json; keys that say nothing of attention are passed over.
 ///
-/// Throws core::Error, "FILE: …", when it is no JSON object or a number of heads is no whole number of at
-/// least 1, or beyond 2^24.
+/// Throws core::Error, "FILE: …", when it is no JSON object or a number of heads is no whole number from 1 to
+/// max_counted.
 Config parse_config(std::string_view text, const std::string& file_name);
+
+/// The same with all that a whole model needs.
+///
+/// Throws core::Error, "FILE: PLACE: …", when a size is missing, the model is of no family whose whole models
+/// are supported, or it does something else that is not, which is named.
+Config whole_config(const Json& json);
 
 /// The configuration beside a checkpoint, or in its folder; an empty one when there is none.
 Config config_beside(const std::filesystem::path& checkpoint);
 
-/// The part of a configuration that speaks of a layer with that prefix, or all of it.
+/// The part of a configuration that is about a layer with that prefix, or all of it.
 const Config& part_for(const Config& config, const std::string& prefix);
 
 }  // namespace core::formats::checkpoints

@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
-#include "core/files/quantised.hpp"
+#include "core/files/layers.hpp"
 #include "core/files/safetensors.hpp"
 #include "core/files/session_parts.hpp"
 #include "core/files/tensor.hpp"
@@ -53,13 +53,13 @@ std::vector<std::string> ignored_names(const Json& place) {
   return names;
 }
 
-/// A session says itself what of a checkpoint's layer it leaves out.
-void require_ignored(const Json& place, const checkpoints::Behaviour& behaviour) {
+/// A session says itself what of a checkpoint's layer it ignores.
+void require_ignored(const Json& place, const checkpoints::LayerRules& rules) {
   const auto ignored = ignored_names(place);
-  for (const checkpoints::Absence* absence : behaviour.not_computed)
-    if (std::ranges::find(ignored, absence->name) == ignored.end())
+  for (const checkpoints::Feature* feature : rules.not_supported)
+    if (std::ranges::find(ignored, feature->name) == ignored.end())
       place.fail(
-          "a layer without " + std::string(absence->words) + ", or \"ignore\": [\"" + absence->name + "\"]",
+          "a layer without " + std::string(feature->words) + ", or \"ignore\": [\"" + feature->name + "\"]",
           "one with them");
 }
 
@@ -80,7 +80,8 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
                             std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer", "ignore"});
   const TensorFile file = opened(place, folder, Wanted::layer);
-  checkpoints::refuse_quantised(file, checkpoints::config_beside(file.path()));
+  const auto config = checkpoints::config_beside(file.path());
+  checkpoints::refuse_quantized(file, config.quantization);
   const auto layers = checkpoints::find_layers(file.tensors());
   const auto chosen = place.member("layer");
   const std::string name = !chosen             ? "0"
@@ -88,18 +89,15 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
                                                : std::to_string(chosen->whole(0));
   const std::string where = file.place();
   const checkpoints::Layer& layer = checkpoints::choose_layer(layers, name, where);
-  const auto config = checkpoints::config_beside(file.path());
-  const auto behaviour =
-      checkpoints::behaviour_of(file.tensors(), layer, config, where, ignored_names(place));
-  require_ignored(place, behaviour);
+  const auto rules = checkpoints::rules_of(file.tensors(), layer, config, where, ignored_names(place));
+  require_ignored(place, rules);
   Token progress;
-  LayerInFile read{
-      checkpoints::read_attention(file, behaviour.mapping,
-                                  checkpoints::heads_of(file, layer, behaviour, n_heads), progress),
-      {}};
+  LayerInFile read{checkpoints::read_attention(file, rules.mapping,
+                                               checkpoints::heads_of(file, layer, rules, n_heads), progress),
+                   {}};
   const std::size_t n = read.attention.n_heads;
   const std::size_t d_head = read.attention.projections.query.weight->n_cols / n;
-  read.additions = checkpoints::read_additions(file, behaviour.planned, n, d_head, progress);
+  read.additions = checkpoints::read_additions(file, rules, n, d_head, progress);
   return read;
 }
 
@@ -163,8 +161,8 @@ LayerInFile attention_in_file(const Json& place, const SessionFolder& folder,
 std::vector<std::string> ignored_words(const Json& projections) {
   std::vector<std::string> words;
   for (const std::string& name : ignored_names(projections))
-    for (const checkpoints::Absence& absence : checkpoints::absences())
-      if (name == absence.name) words.emplace_back(absence.words);
+    for (const checkpoints::Feature& feature : checkpoints::features())
+      if (name == feature.name) words.emplace_back(feature.words);
   return words;
 }
 

@@ -9,7 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/files/given_tensors.hpp"
 #include "core/files/json.hpp"
-#include "core/files/projections.hpp"
+#include "core/files/read_layer.hpp"
 
 /// What a session names in other files instead of holding it: {"file": "PATH", …}, relative to the session's
 /// folder.

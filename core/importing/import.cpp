@@ -1,24 +1,444 @@
 #include "core/importing/import.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <span>
 
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
 #include "core/files/file.hpp"
-#include "core/files/quantised.hpp"
+#include "core/files/read_layer.hpp"
 #include "core/files/session.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/limits.hpp"
 #include "core/importing/import_parts.hpp"
-#include "core/importing/stages_in.hpp"
 
 namespace core::importing {
 namespace {
 
+using formats::Tensor;
 using formats::TensorFile;
+using formats::TensorInfo;
 namespace checkpoints = formats::checkpoints;
+using checkpoints::Layer;
+using checkpoints::LayerRules;
+
+constexpr std::size_t most_listed = 6;
+constexpr double rounding_of_a_sum = 0.005;  // of float16, and of numbers printed to four digits
+
+constexpr std::array names_of_embeddings{"embeddings", "x",    "inputs", "input",        "hidden_states",
+                                         "embedding",  "ln_1", "embed",  "inputs_embeds"};
+
+bool can_be_embeddings(const TensorInfo& info) {
+  return info.dtype != formats::Dtype::text && (info.shape.size() == 2 || info.shape.size() == 3);
+}
+
+void add_part(std::string& text, const char* what, const std::string& words) {
+  if (!words.empty()) text += (text.empty() ? "" : "; ") + std::string(what) + ": " + words;
+}
+
+/// A few items by name, the others by their number.
+std::string listed(const std::vector<std::string>& items) {
+  if (items.size() <= most_listed) return text::joined(items, ", ");
+  const std::vector<std::string> first(items.begin(), items.begin() + most_listed);
+  return text::joined(first, ", ") + " and " + std::to_string(items.size() - most_listed) + " more";
+}
 
 }  // namespace
+
+std::string reservations_text(const Account& account) {
+  std::string text;
+  add_part(text, "not computed", text::joined(account.not_supported, ", ", &NotSupported::words));
+  add_part(text, "assumed", text::joined(account.assumed, ", "));
+  add_part(text, "not used", listed(account.not_used));
+  return text;
+}
+
+std::string account_text(const Account& account) {
+  std::string text;
+  add_part(text, "used", text::joined(account.used, ", "));
+  add_part(text, "not computed", text::joined(account.not_supported, ", ", &NotSupported::words));
+  add_part(text, "assumed", account.assumed.empty() ? "nothing" : text::joined(account.assumed, ", "));
+  add_part(text, "not used", account.not_used.empty() ? "nothing" : listed(account.not_used));
+  return text;
+}
+
+std::vector<std::string> not_supported_words(const Account& account) {
+  std::vector<std::string> words;
+  for (const NotSupported& feature : account.not_supported) words.push_back(feature.words);
+  return words;
+}
+
+std::string tensor_words(const formats::TensorInfo& info) {
+  return info.name + " " + formats::shape_text(info.shape);
+}
+
+void note_unused(Account& account, const formats::TensorFile& file, const std::vector<std::string>& used,
+                 const std::string& prefix) {
+  std::vector<std::string> others;
+  for (const formats::TensorInfo& info : file.tensors()) {
+    const bool is_names = info.dtype == formats::Dtype::text && info.name == "tokens";
+    if (is_names || std::ranges::find(used, info.name) != used.end()) continue;
+    (info.name.starts_with(prefix) ? account.not_used : others).push_back(tensor_words(info));
+  }
+  if (others.size() == 1) account.not_used.push_back(others.front());
+  if (others.size() > 1)
+    account.not_used.push_back(std::to_string(others.size()) + " tensors of other parts");
+}
+
+void require_ignored(const Account& account, const std::vector<std::string>& ignored,
+                     const std::string& place) {
+  std::vector<NotSupported> refused;
+  for (const NotSupported& feature : account.not_supported) {
+    const auto is_named = [&](const std::string& name) { return name == feature.name || name == "all"; };
+    if (std::ranges::none_of(ignored, is_named)) refused.push_back(feature);
+  }
+  if (refused.empty()) return;
+  throw Error(place + "expected attention without " +
+              text::joined(refused, ", ", &NotSupported::words, " and ") +
+              ", which cannot be computed yet; --ignore " + text::joined(refused, ",", &NotSupported::name) +
+              " opens it without them");
+}
+
+std::string names_to_ignore() {
+  return text::joined(formats::checkpoints::features(), ", ", &formats::checkpoints::Feature::name);
+}
+
+bool can_be_ignored(const std::string& name) {
+  return name == "all" || std::ranges::any_of(formats::checkpoints::features(),
+                                              [&](const auto& feature) { return name == feature.name; });
+}
+
+Account account_of_given(const attention::Model& model, const std::vector<formats::GivenTensor>& given) {
+  using attention::Stage;
+  Account account;
+  for (const formats::GivenTensor& tensor : given)
+    account.used.push_back(tensor.source + " as " + tensor.stage);
+  if (model.given.find(Stage::weights)) return account;
+  if (!model.given.find(Stage::masked_scores)) account.assumed.push_back("not causal: every key is seen");
+  if (!model.given.find(Stage::masked_scores) && !model.given.find(Stage::scaled_scores))
+    account.assumed.push_back(scale_words(model));
+  return account;
+}
+
+std::string scale_words(const attention::Model& model) {
+  using attention::ScaleRule;
+  switch (model.scale.rule) {
+    case ScaleRule::inverse_sqrt_d_head:
+      return model.d_head() > 0 ? "scale 1/√" + std::to_string(model.d_head()) : "scale 1/√d_head";
+    case ScaleRule::inverse_sqrt_d_model:
+      return "scale 1/√" + std::to_string(model.d_model());
+    case ScaleRule::none:
+      return "no scale";
+    case ScaleRule::factor:
+      break;
+  }
+  return "scale " + text::number_text(model.scale.factor);
+}
+
+std::string row_sums_note(const attention::Model& model) {
+  const attention::GivenStage* weights = model.given.find(attention::Stage::weights);
+  if (!weights) return "";
+  std::size_t n_rows = 0, n_wrong = 0;
+  std::string first;
+  for (std::size_t m = 0; m < weights->matrices.size(); ++m) {
+    const arma::mat& matrix = weights->matrices[m];
+    const arma::vec sums = arma::sum(matrix, 1);
+    for (std::size_t i = 0; i < sums.n_elem; ++i, ++n_rows) {
+      if (std::abs(sums[i] - 1) <= rounding_of_a_sum) continue;
+      if (n_wrong++ == 0)
+        first = "row " + std::to_string(i) + " of head " + std::to_string(m % model.n_heads) + " sums to " +
+                text::number_text(std::round(sums[i] * 1e4) / 1e4);
+    }
+  }
+  if (n_wrong == 0) return "";
+  return "The weights are no weights of a softmax: " + std::to_string(n_wrong) + " of " +
+         std::to_string(n_rows) + " rows do not sum to 1 (" + first + ").";
+}
+
+void note_counting_line(const formats::TensorFile& file, const formats::Tensor& tensor,
+                        const std::optional<bool>& said, Account& account) {
+  if (said) return;
+  if (const std::string words = counting_line_words(file, tensor); !words.empty())
+    account.assumed.push_back(words +
+                              ", is a row of numbers and no names of columns (--first-line says which)");
+}
+
+const TensorInfo* usual_embeddings(const TensorFile& file) {
+  for (const char* known : names_of_embeddings)
+    if (const TensorInfo* info = file.find(known); info && can_be_embeddings(*info)) return info;
+  const auto& all = file.tensors();
+  const auto first = std::ranges::find_if(all, can_be_embeddings);
+  const bool is_only_one =
+      first != all.end() && std::find_if(first + 1, all.end(), can_be_embeddings) == all.end();
+  return is_only_one ? &*first : nullptr;
+}
+
+std::vector<std::string> tokens_in(const TensorFile& file, std::size_t n_tokens,
+                                   const core::Token& progress) {
+  const TensorInfo* texts = file.find("tokens");
+  if (texts && texts->dtype == formats::Dtype::text && texts->shape == formats::Shape{n_tokens})
+    return file.read("tokens", {}, progress).texts;
+  return attention::numbered_tokens(n_tokens);
+}
+
+namespace {
+
+constexpr std::size_t drawn_tokens = 8;
+constexpr std::uint32_t drawn_seed = 123;
+
+/// What is called so stands before the layer norm, and what is called as these after it.
+constexpr std::array names_before_the_norm{"embeddings",    "embedding",     "embed",     "emb",
+                                           "inputs_embeds", "hidden_states", "resid_pre", "wte"};
+constexpr std::array names_after_the_norm{"ln_1", "ln1", "norm1", "norm", "normalized", "input_layernorm"};
+[[noreturn]] void fail(const TensorFile& file, const std::string& what) {
+  throw Error(file.place() + what);
+}
+
+/// Names a few of a file's tensors, to choose among.
+std::string some_names(const TensorFile& file) {
+  const auto& all = file.tensors();
+  const std::span<const TensorInfo> first(all.begin(), std::min<std::size_t>(all.size(), 6));
+  return text::joined(first, ", ", &TensorInfo::name) + (all.size() > first.size() ? " …" : "");
+}
+
+const TensorInfo& find_embeddings(const TensorFile& file, const std::string& name) {
+  if (!name.empty()) return file.info(name);
+  if (const TensorInfo* info = usual_embeddings(file)) return *info;
+  fail(file, "expected a tensor called embeddings, or one to be chosen among " + some_names(file));
+}
+
+/// The last part of a tensor's name: "ln_1" of "L2.ln_1".
+std::string last_part(const std::string& name) {
+  return name.substr(name.find_last_of("./") + 1);
+}
+
+bool is_named(const TensorInfo& info, std::span<const char* const> names) {
+  return std::ranges::find(names, last_part(info.name)) != names.end();
+}
+
+/// What enters attention is what comes out of the norm; a tensor may be either.
+void note_norm(const TensorInfo& info, bool norm_before, Account& account) {
+  if (!norm_before || is_named(info, names_after_the_norm)) return;
+  if (is_named(info, names_before_the_norm))
+    account.assumed.push_back(info.name +
+                              " enters attention as it is, though it seems to stand before the layer norm, "
+                              "which is not computed");
+  else
+    account.assumed.push_back(info.name + " is what enters attention, after the layer norm");
+}
+
+arma::mat drawn_embeddings(std::size_t d_in) {
+  const std::vector<float> numbers = random::Generator(drawn_seed).normal(drawn_tokens * d_in);
+  return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), d_in, drawn_tokens)).t();
+}
+
+/// The sequences in a tensor of a file: [tokens, d_model], or a batch of such. Without a name it is that of
+/// usual_embeddings().
+///
+/// Tokens are the names of its rows, or the texts of a tensor "tokens" of that length, or numbers.
+std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std::string& name,
+                                               const core::Token& progress) {
+  const TensorInfo& info = find_embeddings(file, name);
+  if (!can_be_embeddings(info))
+    fail(file, info.name + ": expected embeddings [tokens, columns] or a batch of them, got " +
+                   formats::shape_text(info.shape));
+  if (formats::count_of(info.shape) == std::uint64_t{0})  // which can claim any number of tokens
+    fail(file,
+         info.name + ": expected at least one number, got the shape " + formats::shape_text(info.shape));
+  const std::size_t n_tokens = info.shape[info.shape.size() - 2], n_columns = info.shape.back();
+  const std::size_t n_sequences = info.shape.size() == 3 ? info.shape.front() : 1;
+  // Before numbers are read, and as many names are made.
+  attention::require_size({.n_sequences = n_sequences, .n_tokens = n_tokens, .d_model = n_columns},
+                          file.place());
+  const Tensor tensor = file.read(info.name, {}, progress);
+  const auto tokens =
+      tensor.row_labels.size() == n_tokens ? tensor.row_labels : tokens_in(file, n_tokens, progress);
+  std::vector<attention::Sequence> sequences;
+  for (const arma::mat& embeddings : formats::matrices(tensor)) sequences.push_back({tokens, embeddings});
+  return sequences;
+}
+
+/// The sequences that a checkpoint's attention of d_in columns is to work on: those that were chosen, or else
+/// drawn; which they are, and what is assumed of them, is added to what is said of the result.
+std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, const Choices& choices,
+                                                std::size_t d_in, bool norm_before, Imported& result,
+                                                const core::Token& progress) {
+  if (choices.embeddings.empty() && choices.embeddings_tensor.empty()) {
+    result.notes.push_back("No embeddings were given: " + std::to_string(drawn_tokens) +
+                           " tokens of standard normal numbers (seed 123) stand for them.");
+    return {{attention::numbered_tokens(drawn_tokens), drawn_embeddings(d_in)}};
+  }
+  const bool is_other = !choices.embeddings.empty();
+  const TensorFile file = is_other ? formats::open_tensors(choices.embeddings, progress) : checkpoint;
+  auto sequences = embeddings_in(file, choices.embeddings_tensor, progress);
+  const std::size_t n_columns = sequences.front().embeddings->n_cols;
+  if (n_columns != d_in)
+    fail(file, "expected embeddings of " + std::to_string(d_in) +
+                   " columns, as many as the projections have inputs, got " + std::to_string(n_columns));
+  const TensorInfo& info = find_embeddings(file, choices.embeddings_tensor);
+  const std::string from = is_other ? " of " + file.path().filename().string() : "";
+  result.account.used.push_back(tensor_words(info) + from + " as embeddings");
+  note_norm(info, norm_before, result.account);
+  if (is_other) note_counting_line(file, file.read(info.name, {}, progress), {}, result.account);
+  return sequences;
+}
+
+/// A model of embeddings alone, whose queries, keys and values they are.
+Imported import_embeddings(const TensorFile& file, const Choices& choices, const core::Token& progress) {
+  const TensorInfo* info =
+      choices.embeddings_tensor.empty() ? usual_embeddings(file) : &file.info(choices.embeddings_tensor);
+  if (!info)
+    fail(file,
+         "expected a session, a checkpoint of a known layout, stages of attention (weights, scores, or "
+         "queries and keys) or embeddings, and none of the names tells which these are: " +
+             some_names(file));
+  if (!choices.layer.empty() && choices.given.empty())
+    fail(file, "expected no layer to be chosen, as there are none in it, got \"" + choices.layer + "\"");
+  Imported result;
+  Account& account = result.account;
+  result.model.sequences = embeddings_in(file, info->name, progress);
+  result.model.n_heads = choices.n_heads.value_or(1);
+  result.notes.push_back(
+      "There are no projections of a known layout in the file: queries, keys and values are the embeddings.");
+  const Tensor whole = file.read(info->name, {}, progress);
+  account.used.push_back(tensor_words(*info) + " as embeddings");
+  if (!whole.row_labels.empty()) account.used.push_back("the first column as tokens");
+  if (choices.n_heads) account.used.push_back(text::counted(*choices.n_heads, "head") + ", as said");
+  if (choices.embeddings_tensor.empty() && !is_named(*info, names_of_embeddings))
+    account.assumed.push_back("that " + info->name + " is embeddings");
+  if (!choices.n_heads) account.assumed.push_back("1 head");
+  account.assumed.push_back("causal");
+  attention::require_within_limits(result.model, file.place());
+  account.assumed.push_back(scale_words(result.model));
+  note_counting_line(file, whole, choices.first_line_is_names, account);
+  note_unused(account, file, {info->name}, "");
+  return result;
+}
+
+constexpr checkpoints::Naming naming_by_hand{"by_hand", "projections named by hand", "", true};
+
+/// A layer whose projections were named by hand; what else its names tell is told of the layer they are of.
+Layer layer_by_hand(const std::vector<Layer>& layers, const checkpoints::Mapping& mapping) {
+  const std::string weight = mapping.query.weights.empty() ? "" : mapping.query.weights.front();
+  Layer layer{"", &naming_by_hand, mapping, 0};
+  for (const Layer& known : layers)
+    if (weight.starts_with(known.prefix)) layer.prefix = known.prefix, layer.naming = known.naming;
+  for (auto* source : {&layer.mapping.query, &layer.mapping.key, &layer.mapping.value})
+    source->n_parts = 1;  // a part that is named by hand is a third
+  return layer;
+}
+
+void add_names(std::vector<std::string>& names, const checkpoints::Source& source) {
+  for (const auto& each : {source.weights, source.biases})
+    for (const std::string& name : each)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+}
+
+std::vector<std::string> tensors_of(const checkpoints::Mapping& mapping, bool has_output) {
+  std::vector<std::string> names;
+  for (const auto* source : {&mapping.query, &mapping.key, &mapping.value}) add_names(names, *source);
+  if (has_output && mapping.output) add_names(names, *mapping.output);
+  return names;
+}
+
+void add_not_supported(Account& account, const checkpoints::Feature& feature) {
+  account.not_supported.push_back({feature.name, feature.words});
+}
+
+void require_all_ignored(const Account& account, const Choices& choices, const TensorFile& file,
+                         const Layer& layer) {
+  if (choices.ignored)
+    require_ignored(account, *choices.ignored,
+                    file.place() + layer.prefix + (layer.prefix.empty() ? "" : ": "));
+}
+
+/// "h.0.attn.: c_attn.weight [12, 36], c_attn.bias [36]".
+std::string weights_words(const TensorFile& file, const Layer& layer, const std::vector<std::string>& names) {
+  const auto words = [&](const std::string& name) {
+    return tensor_words(file.info(name)).substr(name.starts_with(layer.prefix) ? layer.prefix.size() : 0);
+  };
+  return (layer.prefix.empty() ? "" : layer.prefix + ": ") + text::joined(names, ", ", words);
+}
+
+std::string heads_words(std::size_t n, const Choices& choices, const LayerRules& rules, const Layer& layer) {
+  const std::string words = std::to_string(n) + (n == 1 ? " head" : " heads");
+  const auto& configured = rules.heads.n;
+  if (choices.n_heads)
+    return words + ", as said" +
+           (configured && configured != n ? " (config.json says " + std::to_string(*configured) + ")" : "");
+  return words + (layer.n_heads > 0 ? ", as its names say" : ", as config.json says");
+}
+
+/// A model of a layer of a checkpoint, or of projections that are named by hand.
+Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& layers, const Choices& choices,
+                           const core::Token& progress) {
+  const checkpoints::Config config = checkpoints::config_beside(file.path());
+  const Layer layer =
+      choices.mapping
+          ? layer_by_hand(layers, *choices.mapping)
+          : checkpoints::choose_layer(layers, choices.layer.empty() ? "0" : choices.layer, file.place());
+  LayerRules rules = checkpoints::rules_of(file.tensors(), layer, config, file.place(),
+                                           choices.ignored.value_or(std::vector<std::string>()));
+  if (choices.mapping) rules.mapping = *choices.mapping;
+  Imported result;
+  Account& account = result.account;
+  for (const checkpoints::Feature* feature : rules.not_supported) add_not_supported(account, *feature);
+  require_all_ignored(account, choices, file, layer);
+
+  const auto heads = checkpoints::heads_of(file, layer, rules, choices.n_heads);
+  checkpoints::Attention read = checkpoints::read_attention(file, rules.mapping, heads, progress);
+  result.notes = std::move(read.notes);
+  attention::Model& model = result.model;
+  model.n_heads = read.n_heads;
+  model.n_kv_heads = read.n_kv_heads;
+  const std::size_t d_in = read.projections.query.weight->n_rows;
+  const std::size_t d_out = read.projections.query.weight->n_cols, d_head = d_out / read.n_heads;
+  // Before embeddings are drawn for it.
+  attention::require_size({.d_model = d_in, .d_out = d_out, .n_heads = read.n_heads, .projections = true},
+                          file.place());
+  model.scale = checkpoints::scale_of(rules, config, layer, d_head);
+  model.additions = checkpoints::read_additions(file, rules, model.n_heads, d_head, progress);
+  model.projections = std::move(read.projections);
+  model.mask.causal = rules.causal;
+  model.mask.window = rules.window;
+
+  std::vector<std::string> used = tensors_of(rules.mapping, model.projections->output.has_value());
+  std::ranges::copy(rules.tensors(), std::back_inserter(used));
+  account.used.push_back(weights_words(file, layer, used));
+  account.used.push_back(heads_words(model.n_heads, choices, rules, layer));
+  if (model.n_kv_heads)
+    account.used.push_back(std::to_string(*model.n_kv_heads) + " of keys and values, which the others share");
+  account.used.insert(account.used.end(), rules.known.begin(), rules.known.end());
+  account.assumed = rules.assumed;
+  model.sequences = embeddings_for(file, choices, d_in, rules.norm_before, result, progress);
+  const bool is_configured = !config.model_type.empty() || !config.parts.empty();
+  (is_configured ? account.used : account.assumed).push_back(scale_words(model));
+  if (!choices.embeddings_tensor.empty() && choices.embeddings.empty())
+    used.push_back(choices.embeddings_tensor);
+  note_unused(account, file, used, layer.prefix);
+  attention::require_within_limits(model, file.place());
+  return result;
+}
+
+}  // namespace
+
+ExpectedLayer expected_of_layer(const TensorFile& file, const Layer& layer,
+                                const checkpoints::Config& config) {
+  const LayerRules rules = checkpoints::rules_of(file.tensors(), layer, config, file.place());
+  ExpectedLayer expected{{}, rules.heads.n};
+  if (layer.n_heads > 0) expected.n_heads = layer.n_heads;
+  Account& account = expected.account;
+  for (const checkpoints::Feature* feature : rules.not_supported) add_not_supported(account, *feature);
+  account.used = rules.known;
+  account.assumed = rules.assumed;
+  return expected;
+}
 
 bool is_session(const std::filesystem::path& path) {
   if (formats::is_index_of_tensors(path)) return false;
@@ -37,7 +457,7 @@ Imported import_tensors(const TensorFile& file, const Choices& choices, const co
     rest.first_line_is_names = false;
     return import_tensors(with_first_line_as_names(file, progress), rest, progress);
   }
-  checkpoints::refuse_quantised(file, checkpoints::config_beside(file.path()));
+  checkpoints::refuse_quantized(file, checkpoints::config_beside(file.path()).quantization);
   const auto layers = checkpoints::find_layers(file.tensors());
   if (choices.mapping || (!layers.empty() && choices.stages.empty()))
     return import_checkpoint(file, layers, choices, progress);
@@ -80,7 +500,8 @@ Imported import_file(const std::filesystem::path& path, const Choices& choices, 
       throw Error(path.string() + ": it is a session, of which nothing is to be chosen");
     formats::Session session = formats::load_session(path, choices.elsewhere);
     Imported imported{std::move(session.model), {}, std::move(session.view), {}};
-    for (std::string& words : session.left_out) imported.account.left_out.push_back({"", std::move(words)});
+    for (std::string& words : session.left_out)
+      imported.account.not_supported.push_back({"", std::move(words)});
     return imported;
   }
   const TensorFile file = formats::open_tensors(path, progress);

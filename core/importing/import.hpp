@@ -5,16 +5,49 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.hpp"
-#include "core/files/config.hpp"
 #include "core/files/given_tensors.hpp"
-#include "core/files/layers.hpp"
+#include "core/files/layer_rules.hpp"
+#include "core/files/session_files.hpp"
 #include "core/files/tensor.hpp"
 #include "core/graph/model.hpp"
-#include "core/importing/account.hpp"
 
-/// Models from files that are no sessions: checkpoints and tensors.
+/// Models made of files of tensors, and what a person must know to trust them.
 namespace core::importing {
+
+/// Something that a model does and this program does not compute.
+struct NotSupported {
+  std::string name;   ///< as it is asked to be ignored: "rotary"
+  std::string words;  ///< "rotary positions"
+  friend bool operator==(const NotSupported&, const NotSupported&) = default;
+};
+
+/// What became of a file: what of it was used, what was not, what was assumed because nothing tells it, and
+/// what the model does that is not computed. A few words each: "attn_mask [6, 6]", "causal".
+struct Account {
+  std::vector<std::string> used, not_used, assumed;
+  std::vector<NotSupported> not_supported;
+  friend bool operator==(const Account&, const Account&) = default;
+};
+
+/// "not computed: rotary positions; assumed: causal; not used: attn_mask [6, 6]", or "" when there is nothing
+/// of that.
+std::string reservations_text(const Account& account);
+
+/// The same after "used: …": all of it on one line; what nothing is assumed of is said as well.
+std::string account_text(const Account& account);
+
+/// The words of what is not supported.
+std::vector<std::string> not_supported_words(const Account& account);
+
+/// What may be ignored, by name: "rotary, relative, …"; whether that is one of them, or "all".
+std::string names_to_ignore();
+bool can_be_ignored(const std::string& name);
+
+/// What is said of a model that knows nothing but what is given by files, as many as said.
+Account account_of_given(const attention::Model& model, const std::vector<formats::GivenTensor>& given);
+
+/// Says of given weights whose rows do not sum to 1 that they do not, or "" when they do.
+std::string row_sums_note(const attention::Model& model);
 
 /// A stage and the tensors that hold it: one, or one for each head.
 struct StageSource {
@@ -34,7 +67,7 @@ struct Choices {
   std::vector<StageSource> stages;  ///< of the file itself, by hand, instead of those that are found in it
   std::optional<bool> first_line_is_names;  ///< of a table, when it is 0, 1, 2 …; else it is of numbers
   bool first_axis_is_batch = false;         ///< of stages of four dimensions; else it counts layers
-  /// What may be left out, by the names of absences or "all"; without a list anything may, as it is said.
+  /// Features that may be ignored, by name, or "all"; without a list anything may, as it is said.
   std::optional<std::vector<std::string>> ignored;
   Elsewhere elsewhere = Elsewhere::refused;  ///< where a session may name files
   bool says_something() const {
@@ -76,5 +109,36 @@ std::vector<std::string> layers_in(const formats::TensorFile& file, const Choice
 
 /// Opens a file, a session or tensors, as a model. Throws core::Error.
 Imported import_file(const std::filesystem::path& path, const Choices& choices, const core::Token& progress);
+
+/// The tensor of a file whose name says that it is embeddings, or else the only one of two or three axes; or
+/// nullptr.
+const formats::TensorInfo* usual_embeddings(const formats::TensorFile& file);
+
+/// What of one layer stands in a file, as far as the names of its tensors tell.
+struct StageLayer {
+  std::string name;  ///< what its tensors' names have in common: "model.layers.3.self_attn", "3", or ""
+  std::vector<StageSource> stages;  ///< in the order of the computation, each once
+};
+
+/// The stages in a file, by the names that core::check knows; several layers when the names tell them apart.
+///
+/// A file of one tensor, or of several of one shape, whose names say nothing holds weights if its first
+/// matrix does: numbers of 0 … 1 in rows that sum to 1. Throws core::Error as TensorFile::read() does.
+std::vector<StageLayer> find_stages(const formats::TensorFile& file, const core::Token& progress);
+
+/// Those that are given when nobody chooses: weights, or else the last scores, or else queries and keys; with
+/// values where there are some. None when the file holds none of them.
+std::vector<StageSource> usual_stages(const StageLayer& layer);
+
+/// How many layers the first axis of the tensors counts, [layers, heads, rows, columns] or
+/// [layers, sequences, heads, rows, columns]; 0 when it counts none.
+///
+/// Throws core::Error when they have not as many as one another.
+std::size_t layers_within(const formats::TensorFile& file, const std::vector<StageSource>& stages,
+                          bool first_axis_is_batch);
+
+/// What would become of those stages of a layer, as far as the names in the file tell.
+Account expected_of_stages(const formats::TensorFile& file, const std::vector<StageSource>& stages,
+                           const std::string& layer);
 
 }  // namespace core::importing

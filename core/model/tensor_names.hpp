@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/files/tensor.hpp"
-#include "core/model/families.hpp"
+#include "core/model/architecture.hpp"
 
 namespace core::transformer {
 
@@ -27,7 +27,7 @@ class TensorNames {
   std::string name(Role role, std::size_t layer) const;
 
   const formats::TensorFile* file_;
-  const Names* names_;
+  const formats::checkpoints::Names* names_;
   std::string prefix_;
   bool is_gguf_;
 };

@@ -10,8 +10,7 @@
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/model/config.hpp"
-#include "core/model/gguf_config.hpp"
+#include "core/model/architecture.hpp"
 
 namespace core::transformer {
 namespace {
@@ -52,7 +51,8 @@ Description described(const fs::path& path, const Architecture& architecture, co
   of.family = architecture.family;
   of.sizes = architecture.sizes;
   of.causal = architecture.causal;
-  const char* dense = family_named(architecture.family).names.of(Role::head_dense);
+  const char* dense =
+      formats::checkpoints::whole_family_named(architecture.family).names.of(Role::head_dense);
   if (!weights.predicts())
     of.why_no_prediction =
         std::string("it has nothing that predicts tokens, which a checkpoint would have as ") + dense +
@@ -399,7 +399,7 @@ fmat Transformer::logits_of(const fmat& last, const Means& means) const {
   fmat x = before_prediction(last, means);
   if (!head->dense.is_empty()) {
     x = projected(x, head->dense, means.pool);
-    const auto& special = family_named(architecture_.family).head_activation;
+    const auto& special = formats::checkpoints::whole_family_named(architecture_.family).head_activation;
     activate(x.memptr(), x.n_elem, special.value_or(architecture_.mlp.activation));
     x = normed(x, head->norm, norm.kind, norm.epsilon);
   }

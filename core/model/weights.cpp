@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/files/projections.hpp"
+#include "core/files/read_layer.hpp"
 
 namespace core::transformer {
 namespace {
@@ -91,7 +91,7 @@ arma::fmat read_floats(const formats::TensorFile& file, const std::string& name,
 Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most)
     : file_(std::move(file)),
       architecture_(std::move(architecture)),
-      family_(&family_named(architecture_.family)),
+      family_(&formats::checkpoints::whole_family_named(architecture_.family)),
       names_(file_, *family_) {
   kept_.most = keep_at_most;
   const bool has_dense = names_.find(Role::head_dense, "weight").has_value();

@@ -2,12 +2,10 @@
 #include <fstream>
 
 #include "core/check/whole_check.hpp"
-#include "core/files/behaviour.hpp"
 #include "core/files/gguf.hpp"
+#include "core/files/layer_rules.hpp"
 #include "core/importing/import.hpp"
-#include "core/importing/stages_in.hpp"
-#include "core/model/config.hpp"
-#include "core/model/gguf_config.hpp"
+#include "core/model/architecture.hpp"
 #include "core/model/tokenizer.hpp"
 #include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"
@@ -186,7 +184,7 @@ void run_config(Bytes bytes) {
                                           {"h.1.attn.c_attn.weight", Dtype::f32, {8, 24}},
                                           {"h.1.attn.c_proj.weight", Dtype::f32, {8, 8}}};
     for (const checkpoints::Layer& layer : checkpoints::find_layers(tensors))
-      attempt([&] { checkpoints::behaviour_of(tensors, layer, config, ""); });
+      attempt([&] { checkpoints::rules_of(tensors, layer, config, ""); });
   });
 }
 

@@ -92,8 +92,8 @@ TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
   ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
   EXPECT_TRUE(program.has("banner/left_out"));
   EXPECT_TRUE(program.has("banner/reservations"));
-  ASSERT_EQ(program.store.document().account.left_out.size(), 1u);
-  EXPECT_EQ(program.store.document().account.left_out[0].words, "relative position biases");
+  ASSERT_EQ(program.store.document().account.not_supported.size(), 1u);
+  EXPECT_EQ(program.store.document().account.not_supported[0].words, "relative position biases");
   program.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 7});
   program.store.dispatch(ShowMessage{""});
   program.run();

@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
+#include <sstream>
 
-#include "core/files/projections.hpp"
-#include "core/files/quantised.hpp"
+#include "core/base/text.hpp"
+#include "core/files/layers.hpp"
+#include "core/files/read_layer.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/error_of.hpp"
@@ -28,8 +32,12 @@ Attention read_first(const TensorFile& file, std::size_t n_heads) {
   return read_attention(file, find_layers(file.tensors()).at(0).mapping, {n_heads}, progress);
 }
 
+bool family_of_name_is_known(std::string_view name) {
+  return std::ranges::any_of(families(), [&](const Family& family) { return family.name == name; });
+}
+
 struct Known {
-  const char *file, *layout, *prefix;
+  const char *file, *naming, *prefix;
   bool bias, output;
 };
 const Known known[] = {{"gpt2", "gpt2", "h.0.attn.", true, true},
@@ -48,16 +56,16 @@ const Known known[] = {{"gpt2", "gpt2", "h.0.attn.", true, true},
                        {"one_class_a_head", "query_key_value", "sa.", true, true},
                        {"notebook_parameters", "notebook_parameters", "", false, false}};
 
-TEST(CheckpointLayout, IsFoundByItsNames) {
+TEST(CheckpointNaming, IsFoundByItsNames) {
   for (const Known& k : known) {
     const auto layers = find_layers(open_tensors(folder + k.file + ".safetensors").tensors());
     ASSERT_EQ(layers.size(), 1u) << k.file;
-    EXPECT_STREQ(layers[0].layout->name, k.layout) << k.file;
+    EXPECT_STREQ(layers[0].naming->name, k.naming) << k.file;
     EXPECT_EQ(layers[0].prefix, k.prefix);
   }
 }
 
-TEST(CheckpointLayout, PutsCrossAttentionBehindAndLeavesOutWhatItCannotSplit) {
+TEST(CheckpointNaming, PutsCrossAttentionBehindAndLeavesOutWhatItCannotSplit) {
   const auto tensor = [](const std::string& name, Shape shape) {
     return TensorInfo{name, Dtype::f32, shape};
   };
@@ -77,7 +85,7 @@ TEST(CheckpointLayout, PutsCrossAttentionBehindAndLeavesOutWhatItCannotSplit) {
   EXPECT_EQ(of_gpt2[0].prefix, "h.0.attn.");
 }
 
-TEST(CheckpointLayout, GivesWhatPyTorchProjects) {
+TEST(CheckpointNaming, GivesWhatPyTorchProjects) {
   for (const Known& k : known) {
     const TensorFile file = open_tensors(folder + k.file + ".safetensors");
     const Attention read = read_first(file, 2);
@@ -101,12 +109,12 @@ TEST(CheckpointLayout, GivesWhatPyTorchProjects) {
   }
 }
 
-TEST(CheckpointLayout, OfMultiheadAttentionGivesItsWeightsAndResult) {
+TEST(CheckpointNaming, OfMultiheadAttentionGivesItsWeightsAndResult) {
   const TensorFile file = open_tensors(folder + "multihead_attention.safetensors");
   attention::Model model;
   model.n_heads = 2;
   model.projections = read_first(file, 2).projections;
-  model.mask.causal = find_layers(file.tensors()).at(0).layout->causal;
+  model.mask.causal = find_layers(file.tensors()).at(0).naming->causal;
   const arma::mat x = matrix(file.read("x"));
   model.sequences = {{attention::numbered_tokens(x.n_rows), x}};
   const attention::Trace trace = attention::attend(model);
@@ -149,6 +157,82 @@ TEST(CheckpointLayer, RefusesShapesThatDoNotFit) {
   core::Token progress;
   EXPECT_THAT(support::error_of([&] { read_attention(file, mapping, {2}, progress); }),
               HasSubstr("o_proj.weight: expected 6 inputs as the queries have, got 8 × 8"));
+}
+
+/// What config.json leaves to the programs of a model type, and says in keys of its own.
+struct OfType {
+  const char *type, *more;
+  /// By layer: W with a sliding window, F without; small where it has no positions.
+  const char* layers;
+  positions::Pairs pairs = positions::Pairs::halves;
+  double fraction = 1;
+};
+constexpr auto neighbors = positions::Pairs::neighbours;
+
+TEST(FamilyOfAType, HasTheWindowsAndRotaryEmbeddingsThatItsProgramKnows) {
+  const OfType types[] = {
+      {"llama", "", "WWWWWWWW"},
+      {"llama", R"(, "use_sliding_window": false)", "FFFFFFFF"},
+      {"mistral", R"(, "use_sliding_window": false)", "WWWWWWWW"},
+      {"qwen2", "", "FFFFFFFF"},
+      {"qwen3", R"(, "use_sliding_window": true, "max_window_layers": 3)", "FFFWWWWW"},
+      {"qwen2_moe", R"(, "use_sliding_window": true)", "WWWWWWWW"},
+      {"gemma2", "", "WFWFWFWF"},
+      {"gemma3_text", "", "WWWWWFWW"},
+      {"gemma3", R"(, "sliding_window_pattern": 3)", "WWFWWFWW"},
+      {"gpt_oss", "", "WFWFWFWF"},
+      {"cohere2", "", "WWWfWWWf", neighbors},
+      {"exaone4", R"(, "layer_types": ["sliding_attention", "full_attention"])", "WfWWWWWW"},
+      {"smollm3", "", "FFFfFFFf"},
+      {"smollm3", R"(, "no_rope_layers": [0, 1])", "fFFFFFFF"},
+      {"modernbert", "", "FWWFWWFW"},
+      {"modernbert", R"(, "global_attn_every_n_layers": 2)", "FWFWFWFW"},
+      {"cohere", "", "WWWWWWWW", neighbors},
+      {"glm4", "", "WWWWWWWW", neighbors, 0.5},
+      {"gptj", "", "WWWWWWWW", neighbors},
+      {"gptj", R"(, "rope_interleaved": false)", "WWWWWWWW"},
+      {"stablelm", "", "WWWWWWWW", positions::Pairs::halves, 0.25},
+      {"stablelm", R"(, "partial_rotary_factor": 0.75)", "WWWWWWWW", positions::Pairs::halves, 0.75},
+      {"gpt_neox", "", "WWWWWWWW", positions::Pairs::halves, 0.25},
+      {"persimmon", "", "WWWWWWWW", positions::Pairs::halves, 0.5},
+      {"phi", "", "WWWWWWWW", positions::Pairs::halves, 0.5},
+      {"phi3", "", "WWWWWWWW"},
+      {"llama4", "", "wwwwwwww"},
+      {"gpt2", "", "wwwwwwww"},
+  };
+  for (const OfType& type : types) {
+    const Config config = parse_config(std::string(R"({"num_hidden_layers": 8, "sliding_window": 3, )") +
+                                           "\"model_type\": \"" + type.type + "\"" + type.more + "}",
+                                       "config.json");
+    std::string layers;
+    for (std::size_t k = 0; k < 8; ++k) {
+      const std::string prefix = "model.layers." + std::to_string(k) + ".self_attn.";
+      std::vector<TensorInfo> tensors;
+      for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+        tensors.push_back({prefix + name + ".weight", Dtype::f32, {8, 8}});
+      const LayerRules rules = rules_of(tensors, find_layers(tensors).at(0), config, "");
+      const char letter = rules.window.left ? 'W' : 'F';
+      layers += rules.rotary ? letter : text::lower(letter);
+      if (rules.rotary) {
+        EXPECT_EQ(rules.rotary->rotary.pairs, type.pairs) << type.type << type.more;
+        EXPECT_EQ(rules.rotary->fraction, type.fraction) << type.type << type.more;
+      }
+    }
+    EXPECT_EQ(layers, type.layers) << type.type << type.more;
+  }
+}
+
+TEST(FamilyTable, HasEachTypeOnceAndAFamilyForEveryNaming) {
+  std::set<std::string> types;
+  for (const Family& family : families()) {
+    std::istringstream words(family.types);
+    for (std::string type; words >> type;) EXPECT_TRUE(types.insert(type).second) << type;
+    if (*family.if_grouped) {
+      EXPECT_TRUE(family_of_name_is_known(family.if_grouped)) << family.if_grouped;
+    }
+  }
+  for (const Naming& naming : namings())
+    EXPECT_TRUE(!*naming.family || family_of_name_is_known(naming.family)) << naming.name;
 }
 
 TEST(CheckpointConfig, TellsHeadsAndScale) {
@@ -206,13 +290,13 @@ TEST(CheckpointConfig, DividesByTheNumberOfALayerHoweverLarge) {
   EXPECT_DOUBLE_EQ(scale_of({}, config, last, 64).factor, 1.0 / 8 / 0x1p64);
 }
 
-TEST(Quantised, AmongVeryManyTensorsIsLookedForInTime) {
+TEST(Quantized, AmongVeryManyTensorsIsLookedForInTime) {
   std::vector<TensorFile::Entry> entries;
   for (std::size_t k = 0; k < 100'000; ++k)
     entries.push_back({{"h." + std::to_string(k) + ".weight", Dtype::i8, {0, 0}}, {}});
   const TensorFile file("m", "safetensors", std::move(entries));
   const auto begin = std::chrono::steady_clock::now();
-  refuse_quantised(file, {});
+  refuse_quantized(file, "");
   // Each beside each would be minutes.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
@@ -220,14 +304,14 @@ TEST(Quantised, AmongVeryManyTensorsIsLookedForInTime) {
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
   const TensorFile tiny = open_tensors(FIXTURES "/tiny_gpt/attention.safetensors");
   const Layer layer = find_layers(tiny.tensors()).at(0);
-  const Behaviour behaviour = behaviour_of(tiny.tensors(), layer, config_beside(tiny.path()), "");
-  EXPECT_EQ(heads_of(tiny, layer, behaviour, std::nullopt).n, 4u);
-  EXPECT_EQ(heads_of(tiny, layer, behaviour, 2).n, 2u);
+  const LayerRules rules = rules_of(tiny.tensors(), layer, config_beside(tiny.path()), "");
+  EXPECT_EQ(heads_of(tiny, layer, rules, std::nullopt).n, 4u);
+  EXPECT_EQ(heads_of(tiny, layer, rules, 2).n, 2u);
   EXPECT_THAT(support::error_of([&] { heads_of(tiny, layer, {}, std::nullopt); }),
               HasSubstr("the number of heads must be said"));
   Layer of_two = layer;
   of_two.n_heads = 2;
-  EXPECT_THAT(support::error_of([&] { heads_of(tiny, of_two, behaviour, 4); }),
+  EXPECT_THAT(support::error_of([&] { heads_of(tiny, of_two, rules, 4); }),
               HasSubstr("expected 4 heads as said, got 2 by its tensors"));
 }
 

@@ -75,7 +75,7 @@ TEST_F(Dump, WithACausalMaskOfAnyKindIsCausal) {
     const Imported dump = opened({q, k, v, mask});
     EXPECT_TRUE(dump.model.mask.causal) << mask.name;
     EXPECT_THAT(dump.model.mask.cells, IsEmpty()) << mask.name;
-    EXPECT_THAT(dump.account.left_out, IsEmpty());
+    EXPECT_THAT(dump.account.not_supported, IsEmpty());
   }
   const Imported not_causal = opened({q, k, v, {"is_causal", {1}, {0}, "BOOL"}});
   EXPECT_FALSE(not_causal.model.mask.causal);
@@ -203,8 +203,8 @@ TEST_F(Dump, WithABiasOfASequenceOrAMaskAHeadIsRefusedUnlessIgnored) {
   EXPECT_THAT(refusal({q_of_two, k_of_two, bias}, batch), HasSubstr("--ignore bias opens it without them"));
   batch.ignored.reset();
   const Imported dump = opened({q_of_two, k_of_two, bias}, batch);
-  ASSERT_EQ(dump.account.left_out.size(), 1u);
-  EXPECT_EQ(dump.account.left_out[0].name, "bias");
+  ASSERT_EQ(dump.account.not_supported.size(), 1u);
+  EXPECT_EQ(dump.account.not_supported[0].name, "bias");
   const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};
   EXPECT_THAT(refusal({two_q, two_k, {"mask", {2, 2, 2}, {1, 0, 1, 1, 1, 1, 1, 1}, "BOOL"}}, strict()),
               HasSubstr("--ignore mask"));

@@ -143,9 +143,9 @@ Imported opened(const Family& family, const Choices& choices) {
   return import_file(path_of(family), choices, progress);
 }
 
-std::string names(const std::vector<LeftOut>& left_out) {
+std::string names(const std::vector<NotSupported>& left_out) {
   std::string text;
-  for (const LeftOut& each : left_out) text += (text.empty() ? "" : ",") + each.name;
+  for (const NotSupported& each : left_out) text += (text.empty() ? "" : ",") + each.name;
   return text;
 }
 
@@ -193,7 +193,7 @@ TEST(Family, IsRefusedUnlessWhatCannotBeComputedIsIgnored) {
   for (const Family& family : families) {
     SCOPED_TRACE(std::string(family.name) + " " + family.layer);
     Choices choices = choices_of(family);
-    EXPECT_EQ(names(opened(family, choices).account.left_out), family.left_out);
+    EXPECT_EQ(names(opened(family, choices).account.not_supported), family.left_out);
     choices.ignored.emplace();
     const std::string error = support::error_of([&] { opened(family, choices); });
     if (*family.left_out)
@@ -201,7 +201,7 @@ TEST(Family, IsRefusedUnlessWhatCannotBeComputedIsIgnored) {
     else
       EXPECT_EQ(error, "no error");
     choices.ignored = {"all"};
-    EXPECT_EQ(names(opened(family, choices).account.left_out), family.left_out);
+    EXPECT_EQ(names(opened(family, choices).account.not_supported), family.left_out);
   }
 }
 
@@ -230,7 +230,7 @@ TEST(Family, IsLeftWithoutWhatIsIgnoredByNameThoughItCouldBeComputed) {
   Choices choices = choices_of(qwen);
   choices.ignored = {"rotary"};
   const Imported without = opened(qwen, choices);
-  EXPECT_EQ(names(without.account.left_out), "rotary");
+  EXPECT_EQ(names(without.account.not_supported), "rotary");
   EXPECT_FALSE(without.model.additions.positions.rotary.has_value());
   EXPECT_TRUE(without.model.additions.normalise.has_value());
   choices.ignored = {"all"};

@@ -57,7 +57,7 @@ TEST(ImportedCheckpoint, MasksAndScalesAsItsFamilyDoes) {
   EXPECT_FALSE(imported(fixtures + "/checkpoints/bert.safetensors", two_heads).model.mask.causal);
   const Imported llama = imported(fixtures + "/checkpoints/llama.safetensors", two_heads);
   EXPECT_TRUE(llama.model.mask.causal);
-  EXPECT_THAT(llama.account.left_out, testing::IsEmpty());
+  EXPECT_THAT(llama.account.not_supported, testing::IsEmpty());
   EXPECT_EQ(llama.model.additions.positions.rotary, core::positions::Rotary());
   EXPECT_THAT(llama.account.assumed, Contains("causal, as Llama is, by its names"));
 }

@@ -1,4 +1,4 @@
-#include "core/importing/stages_in.hpp"
+#include "core/importing/import.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

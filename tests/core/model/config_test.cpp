@@ -1,4 +1,4 @@
-#include "core/model/config.hpp"
+#include "core/model/architecture.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "core/files/gguf.hpp"
-#include "core/model/gguf_config.hpp"
+#include "core/model/architecture.hpp"
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"

@@ -8,16 +8,16 @@ namespace app::panels {
 namespace {
 
 /// What the model does and the program does not, or "".
-std::string left_out_line(const Frame& frame) {
+std::string not_supported_line(const Frame& frame) {
   std::string words;
-  for (const auto& left_out : frame.document.account.left_out)
-    words += (words.empty() ? "Not computed: " : ", ") + left_out.words;
+  for (const auto& feature : frame.document.account.not_supported)
+    words += (words.empty() ? "Not computed: " : ", ") + feature.words;
   return words.empty() ? words : words + ". Scores and weights differ from the model's own.";
 }
 
 std::string reservations_line(const Frame& frame) {
   core::importing::Account rest = frame.document.account;
-  rest.left_out.clear();
+  rest.not_supported.clear();
   std::string words = core::importing::reservations_text(rest);
   for (const std::string& note : frame.document.notes) words += (words.empty() ? "" : " · ") + note;
   return words;
@@ -44,14 +44,14 @@ void draw_line(const Frame& frame, const char* landmark, Rgb color, const std::s
 }  // namespace
 
 float banner_height(const Frame& frame) {
-  const int n_lines = !left_out_line(frame).empty() + !reservations_line(frame).empty();
+  const int n_lines = !not_supported_line(frame).empty() + !reservations_line(frame).empty();
   return n_lines == 0 ? 0 : static_cast<float>(n_lines) * line_height(frame) + frame.metrics.px(8);
 }
 
 void draw_banner(const Frame& frame) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   platform::move_to({at.x, at.y + frame.metrics.px(4)});
-  draw_line(frame, "banner/left_out", frame.palette.status.warning, left_out_line(frame));
+  draw_line(frame, "banner/left_out", frame.palette.status.warning, not_supported_line(frame));
   draw_line(frame, "banner/reservations", frame.palette.dim, reservations_line(frame));
 }
 

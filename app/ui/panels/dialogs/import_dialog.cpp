@@ -34,7 +34,7 @@ void layer_line(const Frame& frame, const OpenedTensors& tensors) {
   std::vector<widgets::Option> options;
   for (std::size_t k = 0; k < tensors.layers.size(); ++k)
     options.push_back(
-        {std::to_string(k) + "  " + tensors.layers[k].prefix, tensors.layers[k].layout->about, false});
+        {std::to_string(k) + "  " + tensors.layers[k].prefix, tensors.layers[k].naming->about, false});
   label(frame, "layer");
   const std::size_t current = std::min(form.layer, options.size() - 1);
   if (const auto chosen = widgets::combo(frame, "import/layer", frame.metrics.px(320), options[current].words,
@@ -43,7 +43,7 @@ void layer_line(const Frame& frame, const OpenedTensors& tensors) {
   ImGui::SameLine();
   platform::push_font(frame.fonts.sans14);
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
-  ImGui::TextUnformatted(tensors.layers[current].layout->about);
+  ImGui::TextUnformatted(tensors.layers[current].naming->about);
   ImGui::PopStyleColor();
   ImGui::PopFont();
 }

@@ -1,11 +1,11 @@
-#include "core/importing/companions.hpp"
+#include "core/importing/import_parts.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/files/kinds.hpp"
+#include "core/files/families.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::importing {
@@ -16,7 +16,7 @@ using formats::Tensor;
 using formats::TensorFile;
 using formats::TensorInfo;
 
-constexpr double as_good_as_hidden = -1e4;  // what people add instead of −inf is at least as low
+constexpr double as_good_as_masked = -1e4;  // what people add instead of −inf is at least as low
 constexpr std::size_t most_cells = std::size_t{1} << 22;
 
 bool is_one_of(const std::string& name, std::string_view words) {
@@ -28,8 +28,8 @@ constexpr const char* names_of_masks =
     " mask attn_mask attention_mask causal_mask attn_bias attention_bias position_bias ";
 
 /// The numbers of a companion in that layer, when it has an axis of layers as the stages have.
-Tensor read_companion(const TensorFile& file, const TensorInfo& info, const LayerOf& layer,
-                      const core::Token& progress) {
+Tensor read_beside(const TensorFile& file, const TensorInfo& info, const LayerOf& layer,
+                   const core::Token& progress) {
   const std::size_t n_axes = info.shape.size();
   const bool has_layers = layer.n > 0 && n_axes > 0 && n_axes != 2 && info.shape[0] == layer.n;
   return file.read(info.name, has_layers ? formats::Shape{layer.index} : formats::Shape(), progress);
@@ -92,7 +92,7 @@ bool is_of_ones(const std::vector<arma::mat>& all, bool is_boolean, bool is_bias
 MaskOf added(const arma::mat& numbers) {
   MaskOf mask{arma::mat(arma::size(numbers), arma::fill::ones), numbers};
   for (arma::uword k = 0; k < numbers.n_elem; ++k) {
-    if (numbers[k] <= as_good_as_hidden)
+    if (numbers[k] <= as_good_as_masked)
       mask.visible[k] = mask.added[k] = 0;
     else
       mask.adds_others |= numbers[k] != 0;
@@ -122,8 +122,9 @@ std::vector<arma::mat> spread(const Tensor& tensor, const attention::Model& mode
 }
 
 void lack(Account& account, const char* name, const TensorInfo& info) {
-  const auto& absence = formats::checkpoints::absence_named(name);
-  account.left_out.push_back({absence.name, std::string(absence.words) + " (" + tensor_words(info) + ")"});
+  const auto& feature = formats::checkpoints::feature_named(name);
+  account.not_supported.push_back(
+      {feature.name, std::string(feature.words) + " (" + tensor_words(info) + ")"});
 }
 
 /// Hides keys of each sequence where the masks are as many and differ in whole columns, as of padding; what
@@ -255,8 +256,8 @@ bool apply_scale(const Tensor& tensor, Imported& result) {
 
 }  // namespace
 
-Companions companions_in(const TensorFile& file, const std::string& layer) {
-  Companions found;
+MaskAndScale mask_and_scale_in(const TensorFile& file, const std::string& layer) {
+  MaskAndScale found;
   for (const TensorInfo& info : file.tensors()) {
     const std::size_t last = info.name.find_last_of("./");
     const std::string owner = last == info.name.npos ? "" : info.name.substr(0, last),
@@ -269,9 +270,9 @@ Companions companions_in(const TensorFile& file, const std::string& layer) {
   return found;
 }
 
-std::vector<std::string> apply_companions(const TensorFile& file, const Companions& companions,
-                                          const LayerOf& layer, Imported& result,
-                                          const core::Token& progress) {
+std::vector<std::string> apply_mask_and_scale(const TensorFile& file, const MaskAndScale& beside,
+                                              const LayerOf& layer, Imported& result,
+                                              const core::Token& progress) {
   attention::Model& model = result.model;
   Account& account = result.account;
   std::vector<std::string> used;
@@ -281,25 +282,25 @@ std::vector<std::string> apply_companions(const TensorFile& file, const Companio
     account.used.push_back(tensor_words(info) + " as " + as);
   };
   const bool scales = !model.given.find(Stage::scaled_scores);
-  const bool is_scaled = scales && companions.scale &&
-                         apply_scale(read_companion(file, *companions.scale, layer, progress), result);
-  if (is_scaled) note(*companions.scale, "the scale");
+  const bool is_scaled =
+      scales && beside.scale && apply_scale(read_beside(file, *beside.scale, layer, progress), result);
+  if (is_scaled) note(*beside.scale, "the scale");
   if (scales && !is_scaled && model.scale.rule != attention::ScaleRule::factor)
     account.assumed.push_back(scale_words(model));
 
   arma::mat visible(model.n_tokens(), model.n_keys(), arma::fill::ones);
   std::size_t n_said = 0;
-  if (companions.is_causal) {
-    const Tensor tensor = read_companion(file, *companions.is_causal, layer, progress);
+  if (beside.is_causal) {
+    const Tensor tensor = read_beside(file, *beside.is_causal, layer, progress);
     if (tensor.numbers.size() == 1) {
-      note(*companions.is_causal, "whether it is causal");
+      note(*beside.is_causal, "whether it is causal");
       ++n_said;
       for (std::size_t i = 0; tensor.numbers[0] != 0 && i < visible.n_rows; ++i)
         for (std::size_t j = i + 1; j < visible.n_cols; ++j) visible(i, j) = 0;  // as PyTorch does
     }
   }
-  for (const TensorInfo* info : companions.masks) {
-    const Taken taken = apply_mask(read_companion(file, *info, layer, progress), result, visible);
+  for (const TensorInfo* info : beside.masks) {
+    const Taken taken = apply_mask(read_beside(file, *info, layer, progress), result, visible);
     if (taken == Taken::no) continue;
     note(*info, taken == Taken::as_mask ? "the mask" : "a bias of the scores");
     if (taken == Taken::as_bias && model.given.find(Stage::scaled_scores))

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files/behaviour.hpp"
+#include "core/files/layer_rules.hpp"
 #include "core/files/tensor.hpp"
 #include "core/graph/model.hpp"
 
@@ -44,7 +44,12 @@ Attention read_attention(const TensorFile& file, const Mapping& mapping, const H
 
 /// The heads of a layer: as said, or by its names, or by the configuration. Throws core::Error, which says
 /// how to say it, when nothing tells, and when the names tell another number than was said.
-HeadCount heads_of(const TensorFile& file, const Layer& layer, const Behaviour& behaviour,
+HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules& rules,
                    std::optional<std::size_t> said);
+
+/// Reads what a layer of heads of that number and width adds to the paper's attention. Throws core::Error,
+/// "FILE: …", when it does not fit them.
+attention::Additions read_additions(const TensorFile& file, const LayerRules& rules, std::size_t n_heads,
+                                    std::size_t d_head, const Token& progress);
 
 }  // namespace core::formats::checkpoints

@@ -1,7 +1,10 @@
-#include "core/files/projections.hpp"
+#include "core/files/read_layer.hpp"
+
+#include <bit>
+#include <cmath>
+#include <utility>
 
 #include "core/base/error.hpp"
-#include "core/files/config_keys.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
@@ -106,6 +109,62 @@ class Reader {
   const Token& progress_;
 };
 
+arma::mat row_of(const TensorFile& file, const std::string& name, std::size_t n, const char* meaning,
+                 const Token& progress) {
+  const Tensor tensor = file.read(name, {}, progress);
+  if (tensor.shape != Shape{n})
+    throw Error(file.place() + name + ": expected " + std::to_string(n) + " numbers, one for each " +
+                meaning + ", got " + shape_text(tensor.shape));
+  return arma::mat(tensor.numbers.data(), 1, n);
+}
+
+attention::HeadNorm read_norm(const TensorFile& file, const LayerHeadNorms& norms, std::size_t d_head,
+                              const Token& progress) {
+  const double more = norms.plus_one ? 1 : 0;
+  const auto factors = [&](const std::string& name) {
+    return arma::mat(row_of(file, name, d_head, "column of a head", progress) + more);
+  };
+  return {attention::NormRule::rms, factors(norms.query), factors(norms.key), norms.epsilon};
+}
+
+positions::Rotary read_rotary(const TensorFile& file, const LayerRotary& layer, std::size_t d_head) {
+  positions::Rotary rotary = layer.rotary;
+  if (!rotary.dimensions && layer.fraction != 1)
+    rotary.dimensions = static_cast<std::size_t>(static_cast<double>(d_head) * layer.fraction);
+  if (rotary.dimensions == d_head) rotary.dimensions.reset();
+  const std::size_t turned = rotary.dimensions.value_or(d_head);
+  if (turned < 2 || turned > d_head || turned % 2 != 0)
+    throw Error(file.place() + "expected an even number of columns that turn, from 2 to " +
+                std::to_string(d_head) + " of a head, got " + std::to_string(turned));
+  return rotary;
+}
+
+/// MPT: exponents of the next power of two, of which every other one comes first.
+arma::mat slopes_of_mpt(std::size_t n_heads, double largest) {
+  const std::size_t power = std::bit_ceil(n_heads);
+  const auto slope = [&](std::size_t k) { return std::exp2(-largest * double(k + 1) / double(power)); };
+  arma::mat slopes(1, n_heads);
+  for (std::size_t h = 0; h < n_heads; ++h)
+    slopes[h] = power == n_heads ? slope(h) : slope(h < power / 2 ? 2 * h + 1 : 2 * (h - power / 2));
+  return slopes;
+}
+
+positions::Alibi read_alibi(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head) {
+  if (alibi.slopes == Slopes::bloom) return {};
+  if (alibi.slopes == Slopes::mpt) return {slopes_of_mpt(n_heads, alibi.largest)};
+  const std::vector<double> slopes = positions::default_slopes(n_heads);
+  return {arma::mat(arma::rowvec(slopes) / std::sqrt(static_cast<double>(d_head)))};
+}
+
+positions::Relative read_relative(const TensorFile& file, const LayerBiasTable& bias, std::size_t n_heads,
+                                  const Token& progress) {
+  const arma::mat table = matrix(file.read(bias.table, {}, progress));
+  if (table.n_cols != n_heads)
+    throw Error(file.place() + bias.table + ": expected a column for each of " + std::to_string(n_heads) +
+                " heads, got " + std::to_string(table.n_rows) + " × " + std::to_string(table.n_cols));
+  return {arma::mat(table.t()), bias.max_distance, bias.bidirectional};
+}
+
 }  // namespace
 
 arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
@@ -123,9 +182,9 @@ arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_hea
 Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
                          const Token& progress) {
   const std::size_t n_heads = heads.n;
-  if (n_heads == 0 || n_heads > most_counted)
+  if (n_heads == 0 || n_heads > max_counted)
     throw Error(file.place() + mapping.query.weights[0] + ": expected from 1 to " +
-                std::to_string(most_counted) + " heads, got " + std::to_string(n_heads));
+                std::to_string(max_counted) + " heads, got " + std::to_string(n_heads));
   const Reader reader(file, heads, progress);
   Attention result{
       {reader.linear(mapping.query), reader.linear(mapping.key), reader.linear(mapping.value), {}},
@@ -164,9 +223,9 @@ Attention read_attention(const TensorFile& file, const Mapping& mapping, const H
   return result;
 }
 
-HeadCount heads_of(const TensorFile& file, const Layer& layer, const Behaviour& behaviour,
+HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules& rules,
                    std::optional<std::size_t> said) {
-  const ConfigHeads& config = behaviour.heads;
+  const ConfigHeads& config = rules.heads;
   const std::string place = file.place() + (layer.prefix.empty() ? "" : layer.prefix + ": ");
   if (said && layer.n_heads > 0 && *said != layer.n_heads)
     throw Error(place + "expected " + std::to_string(*said) + " heads as said, got " +
@@ -179,6 +238,19 @@ HeadCount heads_of(const TensorFile& file, const Layer& layer, const Behaviour& 
                 "beside the file that tells it");
   return {*n, is_as_configured ? config.n_groups : std::nullopt,
           is_as_configured ? config.width : std::nullopt};
+}
+
+attention::Additions read_additions(const TensorFile& file, const LayerRules& rules, std::size_t n_heads,
+                                    std::size_t d_head, const Token& progress) {
+  attention::Additions additions;
+  if (rules.head_norms) additions.normalise = read_norm(file, *rules.head_norms, d_head, progress);
+  if (rules.rotary) additions.positions.rotary = read_rotary(file, *rules.rotary, d_head);
+  if (rules.alibi) additions.positions.alibi = read_alibi(*rules.alibi, n_heads, d_head);
+  if (rules.bias_table)
+    additions.positions.relative = read_relative(file, *rules.bias_table, n_heads, progress);
+  additions.score_cap = rules.softcap;
+  if (!rules.sink.empty()) additions.sink = row_of(file, rules.sink, n_heads, "head", progress);
+  return additions;
 }
 
 }  // namespace core::formats::checkpoints

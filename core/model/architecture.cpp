@@ -1,0 +1,243 @@
+#include "core/model/architecture.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.hpp"
+#include "core/base/number.hpp"
+
+namespace core::transformer {
+namespace {
+
+using formats::GgufMetadata;
+using formats::checkpoints::Config;
+using formats::checkpoints::ConfigRotary;
+
+/// The part of a head's columns that is rotated; where transformers' code of a type does not read it, all.
+double fraction_of(const ConfigRotary& said, const Config& config, const std::string& place) {
+  const double part = said.fraction.value_or(config.family->rotary.fraction);
+  if (config.family->partial_rotary || part == 1) return part;
+  if (said.scaling.rule != positions::ScalingRule::none)
+    throw Error(place +
+                "partial_rotary_factor: expected 1, as scaled positions of fewer columns cannot be computed "
+                "for models of type " +
+                config.model_type + ", got " + text::number_text(part));
+  return 1;
+}
+
+positions::Rotary rotary_of(const Config& config, const std::string& place) {
+  const ConfigRotary& said = config.positions.rotation;
+  const std::size_t d_head = config.sizes.d_head;
+  positions::Rotary rotary;
+  rotary.base = said.base.value_or(rotary.base);
+  rotary.scaling = said.scaling;
+  if (said.dimensions) {
+    if (said.dimensions != d_head) rotary.dimensions = said.dimensions;
+  } else if (const double part = fraction_of(said, config, place); part != 1) {
+    rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(d_head));
+  }
+  return rotary;
+}
+
+std::vector<std::size_t> windows_of(const Config& config) {
+  const auto& said = config.positions;
+  if (!config.family->window.in_whole_models || !said.window || *said.window == 0) return {};
+  std::vector<std::size_t> windows(config.sizes.n_layers, *said.window);
+  for (std::size_t l = 0; l < std::min(windows.size(), said.windowed.size()); ++l)
+    if (!said.windowed[l]) windows[l] = 0;
+  return windows;
+}
+
+/// Rows of positions up to that of the padding are of no token.
+void begin_behind_padding(std::size_t padding, Architecture& architecture, const std::string& place) {
+  std::size_t& n_context = architecture.sizes.n_context;
+  if (padding >= n_context - 1)
+    throw Error(place + "max_position_embeddings: expected more than pad_token_id + 1 = " +
+                text::number_text(static_cast<double>(padding) + 1) + ", got " + std::to_string(n_context));
+  architecture.first_position = padding + 1;
+  architecture.padding_token = padding;
+  n_context -= architecture.first_position;
+}
+
+Architecture architecture_of(const Config& config, const std::string& place) {
+  const Family& family = *config.family;
+  Architecture architecture;
+  architecture.family = family.whole;
+  architecture.sizes = config.sizes;
+  architecture.norm = family.norm;
+  architecture.norm.epsilon = config.epsilon.value_or(family.norm.epsilon);
+  architecture.mlp = family.mlp;
+  architecture.mlp.activation = config.activation.value_or(family.mlp.activation);
+  architecture.mlp.parallel = family.mlp.parallel && config.parallel;
+  architecture.causal =
+      family.visibility == formats::checkpoints::Visibility::past || config.is_decoder.value_or(false);
+  if (family.positions == formats::checkpoints::Positions::rotary)
+    architecture.rotary = rotary_of(config, place);
+  architecture.scales_by_layer = config.scale.by_layer;
+  architecture.tied = config.tied;
+  require_sizes(architecture, place);
+  architecture.windows = windows_of(config);
+  if (family.begins_behind_padding) begin_behind_padding(config.padding_token, architecture, place);
+  return architecture;
+}
+
+/// Values of a GGUF file under the name of its architecture.
+struct Keyed {
+  const GgufMetadata& metadata;
+  std::string prefix;
+
+  std::size_t required(const char* key) const { return metadata.required_whole(prefix + key); }
+  std::size_t whole_or(const char* key, std::size_t otherwise) const {
+    return metadata.whole(prefix + key).value_or(otherwise);
+  }
+  std::optional<double> number(const char* key) const { return metadata.number(prefix + key); }
+  [[noreturn]] void fail(const std::string& key, const std::string& expected, const std::string& got) const {
+    throw Error(metadata.place() + prefix + key + ": expected " + expected + ", got " + got);
+  }
+};
+
+/// As llama.cpp reads it: linear without a type, an older key where the newer is not there, 0 for 1.
+positions::Scaling scaling_of(const Keyed& keyed) {
+  const std::string type = keyed.metadata.text(keyed.prefix + "rope.scaling.type").value_or("linear");
+  const auto older = keyed.number("rope.scale_linear");
+  const double factor = keyed.number("rope.scaling.factor").value_or(older.value_or(1));
+  if (!(factor >= 0)) keyed.fail("rope.scaling.factor", "a number from 0 on", text::number_text(factor));
+  if (type == "linear" && factor != 0 && factor != 1) return {positions::ScalingRule::linear, factor};
+  if (type != "linear" && type != "none")
+    keyed.fail("rope.scaling.type", "none or linear, as others cannot be computed yet", "\"" + type + "\"");
+  return {};
+}
+
+/// The metadata as the config.json of the same model would say it.
+Config config_of(const Keyed& keyed, const Family& family, const formats::TensorFile& file) {
+  Config config;
+  config.family = &family;
+  Sizes& sizes = config.sizes;
+  sizes.n_layers = keyed.required("block_count");
+  sizes.d_model = keyed.required("embedding_length");
+  sizes.n_heads = keyed.required("attention.head_count");
+  sizes.n_groups = keyed.whole_or("attention.head_count_kv", sizes.n_heads);
+  sizes.d_head =
+      keyed.whole_or("attention.key_length", sizes.n_heads == 0 ? 0 : sizes.d_model / sizes.n_heads);
+  sizes.d_hidden = keyed.required("feed_forward_length");
+  sizes.n_context = keyed.required("context_length");
+  if (const auto* tokens = file.find("token_embd.weight"); tokens && !tokens->shape.empty())
+    sizes.n_vocabulary = tokens->shape.front();
+  config.epsilon = keyed.number(family.norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon"
+                                                                  : "attention.layer_norm_epsilon");
+  config.parallel = keyed.number("use_parallel_residual").value_or(1) != 0;
+  if (family.positions != formats::checkpoints::Positions::rotary) return config;
+  ConfigRotary& rotation = config.positions.rotation;
+  rotation.dimensions = keyed.whole_or("rope.dimension_count", sizes.d_head);
+  rotation.base = keyed.number("rope.freq_base");
+  rotation.scaling = scaling_of(keyed);
+  return config;
+}
+
+/// llama.cpp keeps what each frequency is divided by.
+void divide_frequencies(positions::Rotary& rotary, std::size_t d_head, const formats::TensorFile& file) {
+  const auto* factors = file.find("rope_freqs.weight");
+  if (!factors) return;
+  const std::size_t n = rotated_columns(rotary, d_head) / 2;
+  if (factors->shape != formats::Shape{n})
+    throw Error(file.place() + "rope_freqs.weight: expected [" + std::to_string(n) + "], got " +
+                formats::shape_text(factors->shape));
+  arma::rowvec slowed = positions::frequencies(rotary, d_head);
+  slowed /= arma::rowvec(file.read(factors->name).numbers);
+  rotary.inverse_frequencies = arma::mat(slowed);
+}
+
+/// What changes the numbers and is not supported.
+void refuse_other_rules(const Keyed& keyed, const Architecture& architecture) {
+  const Sizes& sizes = architecture.sizes;
+  const auto fail = [&keyed](const char* key, const std::string& expected, double got) {
+    keyed.fail(key, expected + ", as others cannot be computed yet", text::number_text(got));
+  };
+  const auto d_head = static_cast<double>(sizes.d_head);
+  const std::pair<const char*, double> neutral[]{{"attention.scale", 1 / std::sqrt(d_head)},
+                                                 {"attention.value_length", d_head},
+                                                 {"attention.output_scale", 1},
+                                                 {"attention.max_alibi_bias", 0},
+                                                 {"attention.clamp_kqv", 0},
+                                                 {"attention.temperature_length", 0},
+                                                 {"attention.temperature_scale", 0},
+                                                 {"attention.shared_kv_layers", 0},
+                                                 {"attn_logit_softcapping", 0},
+                                                 {"final_logit_softcapping", 0},
+                                                 {"logit_scale", 1},
+                                                 {"residual_scale", 1},
+                                                 {"embedding_scale", 1},
+                                                 {"rope.scaling.attn_factor", 1},
+                                                 {"swin_norm", 0},
+                                                 {"nextn_predict_layers", 0},
+                                                 {"expert_count", 0}};
+  for (const auto& [key, number] : neutral) {
+    const double got = keyed.number(key).value_or(0);  // which counts as not said
+    const bool is_neutral = got == 0 || std::abs(got - number) <= 1e-6 * number;
+    if (!is_neutral) fail(key, number == 0 ? "none or 0" : "none or " + text::number_text(number), got);
+  }
+  if (const double causal = keyed.number("attention.causal").value_or(architecture.causal);
+      (causal != 0) != architecture.causal)
+    fail("attention.causal", architecture.causal ? "true" : "false", causal);
+  if (const std::size_t window = keyed.whole_or("attention.sliding_window", 0);
+      window != 0 && window < sizes.n_context)
+    fail("attention.sliding_window", "none, or all " + std::to_string(sizes.n_context) + " tokens at once",
+         static_cast<double>(window));
+}
+
+}  // namespace
+
+void require_sizes(const Architecture& architecture, const std::string& place) {
+  const Sizes& s = architecture.sizes;
+  constexpr std::size_t most = formats::checkpoints::max_counted;
+  const std::pair<const char*, std::size_t> all[]{{"layers", s.n_layers},
+                                                  {"numbers a token", s.d_model},
+                                                  {"heads", s.n_heads},
+                                                  {"heads of keys", s.n_groups},
+                                                  {"numbers a head", s.d_head},
+                                                  {"hidden numbers", s.d_hidden},
+                                                  {"tokens of the vocabulary", s.n_vocabulary},
+                                                  {"tokens at once", s.n_context}};
+  for (const auto& [name, size] : all)
+    if (size == 0 || size > most)
+      throw Error(place + "expected from 1 to " + std::to_string(most) + " " + name + ", got " +
+                  std::to_string(size));
+  if (s.n_heads % s.n_groups != 0)
+    throw Error(place + "expected a number of heads that heads of keys divide, got " +
+                std::to_string(s.n_heads) + " and " + std::to_string(s.n_groups));
+  if (!architecture.rotary) return;
+  const std::size_t rotated = rotated_columns(*architecture.rotary, s.d_head);
+  if (rotated > s.d_head || rotated % 2 != 0)
+    throw Error(place + "expected an even number of rotated numbers, at most the " +
+                std::to_string(s.d_head) + " of a head, got " + std::to_string(rotated));
+}
+
+Architecture architecture_of(const formats::Json& config) {
+  return architecture_of(formats::checkpoints::whole_config(config), config.place());
+}
+
+Architecture architecture_of(const GgufMetadata& metadata, const formats::TensorFile& file) {
+  const std::string name = metadata.required_text("general.architecture");
+  const Family* family = formats::checkpoints::family_of_gguf(name);
+  if (!family)
+    throw Error(metadata.place() +
+                "general.architecture: expected one of gpt2, llama, qwen2, qwen3, gptneox or "
+                "bert, got \"" +
+                name + "\"");
+  const Keyed keyed{metadata, name + "."};
+  const Config config = config_of(keyed, *family, file);
+  Architecture architecture = architecture_of(config, metadata.place());
+  architecture.has_neighbours = name == "llama";
+  if (architecture.rotary) {
+    if (architecture.rotary->dimensions && architecture.has_neighbours)
+      keyed.fail("rope.dimension_count",
+                 "the " + std::to_string(config.sizes.d_head) +
+                     " numbers of a head, as pairs of neighbours among fewer cannot be computed yet",
+                 std::to_string(*architecture.rotary->dimensions));
+    divide_frequencies(*architecture.rotary, config.sizes.d_head, file);
+  }
+  refuse_other_rules(keyed, architecture);
+  return architecture;
+}
+
+}  // namespace core::transformer
