@@ -10,8 +10,8 @@
 #include "app/session/failure.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/actions/shortcuts.hpp"
-#include "app/ui/panels/bars/menu_bar.hpp"
+#include "app/ui/actions/keys.hpp"
+#include "app/ui/panels/bars/bars.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/widgets/text.hpp"
 

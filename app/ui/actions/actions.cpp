@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "app/ui/actions/action_rows.hpp"
-#include "app/ui/actions/key_words.hpp"
+#include "app/ui/actions/keys.hpp"
 
 namespace app {
 namespace {

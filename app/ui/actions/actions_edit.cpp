@@ -2,8 +2,11 @@
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/editing/draw.hpp"
+#include "core/graph/compare_switches.hpp"
+#include "core/graph/mistakes.hpp"
 
 namespace app::rows {
+
 namespace {
 
 namespace editing = core::editing;
@@ -130,6 +133,302 @@ std::vector<Action> of_edit(const Situation& s) {
   add_comparing(rows, s);
   add_editor_keys(rows);
   return rows;
+}
+
+namespace {
+
+namespace editing = core::editing;
+using core::mistakes::Mistake;
+
+bool is_hidden(const Situation& s) {
+  const auto edit = mask_switch(s.shown.selection.pinned, s.shown.trace);
+  return edit && edit->visible;
+}
+
+std::string why_not_mistaken(const Mistake& mistake, const Situation& s) {
+  if (!mistake.present(s.newest.model))
+    return core::mistakes::applies(mistake, s.newest.model) ? "" : "it would change nothing here";
+  return mistake.mended ? "" : "the numbers to put it right are gone";
+}
+
+}  // namespace
+
+void add_switches(Rows& rows, const Situation& s) {
+  rows.push_back(
+      {.id = "model/causal",
+       .title = "Causal mask",
+       .menu = "Edit",
+       .group = 4,
+       .about = "No query sees a later token",
+       .keys = {plain(Key::c)},
+       .sheet = "Causal mask on or off",
+       .command =
+           [](const Situation& now) { return edit(editing::SetCausal{!now.newest.model.mask.causal}); },
+       .checked = [](const Situation& now) { return now.newest.model.mask.causal; }});
+  rows.push_back({.id = "model/cell",
+                  .title = "Hide the pinned cell",
+                  .menu = "Edit",
+                  .group = 4,
+                  .about = "Its query does not see its key",
+                  .keys = {plain(Key::m)},
+                  .sheet = "Hide the pinned cell by hand, or show it",
+                  .why_not = unless(
+                      [](const Situation& now) {
+                        return mask_switch(now.shown.selection.pinned, now.shown.trace).has_value();
+                      },
+                      "no cell between two tokens is pinned"),
+                  .command =
+                      [](const Situation& now) {
+                        return edit(*mask_switch(now.shown.selection.pinned, now.shown.trace));
+                      },
+                  .checked = is_hidden});
+  rows.push_back(
+      {.id = "model/head",
+       .title = "Head " + std::to_string(s.shown.look.head) + " on",
+       .menu = "Edit",
+       .group = 4,
+       .about = "Switched off, its contexts are zero when the heads are merged",
+       .keys = {plain(Key::h)},
+       .sheet = "The chosen head off or on",
+       .command =
+           [](const Situation& now) {
+             return edit(
+                 editing::SwitchHead{now.shown.look.head, now.newest.model.is_off(now.shown.look.head)});
+           },
+       .checked = [](const Situation& now) { return !now.newest.model.is_off(now.shown.look.head); }});
+  rows.push_back({.id = "model/training",
+                  .title = "Dropout as in training",
+                  .menu = "Edit",
+                  .group = 4,
+                  .about = "In evaluation no weight is dropped",
+                  .keys = {plain(Key::d)},
+                  .sheet = "Dropout: training or evaluation",
+                  .command =
+                      [](const Situation& now) {
+                        return edit(editing::SetTraining{!now.newest.model.dropout.training});
+                      },
+                  .checked = [](const Situation& now) { return now.newest.model.dropout.training; }});
+  rows.push_back({.id = "model/draw_mask",
+                  .title = "Draw another dropout mask",
+                  .menu = "Edit",
+                  .group = 4,
+                  .about = "With the next seed",
+                  .keys = {plain(Key::space)},
+                  .here =
+                      [](const Newest& view) {
+                        return view.look.tab == Tab::laboratory && !view.selection.presenting.on;
+                      },
+                  .sheet = "In the dropout laboratory: draw again",
+                  .command =
+                      [](const Situation& now) {
+                        return edit(editing::SetDropoutSeed{now.newest.model.dropout.seed + 1});
+                      }});
+}
+
+void add_mistakes(Rows& rows, const Situation& s) {
+  for (const Mistake& mistake : core::mistakes::mistakes()) {
+    if (!core::mistakes::concerns(mistake, s.newest.model)) continue;
+    rows.push_back(
+        {.id = std::string("mistake/") + mistake.name,
+         .title = mistake.title,
+         .menu = "Edit/Show a mistake",
+         .group = 4,
+         .about = mistake.about,
+         .why_not = [&mistake](const Situation& now) { return why_not_mistaken(mistake, now); },
+         .command =
+             [&mistake](const Situation& now) {
+               return edit(editing::SwitchMistake{mistake.name, !mistake.present(now.newest.model)});
+             },
+         .checked = [&mistake](const Situation& now) { return mistake.present(now.newest.model); }});
+  }
+}
+
+void add_comparing(Rows& rows, const Situation&) {
+  rows.push_back({.id = "compare/keep",
+                  .title = "Keep this as A",
+                  .menu = "Edit",
+                  .group = 5,
+                  .about = "To compare with what you make of it",
+                  .keys = {plain(Key::k)},
+                  .sheet = "Keep this as A, to compare with",
+                  .command = always(KeepReference{})});
+  const auto switches = core::compare::switches();
+  for (std::size_t k = 0; k < switches.size(); ++k)
+    rows.push_back({.id = std::string("compare/") + switches[k].name,
+                    .title = switches[k].title,
+                    .menu = "Edit/Compare",
+                    .group = 5,
+                    .about = switches[k].about,
+                    .command = always(KeepSwitched{k})});
+  rows.push_back({.id = "compare/open",
+                  .title = "Open a session as A…",
+                  .menu = "Edit",
+                  .group = 5,
+                  .about = "The model that you edit stays as it is",
+                  .command = shows(Dialog::open_reference)});
+  rows.push_back({.id = "compare/hold",
+                  .title = "The kept A in place of B, in every view",
+                  .keys = {plain(Key::space)},
+                  .here =
+                      [](const Newest& view) {
+                        return view.look.tab != Tab::laboratory && !view.selection.cursor &&
+                               !view.selection.presenting.on;
+                      },
+                  .written = "Space, held"});
+}
+
+void add_editor_keys(Rows& rows) {
+  const auto key = [&](const char* id, const char* title, std::vector<KeyPress> keys,
+                       const char* written = "") {
+    rows.push_back(
+        {.id = id, .title = title, .keys = std::move(keys), .here = in_editor, .written = written});
+  };
+  key("editor/walk", "In the matrix: from number to number",
+      {plain(Key::up), plain(Key::down), plain(Key::home), plain(Key::end), plain(Key::page_up),
+       plain(Key::page_down)},
+      "arrows, Home, End, Page");
+  rows.push_back({.id = "editor/across",
+                  .title = "In the matrix: from number to number",
+                  .keys = {plain(Key::left), plain(Key::right)},
+                  .here = [](const Newest& view) { return in_editor(view) && !view.selection.lesson; },
+                  .written = "arrows, Home, End, Page"});
+  std::vector<KeyPress> begins{plain(Key::enter), plain(Key::minus), plain(Key::plus)};
+  for (int digit = 0; digit < 10; ++digit)
+    begins.push_back(plain(static_cast<Key>(static_cast<int>(Key::digit_0) + digit)));
+  key("editor/type", "In the matrix: type a number", std::move(begins), "digits, Enter");
+  key("editor/next", "In the matrix: the next number", {plain(Key::tab)});
+  key("editor/zero", "In the matrix: set to 0", {plain(Key::delete_), plain(Key::backspace)});
+  key("editor/paste", "In the matrix: paste a block of numbers", {ctrl(Key::v)});
+}
+
+namespace {
+
+constexpr std::size_t most_digits = 9;
+
+std::string nowhere(const Situation& s) {
+  return s.shown.look.tab == Tab::tokens ? "" : "only in Tokens";
+}
+bool in_matrices(const Newest& view) {
+  return view.look.tab != Tab::tokens && !view.selection.cursor;
+}
+bool outside_tokens(const Newest& view) {
+  return view.look.tab != Tab::tokens;
+}
+bool anywhere_in_tokens(const Newest& view) {
+  return view.look.tab == Tab::tokens;
+}
+
+std::vector<KeyPress> digit_of(std::size_t head) {
+  if (head >= most_digits) return {};
+  return {plain(static_cast<Key>(static_cast<std::size_t>(Key::digit_1) + head))};
+}
+
+/// A head before (−1) or after (+1) the shown one.
+std::function<std::string(const Situation&)> beyond(int by) {
+  return [by](const Situation& s) -> std::string {
+    if (by < 0) return s.newest.look.head > 0 ? "" : "this is the first head";
+    return s.newest.look.head + 1 < s.newest.model.n_heads ? "" : "this is the last head";
+  };
+}
+std::size_t neighbour(const Situation& s, int by) {
+  return by < 0 ? s.newest.look.head - 1 : s.newest.look.head + 1;
+}
+
+Asked show_alone(std::size_t head, std::size_t n_heads) {
+  return look([head, n_heads](View& view) {
+    view.look.head = head;
+    for (std::size_t h = 0; h < n_heads; ++h) view.look.tokens.silent_heads.insert(h);
+    view.look.tokens.silent_heads.erase(head);
+  });
+}
+
+void add_shown_head(Rows& rows, const Situation& s) {
+  for (std::size_t h = 0; h < s.newest.model.n_heads; ++h)
+    rows.push_back({.id = "head/" + std::to_string(h),
+                    .title = std::to_string(h),
+                    .menu = "View/Heads/Head",
+                    .group = 3,
+                    .keys = digit_of(h),
+                    .here = in_matrices,
+                    .sheet = "Show the first … ninth head",
+                    .written = h < most_digits ? "1 … 9" : "",
+                    .command = looks([h](View& view) { view.look.head = h; }),
+                    .checked = [h](const Situation& now) { return now.newest.look.head == h; }});
+  for (const int by : {-1, 1})
+    rows.push_back({.id = by < 0 ? "head/previous" : "head/next",
+                    .title = by < 0 ? "Previous" : "Next",
+                    .menu = "View/Heads/Head",
+                    .group = 3,
+                    .part = 1,
+                    .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
+                    .here = outside_tokens,
+                    .sheet = "Previous, next head",
+                    .why_not = beyond(by),
+                    .command = [by](const Situation& now) {
+                      return look([h = neighbour(now, by)](View& view) { view.look.head = h; });
+                    }});
+}
+
+void add_lines(Rows& rows, const Situation& s) {
+  for (std::size_t h = 0; h < s.newest.model.n_heads; ++h)
+    rows.push_back(
+        {.id = "lines/" + std::to_string(h),
+         .title = "Head " + std::to_string(h),
+         .menu = "View/Heads/Lines in Tokens",
+         .group = 3,
+         .keys = digit_of(h),
+         .here = in_tokens,
+         .sheet = "In Tokens: the lines of that head",
+         .written = h < most_digits ? "1 … 9" : "",
+         .why_not = nowhere,
+         .command = looks([h](View& view) {
+           if (view.look.tokens.silent_heads.erase(h) == 0) view.look.tokens.silent_heads.insert(h);
+         }),
+         .checked = [h](const Situation& now) { return !now.shown.look.tokens.silent_heads.contains(h); }});
+  for (const int by : {-1, 1})
+    rows.push_back({.id = by < 0 ? "lines/previous" : "lines/next",
+                    .title = by < 0 ? "Previous head alone" : "Next head alone",
+                    .menu = "View/Heads/Lines in Tokens",
+                    .group = 3,
+                    .part = 1,
+                    .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
+                    .here = anywhere_in_tokens,
+                    .sheet = "In Tokens: previous, next head alone",
+                    .why_not =
+                        [by](const Situation& now) {
+                          const std::string why = nowhere(now);
+                          return why.empty() ? beyond(by)(now) : why;
+                        },
+                    .command =
+                        [by](const Situation& now) {
+                          return show_alone(neighbour(now, by), now.newest.model.n_heads);
+                        }});
+}
+
+void add_order(Rows& rows) {
+  using core::attention::HeadFigure;
+  const auto row = [&](const std::string& name, const char* title, std::optional<HeadFigure> order) {
+    rows.push_back(
+        {.id = "heads_by/" + name,
+         .title = title,
+         .menu = "View/Heads/Sort by",
+         .group = 3,
+         .command = looks([order](View& view) {
+           view.look.heads_order = order;
+           view.look.tab = Tab::heads;
+         }),
+         .checked = [order](const Situation& now) { return now.shown.look.heads_order == order; }});
+  };
+  row("number", "number", std::nullopt);
+  for (const auto& figure : core::attention::head_figures()) row(figure.name, figure.title, figure.figure);
+}
+
+}  // namespace
+
+void add_heads(Rows& rows, const Situation& s) {
+  add_shown_head(rows, s);
+  add_lines(rows, s);
+  add_order(rows);
 }
 
 }  // namespace app::rows

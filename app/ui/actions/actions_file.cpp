@@ -1,7 +1,14 @@
+#include <array>
+
+#include "app/session/exporting.hpp"
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
+#include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace app::rows {
+
 namespace {
 
 namespace editing = core::editing;
@@ -124,6 +131,302 @@ std::vector<Action> of_file(const Situation& s) {
                   .group = 3,
                   .keys = {ctrl(Key::q)},
                   .command = always(Quit{})});
+  return rows;
+}
+
+namespace {
+
+using core::formats::CopyExtent;
+
+struct Extent {
+  CopyExtent extent;
+  const char* name;
+  const char* words;
+};
+constexpr std::array extents{Extent{CopyExtent::matrix, "matrix", "Matrix"},
+                             Extent{CopyExtent::row, "row", "Row"},
+                             Extent{CopyExtent::number, "number", "Number"}};
+constexpr std::array decimals{1, 2, 3, 4, 6, 8, 12};
+
+Asked copy_program(const Situation& s) {
+  try {
+    return {CopyText{program_of(s.newest.model, s.forms, s.document.title)}};
+  } catch (const core::Error& error) {  // not every model can be written so
+    return {ShowMessage{error.what(), true}};
+  }
+}
+
+/// What was chosen last, in words: "row as LaTeX".
+std::string last_choice(const Situation& s) {
+  std::string words = "matrix";
+  for (const Extent& extent : extents)
+    if (extent.extent == s.settings.copy.extent) words = extent.name;
+  return words + " as " + core::formats::copy_forms().at(s.settings.copy.form).title;
+}
+
+Action form_row(const Situation& s, const std::string& menu, const std::optional<CellRef>& cell,
+                const Extent& extent, std::size_t form) {
+  const auto& info = core::formats::copy_forms()[form];
+  const CopyChoice choice{extent.extent, form};
+  const std::string rounded = ", " + std::to_string(s.settings.copy_decimals) + " decimals";
+  Action row{.id = std::string("copy/") + extent.name + "/" + info.name,
+             .title = info.title + (info.takes_decimals ? rounded : std::string()),
+             .menu = menu + "/" + extent.words,
+             .group = 1};
+  if (extent.extent != CopyExtent::matrix)
+    row.why_not =
+        unless([cell](const Situation& now) { return names_a_cell(now, cell); }, "no cell is chosen");
+  row.command = [cell, choice](const Situation& now) {
+    return Asked{ChangeView{[choice](View& view) { view.settings.copy = choice; }},
+                 CopyText{copied_as(now, copy_source(now, cell), choice)}};
+  };
+  return row;
+}
+
+}  // namespace
+
+void add_copying_matrix(Rows& rows, const Situation& s, const std::string& menu, const CellRef& cell) {
+  for (std::size_t form = 0; form < core::formats::copy_forms().size(); ++form) {
+    Action row = form_row(s, menu, cell, extents[0], form);
+    row.menu = menu, row.group = 2;
+    rows.push_back(std::move(row));
+  }
+}
+
+void add_copying(Rows& rows, const Situation& s, const std::string& menu,
+                 const std::optional<CellRef>& cell) {
+  rows.push_back({.id = "copy/source", .title = copied_words(s, cell), .menu = menu, .group = 1});
+  for (const Extent& extent : extents)
+    for (std::size_t form = 0; form < core::formats::copy_forms().size(); ++form)
+      rows.push_back(form_row(s, menu, cell, extent, form));
+  for (const int n : decimals)
+    rows.push_back({.id = "copy/decimals/" + std::to_string(n),
+                    .title = std::to_string(n),
+                    .menu = menu + "/Decimals of Markdown and LaTeX",
+                    .group = 1,
+                    .command = looks([n](View& view) { view.settings.copy_decimals = n; }),
+                    .checked = [n](const Situation& now) { return now.settings.copy_decimals == n; }});
+  rows.push_back({.id = "copy/program",
+                  .title = "The model as a PyTorch program",
+                  .menu = menu,
+                  .group = 1,
+                  .part = 1,
+                  .command = copy_program});
+  rows.push_back({.id = "copy/again",
+                  .title = "Copy again: " + last_choice(s),
+                  .menu = cell ? "" : "Edit",
+                  .group = 1,
+                  .keys = {ctrl_shift(Key::c)},
+                  .sheet = "Copy again, as chosen last in Copy as",
+                  .command = [](const Situation& now) {
+                    return Asked{CopyText{copied_as(now, copy_source(now), now.settings.copy)}};
+                  }});
+}
+
+namespace {
+
+constexpr const char* menu_of_whole = "View/Whole model";
+constexpr const char* none_open = "no whole model is open";
+
+bool has_whole(const Situation& s) {
+  return s.newest.whole != nullptr;
+}
+
+/// "" where a layer lies before (−1) or after (+1) the one that is looked at.
+std::function<std::string(const Situation&)> beyond_layer(int by) {
+  return [by](const Situation& s) -> std::string {
+    if (!has_whole(s)) return none_open;
+    const std::size_t now = s.newest.whole->experiment.layer;
+    if (by < 0) return now > 0 ? "" : "this is the first layer";
+    return now + 1 < s.newest.whole->model->description().sizes.n_layers ? "" : "this is the last layer";
+  };
+}
+
+void add_layer_steps(Rows& rows) {
+  for (const int by : {-1, 1})
+    rows.push_back({.id = by < 0 ? "whole/layer_before" : "whole/layer_after",
+                    .title = by < 0 ? "Layer before" : "Layer after",
+                    .menu = menu_of_whole,
+                    .group = 5,
+                    .keys = {plain(by < 0 ? Key::page_up : Key::page_down)},
+                    .here = outside_editor,
+                    .sheet = "Whole models: the layer before, after",
+                    .why_not = beyond_layer(by),
+                    .command = [by](const Situation& now) {
+                      const std::size_t layer = now.newest.whole->experiment.layer;
+                      return Asked{LookAtLayer{by < 0 ? layer - 1 : layer + 1}};
+                    }});
+}
+
+}  // namespace
+
+void add_whole_model(Rows& rows, const Situation& s) {
+  const std::size_t first = rows.size();
+  rows.push_back({.id = "tab/layers",
+                  .title = "Layers",
+                  .menu = "View",
+                  .about = "Every head of every layer of a whole model",
+                  .keys = {ctrl(Key::digit_6)},
+                  .sheet = "Layers of a whole model",
+                  .why_not = unless(has_whole, none_open),
+                  .command = looks([](View& view) { view.look.tab = Tab::layers; }),
+                  .checked = [](const Situation& now) { return now.shown.look.tab == Tab::layers; }});
+  add_layer_steps(rows);
+  rows.push_back({.id = "whole/head_off",
+                  .title = "Switch the chosen head off or on",
+                  .menu = menu_of_whole,
+                  .group = 5,
+                  .keys = {plain(Key::x)},
+                  .here = outside_editor,
+                  .sheet = "Whole models: switch the chosen head off, on",
+                  .why_not = unless(has_whole, none_open),
+                  .command = [](const Situation& now) {
+                    return Asked{SwitchHead{now.newest.whole->experiment.layer, now.newest.look.head}};
+                  }});
+  rows.push_back({.id = "whole/sweep",
+                  .title = "Switch each head off in turn",
+                  .menu = menu_of_whole,
+                  .group = 5,
+                  .part = 1,
+                  .about = "What becomes of the chosen token's logit, as bars under the heads",
+                  .why_not = unless(has_whole, none_open),
+                  .command = always(SweepHeads{})});
+  rows.push_back(
+      {.id = "whole/undo_all",
+       .title = "Undo all edits of the model",
+       .menu = menu_of_whole,
+       .group = 5,
+       .part = 1,
+       .why_not = unless(
+           [](const Situation& now) { return has_whole(now) && now.newest.whole->experiment.is_edited(); },
+           "nothing of a whole model is edited"),
+       .command = always(DropEdits{})});
+  rows.push_back({.id = "whole/compare",
+                  .title = "Compare the layer with before the edits",
+                  .menu = menu_of_whole,
+                  .group = 5,
+                  .part = 1,
+                  .why_not = unless(has_whole, none_open),
+                  .command = always(CompareEdits{})});
+  for (const bool back : {false, true})
+    rows.push_back({.id = back ? "whole/back" : "whole/more",
+                    .title = back ? "One token back" : "One token more",
+                    .menu = menu_of_whole,
+                    .group = 5,
+                    .part = 2,
+                    .why_not = unless(has_whole, none_open),
+                    .command = always(WriteToken{back})});
+  if (!has_whole(s))  // they would only make the menu longer
+    for (std::size_t k = first; k < rows.size(); ++k) rows[k].menu.clear();
+}
+
+namespace {
+
+bool in_lesson(const Newest& view) {
+  return view.selection.lesson && !view.selection.cursor;
+}
+/// Arrows go on and back even where the matrix has the keyboard.
+bool anywhere_in_lesson(const Newest& view) {
+  return view.selection.lesson.has_value();
+}
+
+void add_steps(Rows& rows) {
+  const auto row = [&](const char* id, const char* title, Key key, int by, const char* sheet) {
+    const auto here = by == 0 ? in_lesson : anywhere_in_lesson;
+    rows.push_back(
+        {.id = id,
+         .title = title,
+         .menu = "Lessons",
+         .group = 1,
+         .keys = {plain(key)},
+         .here = here,
+         .sheet = sheet,
+         .why_not = unless([](const Situation& now) { return now.shown.selection.lesson.has_value(); },
+                           "no lesson is under way"),
+         .command = always(GoInLesson{by})});
+  };
+  row("lesson/back", "Step back", Key::left, -1, "In a lesson: back, next");
+  row("lesson/next", "Next step", Key::right, 1, "In a lesson: back, next");
+  row("lesson/again", "Start the step again", Key::r, 0, "In a lesson: start the step again");
+}
+
+/// Opens a dialog whose search field is empty.
+std::function<Asked(const Situation&)> searches(Dialog dialog) {
+  return looks([dialog](View& view) {
+    view.forms.search = {};
+    view.forms.dialog = dialog;
+  });
+}
+
+/// "Causal attention in eleven steps · 6 of 11": how many of its steps were tried.
+std::string title_with_progress(const core::lessons::Lesson& lesson, const Situation& s) {
+  const std::size_t n = lesson.steps.size();
+  const auto known = s.progress ? s.progress->find(lesson.name) : decltype(s.progress->end())();
+  if (!s.progress || known == s.progress->end() || known->second.done.empty()) return lesson.title;
+  const std::size_t done = known->second.done.size();
+  return std::string(lesson.title) + " · " +
+         (done == n ? "all " + std::to_string(n) + " tried"
+                    : std::to_string(done) + " of " + std::to_string(n));
+}
+
+}  // namespace
+
+std::vector<Action> of_lessons(const Situation& s) {
+  Rows rows;
+  for (const auto& lesson : core::lessons::lessons())
+    rows.push_back({.id = std::string("lessons/") + lesson.name,
+                    .title = title_with_progress(lesson, s),
+                    .menu = "Lessons",
+                    .about = lesson.about,
+                    .command = always(StartLesson{lesson.name}),
+                    .checked = [name = lesson.name](const Situation& now) {
+                      return now.shown.selection.lesson && now.shown.selection.lesson->name == name;
+                    }});
+  add_steps(rows);
+  rows.push_back(
+      {.id = "lesson/leave",
+       .title = "Leave the lesson",
+       .menu = "Lessons",
+       .group = 1,
+       .why_not = unless([](const Situation& now) { return now.shown.selection.lesson.has_value(); },
+                         "no lesson is under way"),
+       .command = always(LeaveLesson{})});
+  return rows;
+}
+
+std::vector<Action> of_help(const Situation&) {
+  Rows rows;
+  rows.push_back({.id = "help/palette",
+                  .title = "Find an action…",
+                  .menu = "Help",
+                  .about = "Any action, preset, stage, lesson or setting, by some of its letters",
+                  .keys = {ctrl_shift(Key::p)},
+                  .sheet = "Find any action, preset, stage, lesson or setting",
+                  .command = searches(Dialog::palette)});
+  rows.push_back({.id = "help/keys",
+                  .title = "Keys",
+                  .menu = "Help",
+                  .about = "All keys, to be looked through or searched",
+                  .keys = {plain(Key::f1), plain(Key::question)},
+                  .sheet = "This sheet",
+                  .command = searches(Dialog::keys)});
+  rows.push_back({.id = "help/glossary",
+                  .title = "Glossary",
+                  .menu = "Help",
+                  .about = "The words of the field, each in a sentence or two",
+                  .command = shows(Dialog::glossary)});
+  rows.push_back(
+      {.id = "help/tour",
+       .title = "Take the tour",
+       .menu = "Help",
+       .group = 1,
+       .about = "Five things to do in this window, a minute in all; Ctrl+Z takes back what they change",
+       .command = [](const Situation& now) { return look(tour_from(now.newest.model)); }});
+  rows.push_back(
+      {.id = "help/about", .title = "About", .menu = "Help", .group = 2, .command = shows(Dialog::about)});
+  rows.push_back({.id = "help/focus",
+                  .title = "To the next control, into a region, out of it",
+                  .written = "arrows, Enter, Esc"});
   return rows;
 }
 

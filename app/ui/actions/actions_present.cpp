@@ -1,4 +1,4 @@
-// For an audience: one stage that fills the window, and numbers that fly to their place.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -6,6 +6,7 @@
 #include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {
+
 namespace {
 
 constexpr const char* animation = "View/Animation";
@@ -119,6 +120,250 @@ void add_presenting(Rows& rows) {
        }),
        .checked = [](const Situation& now) { return now.newest.selection.presenting.full_screen; }});
   add_flight(rows);
+}
+
+namespace {
+
+constexpr const char* walk_menu = "View/Walk";
+
+struct Step {
+  const char* id;
+  const char* title;
+  Key key;
+  int down, right;
+};
+constexpr std::array steps{
+    Step{"cell/above", "Cell above", Key::up, -1, 0}, Step{"cell/below", "Cell below", Key::down, 1, 0},
+    Step{"cell/left", "Cell left", Key::left, 0, -1}, Step{"cell/right", "Cell right", Key::right, 0, 1}};
+
+/// The neighbour of the pinned cell; with nothing pinned the first cell; nothing at the edge.
+std::optional<std::pair<CellRef, Shape>> neighbour(const Situation& s, const Step& step) {
+  const auto& stage = core::attention::info(stage_at_hand(s));
+  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, s.shown.look.head);
+  const Shape shape{numbers.n_rows(), numbers.n_cols()};
+  CellRef cell{stage.stage, stage.per_head ? s.shown.look.head : 0, 0, 0};
+  const auto moved = [](std::size_t from, int by, std::size_t count) {
+    return by < 0 ? from - (from > 0) : by > 0 ? std::min<std::size_t>(from + 1, count - 1) : from;
+  };
+  if (s.shown.selection.pinned) {
+    cell.row = moved(s.shown.selection.pinned->row, step.down, shape.first);
+    cell.column = moved(s.shown.selection.pinned->column, step.right, shape.second);
+  }
+  if (s.shown.selection.pinned == cell) return std::nullopt;
+  return std::pair{cell, shape};
+}
+
+void add_cells(Rows& rows) {
+  for (const Step& step : steps)
+    rows.push_back(
+        {.id = step.id,
+         .title = step.title,
+         .menu = walk_menu,
+         .group = 5,
+         .keys = {shift(step.key)},
+         .here = outside_editor,
+         .sheet = "Pin a cell and walk over its neighbours",
+         .why_not = unless([&step](const Situation& now) { return neighbour(now, step).has_value(); },
+                           "the pinned cell is at the edge"),
+         .command = [&step](const Situation& now) {
+           const auto [cell, shape] = *neighbour(now, step);
+           return look([cell = cell, shape = shape](View& view) {
+             pin(view, cell);
+             bring_into_part(view, shape, cell.row, cell.column);
+           });
+         }});
+}
+
+/// The same row and column, as far as there is one, in the stage before or after.
+std::optional<CellRef> in_stage(const Situation& s, int by) {
+  const auto all = core::attention::stages();
+  auto at = static_cast<std::ptrdiff_t>(stage_at_hand(s)) + by;
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  const auto shown = [&](std::ptrdiff_t k) {
+    const auto& stage = all[static_cast<std::size_t>(k)];
+    return stage.present(s.shown.model) && !s.shown.look.folded.contains(stage.stage);
+  };
+  while (at >= 0 && at < count && !shown(at)) at += by;
+  if (at < 0 || at >= count) return std::nullopt;
+  const auto& stage = all[static_cast<std::size_t>(at)];
+  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, s.shown.look.head);
+  CellRef cell{stage.stage, stage.per_head ? s.shown.look.head : 0, 0, 0};
+  if (s.shown.selection.pinned) {
+    cell.row = std::min<std::size_t>(s.shown.selection.pinned->row, numbers.n_rows() - 1);
+    cell.column = std::min<std::size_t>(s.shown.selection.pinned->column, numbers.n_cols() - 1);
+  }
+  return cell;
+}
+
+bool presents_alone(const Newest& view) {
+  return view.selection.presenting.on && !view.selection.lesson && !view.selection.cursor;
+}
+
+/// While it is presented, plain arrows go from stage to stage, as they go from step to step in a lesson.
+void add_presented_stages(Rows& rows) {
+  for (const int by : {-1, 1})
+    rows.push_back(
+        {.id = by < 0 ? "present/back" : "present/next",
+         .title = by < 0 ? "Present the stage before" : "Present the next stage",
+         .keys = {plain(by < 0 ? Key::left : Key::right)},
+         .here = presents_alone,
+         .sheet = "Presenting: the stage before, after",
+         .why_not = [by](const Situation& now) -> std::string {
+           if (!presents_alone(now.newest)) return "only when presenting";
+           return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
+         },
+         .command =
+             [by](const Situation& now) {
+               return look([cell = *in_stage(now, by)](View& view) {
+                 view.selection.presenting.flight.reset();
+                 pin(view, cell);
+               });
+             }});
+}
+
+void add_neighbouring_stages(Rows& rows) {
+  for (const int by : {-1, 1})
+    rows.push_back(
+        {.id = by < 0 ? "cell/stage_before" : "cell/stage_after",
+         .title = by < 0 ? "Stage before" : "Stage after",
+         .menu = walk_menu,
+         .group = 5,
+         .part = 1,
+         .keys = {shift(by < 0 ? Key::page_up : Key::page_down)},
+         .here = outside_editor,
+         .sheet = "The same cell in the stage before, after",
+         .written = "Shift+Page up, down",
+         .why_not = [by](const Situation& now) -> std::string {
+           if (now.shown.look.tab != Tab::stages) return "only in Stages";
+           return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
+         },
+         .command =
+             [by](const Situation& now) {
+               return look([cell = *in_stage(now, by)](View& view) {
+                 pin(view, cell);
+                 if (view.look.large) view.look.large = cell.stage;
+               });
+             }});
+}
+
+/// In the token view, from the pinned query to the one above or below; the first press pins an end.
+Asked move_query(const Situation& s, bool down) {
+  const std::size_t last = s.newest.model.n_tokens() - 1;
+  const auto& pinned = s.newest.look.tokens.pinned_query;
+  const std::size_t next = !pinned ? (down ? 0 : last)
+                           : down  ? std::min(*pinned + 1, last)
+                                   : *pinned - (*pinned > 0);
+  return look([next](View& view) {
+    view.look.tokens.pinned_query = next;
+    view.look.tokens.comes_into_view = true;
+  });
+}
+
+void add_queries(Rows& rows) {
+  for (const bool down : {false, true})
+    rows.push_back({.id = down ? "query/below" : "query/above",
+                    .title = down ? "Query below" : "Query above",
+                    .menu = walk_menu,
+                    .group = 5,
+                    .part = 2,
+                    .keys = {plain(down ? Key::down : Key::up)},
+                    .here = in_tokens,
+                    .sheet = "In Tokens: pin the query above, below",
+                    .why_not = unless([](const Situation& now) { return now.shown.look.tab == Tab::tokens; },
+                                      "only in Tokens"),
+                    .command = [down](const Situation& now) { return move_query(now, down); }});
+}
+
+/// The first thing that Esc would let go of, or nothing.
+std::optional<Command> released(const Situation& s) {
+  const Newest& v = s.newest;
+  if (v.selection.presenting.flight)
+    return ChangeView{[](View& view) { view.selection.presenting.flight.reset(); }};
+  if (v.selection.presenting.on) return ChangeView{[](View& view) { view.selection.presenting.on = false; }};
+  if (v.selection.cursor) return ChangeView{[](View& view) { view.selection.cursor.reset(); }};
+  if (v.look.tab == Tab::layers && v.layers && v.layers->token)
+    return ChangeView{[](View& view) { view.layers.token.reset(); }};
+  if ((v.look.tab == Tab::tokens || v.look.tab == Tab::layers) && v.look.tokens.pinned_query)
+    return ChangeView{[](View& view) { view.look.tokens.pinned_query.reset(); }};
+  if (v.selection.pinned) return ChangeView{app::release};
+  if (v.look.tab == Tab::stages && v.look.large)
+    return ChangeView{[](View& view) { view.look.large.reset(); }};
+  if (v.look.tab == Tab::laboratory) return ChangeView{[](View& view) { view.look.tab = Tab::stages; }};
+  if (v.selection.lesson) return LeaveLesson{};
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_walking(Rows& rows, const Situation&) {
+  add_cells(rows);
+  add_neighbouring_stages(rows);
+  add_presented_stages(rows);
+  add_queries(rows);
+  rows.push_back({.id = "cell/back",
+                  .title = "Back to the cell before",
+                  .menu = walk_menu,
+                  .group = 5,
+                  .part = 3,
+                  .keys = {plain(Key::backspace)},
+                  .here = outside_editor,
+                  .sheet = "Back to the cell whose operand was followed",
+                  .why_not = unless([](const Situation& now) { return !now.newest.selection.trail.empty(); },
+                                    "no operand was followed"),
+                  .command = looks(go_back)});
+  rows.push_back(
+      {.id = "cell/release",
+       .title = "Release",
+       .menu = walk_menu,
+       .group = 5,
+       .part = 3,
+       .keys = {plain(Key::escape)},
+       .sheet = "Release the cell, end the flight, close a dialog, leave what is presented, leave a lesson",
+       .why_not = unless([](const Situation& now) { return released(now).has_value(); }, "nothing is pinned"),
+       .command = [](const Situation& now) { return Asked{*released(now)}; }});
+}
+
+namespace {
+
+std::size_t n_tokens(const Situation& s) {
+  return s.newest.model.n_tokens();
+}
+
+/// Why there is no token more or one back, or "".
+std::function<std::string(const Situation&)> beyond_token(int by) {
+  return [by](const Situation& s) -> std::string {
+    if (const std::string why = why_not_decoded(s.newest.model); !why.empty()) return why;
+    const auto& now = s.newest.look.positions.decoded;
+    if (by > 0) return now && *now + 1 >= n_tokens(s) ? "this is the last token" : "";
+    return !now ? "no decoding is shown" : *now == 0 ? "this is the first token" : "";
+  };
+}
+
+}  // namespace
+
+void add_decoding(Rows& rows) {
+  constexpr const char* menu = "View/Decoding";
+  for (const int by : {1, -1})
+    rows.push_back({.id = by > 0 ? "decode/on" : "decode/back",
+                    .title = by > 0 ? "One token more" : "One token back",
+                    .menu = menu,
+                    .group = 1,
+                    .about = by > 0 ? "What a cache keeps and what is new, token by token" : "",
+                    .keys = {by > 0 ? plain(Key::j) : shift(Key::j)},
+                    .here = outside_editor,
+                    .sheet = "Decoding: one token more, one back",
+                    .why_not = beyond_token(by),
+                    .command = [by](const Situation& now) {
+                      return look([by, n = n_tokens(now)](View& view) { step_decoding(view, n, by); });
+                    }});
+  rows.push_back(
+      {.id = "decode/close",
+       .title = "All queries at once",
+       .menu = menu,
+       .group = 1,
+       .why_not = unless([](const Situation& s) { return s.newest.look.positions.decoded.has_value(); },
+                         "no decoding is shown"),
+       .command = looks([](View& view) { view.look.positions.decoded.reset(); })});
 }
 
 }  // namespace app::rows

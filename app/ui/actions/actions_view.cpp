@@ -1,9 +1,75 @@
 #include <array>
 #include <cmath>
+#include <span>
 
+#include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 
 namespace app::rows {
+
+namespace {
+
+using core::color::ColorMap;
+using core::color::NamedMap;
+
+struct RangeRow {
+  RangeRule rule;
+  const char* id;
+  const char* title;
+};
+constexpr std::array ranges{RangeRow{RangeRule::matrix, "colours/matrix", "By matrix"},
+                            RangeRow{RangeRule::stage, "colours/stage", "By stage, over its heads"},
+                            RangeRow{RangeRule::all_heads, "colours/all", "One for all stages and heads"},
+                            RangeRow{RangeRule::typed, "colours/typed", "Typed, beside the tabs"}};
+
+Action in_menu(const char* id, const char* title, int part) {
+  return {.id = id, .title = title, .menu = "View/Colours", .group = 4, .part = part};
+}
+
+void add_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::*kept, int part) {
+  for (const NamedMap& map : maps) {
+    Action row = in_menu("", map.name, part);
+    row.id = std::string("map/") + map.name;
+    row.command = looks([kept, m = map.map](View& view) { view.look.colors.*kept = m; });
+    row.checked = [kept, m = map.map](const Situation& now) { return now.shown.look.colors.*kept == m; };
+    rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
+void add_colors(Rows& rows, const Situation&) {
+  for (const RangeRow& range : ranges) {
+    Action row = in_menu(range.id, range.title, 0);
+    row.command = looks([rule = range.rule](View& view) {
+      view.look.colors.range = rule;
+      view.look.colors.locked.reset();
+    });
+    row.checked = [rule = range.rule](const Situation& now) { return now.shown.look.colors.range == rule; };
+    rows.push_back(std::move(row));
+  }
+  Action logarithmic = in_menu("colours/logarithmic", "Logarithmic", 1);
+  logarithmic.command = looks([](View& view) {
+    view.look.colors.logarithmic = !view.look.colors.logarithmic;
+    view.look.colors.locked.reset();
+  });
+  logarithmic.checked = [](const Situation& now) { return now.shown.look.colors.logarithmic; };
+  rows.push_back(std::move(logarithmic));
+
+  Action lock = in_menu("colours/lock", "Locked as they are", 1);
+  lock.why_not = unless([](const Situation& now) { return now.shown.look.colors.locked || now.color_ends; },
+                        "no colours are shown");
+  lock.command = [](const Situation& now) {
+    if (now.shown.look.colors.locked) return look([](View& view) { view.look.colors.locked.reset(); });
+    return look([ends = now.color_ends()](View& view) { view.look.colors.locked = ends; });
+  };
+  lock.checked = [](const Situation& now) { return now.shown.look.colors.locked.has_value(); };
+  rows.push_back(std::move(lock));
+
+  add_maps(rows, core::color::sequential_maps(), &ColorChoice::sequential, 2);
+  add_maps(rows, core::color::diverging_maps(), &ColorChoice::diverging, 3);
+}
+
 namespace {
 
 struct TabRow {
@@ -89,6 +155,241 @@ std::vector<Action> of_view(const Situation& s) {
   add_stages(rows, s);
   add_walking(rows, s);
   return rows;
+}
+
+namespace {
+
+/// Fewer or more cells around the pinned one, or around the middle; of token × token matrices when nothing is
+/// pinned.
+Asked zoom_by(const Situation& s, double factor) {
+  const auto& stage =
+      core::attention::info(s.shown.selection.pinned ? s.shown.selection.pinned->stage : Stage::weights);
+  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, s.shown.look.head);
+  const Shape shape{numbers.n_rows(), numbers.n_cols()};
+  const CellWindow part = shown_part(s.shown.look, shape);
+  const double row = s.shown.selection.pinned ? static_cast<double>(s.shown.selection.pinned->row) + 0.5
+                                              : (part.top + part.bottom) / 2;
+  const double column = s.shown.selection.pinned ? static_cast<double>(s.shown.selection.pinned->column) + 0.5
+                                                 : (part.left + part.right) / 2;
+  return look([=](View& view) { zoom(view, shape, row, column, factor); });
+}
+
+void add_zoom(Rows& rows) {
+  constexpr double step = 1.5;
+  for (const bool in : {true, false})
+    rows.push_back({.id = in ? "zoom/in" : "zoom/out",
+                    .title = in ? "Zoom in" : "Zoom out",
+                    .menu = "View/Zoom",
+                    .group = 5,
+                    .keys = {plain(in ? Key::plus : Key::minus)},
+                    .here = outside_editor,
+                    .sheet = "Zoom in, out; or Ctrl and the wheel over a picture",
+                    .command = [in](const Situation& now) { return zoom_by(now, in ? 1 / step : step); }});
+  rows.push_back({.id = "zoom/fit",
+                  .title = "Fit: show all cells",
+                  .menu = "View/Zoom",
+                  .group = 5,
+                  .keys = {plain(Key::f)},
+                  .why_not = unless([](const Situation& now) { return !now.shown.look.zoomed.empty(); },
+                                    "all cells are shown"),
+                  .command = looks([](View& view) { view.look.zoomed.clear(); })});
+}
+
+void add_large(Rows& rows, const Situation& s) {
+  rows.push_back(
+      {.id = "stages/alone",
+       .title =
+           s.shown.look.tab == Tab::stages && s.shown.look.large ? "Back to all stages" : "One stage alone",
+       .menu = "View",
+       .group = 5,
+       .about = "The pinned cell's, or the one that the mouse is on",
+       .keys = {plain(Key::l)},
+       .sheet = "One stage alone, or all; or a double click",
+       .command = [](const Situation& now) {
+         const bool points = now.shown.selection.hovered && !now.shown.selection.pinned;
+         return look([stage = points ? now.shown.selection.hovered->stage : stage_at_hand(now)](View& view) {
+           view.look.large =
+               view.look.tab == Tab::stages && view.look.large ? std::nullopt : std::optional(stage);
+           view.look.tab = Tab::stages;
+         });
+       }});
+  rows.push_back({.id = "stages/gutters",
+                  .title = "Row sums and entropy",
+                  .menu = "View",
+                  .group = 5,
+                  .keys = {plain(Key::g)},
+                  .sheet = "Row sums and entropy beside the stages",
+                  .command = looks([](View& view) { view.look.gutters = !view.look.gutters; }),
+                  .checked = [](const Situation& now) { return now.shown.look.gutters; }});
+}
+
+/// The picture of rotary positions, under the queries that they turned.
+void add_positions(Rows& rows) {
+  rows.push_back(
+      {.id = "stages/positions",
+       .title = "Positions that turn",
+       .menu = "View",
+       .group = 5,
+       .about = "Rotary positions as arrows: a query and a key, their angles and the score at every distance",
+       .why_not = unless(
+           [](const Situation& now) {
+             return core::attention::info(Stage::rotated_queries).present(now.shown.model);
+           },
+           "the model has no rotary positions"),
+       .command = looks([](View& view) {
+         view.look.large = Stage::rotated_queries;
+         view.look.tab = Tab::stages;
+       })});
+}
+
+/// A row for each stage that the model has.
+template <class Finish>
+void add_each(Rows& rows, const Situation& s, const char* id, const char* menu, Finish finish) {
+  for (const auto& stage : core::attention::stages()) {
+    if (!stage.present(s.shown.model)) continue;
+    Action row{.id = std::string(id) + stage.name, .title = stage.title, .menu = menu, .group = 5};
+    if (finish(row, stage)) rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
+Stage stage_at_hand(const Situation& s) {
+  if (s.shown.selection.pinned) return s.shown.selection.pinned->stage;
+  if (s.shown.look.tab == Tab::heads) return s.shown.look.heads_stage;
+  return s.shown.look.large.value_or(Stage::weights);
+}
+
+void add_stages(Rows& rows, const Situation& s) {
+  using core::attention::StageInfo;
+  add_zoom(rows);
+  add_large(rows, s);
+  add_positions(rows);
+  add_each(rows, s, "large/", "View/Show large", [](Action& row, const StageInfo& stage) {
+    row.command = looks([which = stage.stage](View& view) {
+      view.look.large = which;
+      view.look.tab = Tab::stages;
+    });
+    row.checked = [which = stage.stage](const Situation& now) { return now.shown.look.large == which; };
+    return true;
+  });
+  add_each(rows, s, "of_heads/", "View/One stage of all heads", [](Action& row, const StageInfo& stage) {
+    row.command = looks([which = stage.stage](View& view) {
+      view.look.heads_stage = which;
+      view.look.tab = Tab::heads;
+    });
+    row.checked = [which = stage.stage](const Situation& now) {
+      return now.shown.look.tab == Tab::heads && now.shown.look.heads_stage == which;
+    };
+    return stage.per_head;
+  });
+  add_each(rows, s, "shown/", "View/Shown stages", [](Action& row, const StageInfo& stage) {
+    row.command = looks([which = stage.stage](View& view) {
+      if (view.look.folded.erase(which) == 0) view.look.folded.insert(which);
+    });
+    row.checked = [which = stage.stage](const Situation& now) {
+      return !now.shown.look.folded.contains(which);
+    };
+    return true;
+  });
+}
+
+namespace {
+
+constexpr const char* stage_menu = "Stage";
+
+/// An action of the table as it stands in this menu.
+void add_of_table(Rows& rows, const std::vector<Action>& all, const char* id, int group) {
+  const Action* found = find_action(all, id);
+  if (!found) return;
+  Action row = *found;
+  row.menu = stage_menu, row.group = group;
+  rows.push_back(std::move(row));
+}
+
+Action large_row(const Situation& s, Stage stage) {
+  const bool is_large = s.shown.look.tab == Tab::stages && s.shown.look.large == stage;
+  return {.id = "stage/large",
+          .title = is_large ? "Back to all stages" : "Show large",
+          .menu = stage_menu,
+          .about = "A click on the title and a double click on its cells do the same",
+          .command = looks([stage, is_large](View& view) {
+            view.look.large = is_large ? std::nullopt : std::optional(stage);
+            view.look.tab = Tab::stages;
+          })};
+}
+
+/// One stage is presented: the pinned cell's, so that a cell of another one is released.
+Action present_row(Stage stage, std::size_t head) {
+  return {.id = "stage/present",
+          .title = "Present",
+          .menu = stage_menu,
+          .about = "This stage for an audience, large enough for the last row (F5 presents what is at hand)",
+          .command = looks([stage, head](View& view) {
+            Selection& s = view.selection;
+            if (s.pinned && s.pinned->stage != stage) s.pinned.reset();
+            if (core::attention::info(stage).per_head) view.look.head = head;
+            (view.look.tab == Tab::heads ? view.look.heads_stage : view.look.large.emplace()) = stage;
+            s.presenting.on = true;
+            s.presenting.flight.reset();
+            s.cursor.reset();
+            s.tour.reset();
+          })};
+}
+
+Action fold_row(Stage stage) {
+  return {.id = "stage/fold",
+          .title = "Fold away",
+          .menu = stage_menu,
+          .about = "A line below the stages brings it back",
+          .why_not = unless(
+              [](const Situation& now) { return now.shown.look.tab == Tab::stages && !now.shown.look.large; },
+              "only among all stages"),
+          .command = looks([stage](View& view) { view.look.folded.insert(stage); })};
+}
+
+Action give_row(Stage stage) {
+  return {.id = "stage/give",
+          .title = "Numbers of your own…",
+          .menu = stage_menu,
+          .group = 2,
+          .about = "Pasted or from a file, in place of those that are computed; or computed again",
+          .why_not = unless([stage](const Situation&) { return core::attention::can_be_given(stage); },
+                            "this stage is edited or switched elsewhere"),
+          .command = [stage](const Situation&) {
+            return Asked{ChangeView{[stage](View& view) { view.forms.given_stage = stage; }},
+                         ShowDialog{Dialog::give}};
+          }};
+}
+
+Action export_row(Stage stage, std::size_t head) {
+  return {.id = "stage/export",
+          .title = "Export this…",
+          .menu = stage_menu,
+          .group = 2,
+          .about = "Its numbers or a figure of it, as a file",
+          .command = [stage, head](const Situation&) {
+            return Asked{ChangeView{[stage, head](View& view) {
+                           view.forms.exporting.from = std::pair(stage, head);
+                           view.forms.exporting.what = ExportWhat::matrix;
+                         }},
+                         ShowDialog{Dialog::export_files}};
+          }};
+}
+
+}  // namespace
+
+void add_stage_menu(Rows& rows, const Situation& s, Stage stage, std::size_t head) {
+  const std::vector<Action> all = actions(s);
+  rows.push_back(large_row(s, stage));
+  rows.push_back(present_row(stage, head));
+  rows.push_back(fold_row(stage));
+  add_of_table(rows, all, "zoom/fit", 0);
+  for (const char* id : {"stages/gutters", "colours/logarithmic", "colours/lock"})
+    add_of_table(rows, all, id, 1);
+  rows.push_back(give_row(stage));
+  add_copying_matrix(rows, s, std::string(stage_menu) + "/Copy as", {stage, head, 0, 0});
+  rows.push_back(export_row(stage, head));
 }
 
 }  // namespace app::rows

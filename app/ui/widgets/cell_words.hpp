@@ -3,8 +3,17 @@
 #include <string>
 
 #include "app/ui/frame.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app::widgets {
+
+/// Draws an operand at the right end of a column that begins at left_middle; returns where the next begins.
+///
+/// One that stands somewhere is a link of that name: pressing it pins its cell, or puts the edit cursor on a
+/// learned number.
+float draw_operand(const Frame& frame, const std::string& name, const core::explain::Operand& operand,
+                   ImVec2 left_middle, float width);
 
 /// What a cell is, in words; every text is one line.
 struct CellWords {
@@ -32,5 +41,15 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
 
 /// Why a query does not see a key, in a few words: "hidden: later than journey".
 std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key);
+
+/// Draws a cell worked out, in numbered steps.
+///
+/// Pressing an operand pins its cell, or puts the edit cursor on it when it is a learned number; of long sums
+/// the largest terms are shown, and all of them on demand. Landmarks: "inspector/step/0/line/2/a",
+/// "inspector/step/0/more".
+void draw_worked_cell(Pen& pen, const core::explain::Explanation& explanation);
+
+/// The room that it takes at most as long as its sums are folded, from top to bottom, at scale 1.
+float worked_cell_height(const core::explain::Explanation& explanation);
 
 }  // namespace app::widgets

@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/files/tensor_formats.hpp"

@@ -4,12 +4,14 @@
 #include <array>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/bars/view_controls.hpp"
-#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/panels/stages/colors_popup.hpp"
 #include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
+
 namespace {
 
 struct TabRow {
@@ -91,6 +93,328 @@ void draw_view_bar(const Frame& frame) {
   const float menu = frame.metrics.px(70);
   const float end = draw_tabs(frame, right - menu - origin.x);
   draw_view_controls(frame, right, top, right - end);
+}
+
+namespace {
+
+using core::attention::StageInfo;
+
+constexpr std::size_t most_head_buttons = 8;
+
+float label(const Frame& frame, float right, float middle, const char* text) {
+  widgets::draw_text(frame.fonts.sans15, {right, middle}, widgets::Align::right_middle,
+                     packed(frame.palette.dim), text);
+  return right - widgets::text_width(frame.fonts.sans15, text) - frame.metrics.px(20);
+}
+
+/// The heads as buttons, or as a field with arrows when they are many; returns where it begins.
+float draw_head_chooser(const Frame& frame, float right, float top) {
+  const std::size_t n = frame.shown.model.n_heads;
+  const float width = frame.metrics.px(32), height = frame.metrics.frame;
+  platform::push_font(frame.fonts.mono14);
+  float left = right;
+  if (n <= (frame.metrics.compact ? most_head_buttons / 2 : most_head_buttons)) {
+    left = right - width * static_cast<float>(n);
+    for (std::size_t h = 0; h < n; ++h) {
+      platform::move_to({left + width * static_cast<float>(h), top});
+      ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.shown.look.head ? frame.palette.control.active
+                                                                            : frame.palette.control.rest));
+      if (ImGui::Button(std::to_string(h).c_str(), {width, height}))
+        frame.commands.look([h](View& v) { v.look.head = h; });
+      ImGui::PopStyleColor();
+      frame.landmarks.mark_item("view/head/" + std::to_string(h));
+      bar_tooltip(frame, "The head whose stages are shown (1 … 9, [ and ])");
+    }
+  } else {
+    left = right - frame.metrics.px(96);
+    platform::move_to({left, top});
+    ImGui::SetNextItemWidth(frame.metrics.px(96));
+    const std::string shown = std::to_string(frame.shown.look.head);
+    if (widgets::begin_combo(frame, "##head", shown.c_str())) {
+      for (std::size_t h = 0; h < n; ++h)
+        if (ImGui::Selectable(std::to_string(h).c_str(), h == frame.shown.look.head))
+          frame.commands.look([h](View& v) { v.look.head = h; });
+      ImGui::EndCombo();
+    }
+    frame.landmarks.mark_item("view/head");
+    bar_tooltip(frame, "The head whose stages are shown ([ and ] go to the one before, after)");
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark("view/heads", {left, top}, {right, top + height});
+  return left - frame.metrics.px(10);
+}
+
+/// The button that says how numbers become colors and opens the choice.
+float draw_colors(const Frame& frame, float right, float top, float width_at_scale_1) {
+  const float width = frame.metrics.px(width_at_scale_1);
+  const std::string words = colors_words(frame.shown.look.colors);
+  const float room = width - frame.metrics.px(34);
+  const bool fits = widgets::text_width(frame.fonts.sans14, words) <= room;
+  const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
+  platform::move_to({right - width, top});
+  platform::push_font(frame.fonts.sans14);
+  ImGui::PushStyleVar(ImGuiStyleVar_ButtonTextAlign, {0, 0.5f});
+  const bool pressed =
+      ImGui::Button((widgets::shortened(frame.fonts.sans14, shown, room) + "###colours").c_str(),
+                    {width, frame.metrics.frame});
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  widgets::draw_combo_arrow(frame, ImGui::GetWindowDrawList(), right, top + frame.metrics.frame / 2);
+  frame.landmarks.mark_item("view/range");
+  bar_tooltip(frame,
+              (words + ": what sets the ends of the colours, which colours, linear or logarithmic").c_str());
+  if (pressed) ImGui::OpenPopup("colours");
+  draw_colors_popup(frame, "colours", {right, top + frame.metrics.frame + frame.metrics.px(4)});
+  return right - width - frame.metrics.px(24);
+}
+
+/// What the heads are sorted by.
+float draw_order_chooser(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
+  const auto& order = frame.shown.look.heads_order;
+  const std::string shown = order ? core::attention::info(*order).title : "number";
+  platform::move_to({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  platform::push_font(frame.fonts.sans14);
+  if (widgets::begin_combo(
+          frame, "##order",
+          widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
+    if (ImGui::Selectable("number", !order)) frame.commands.look([](View& v) { v.look.heads_order.reset(); });
+    frame.landmarks.mark_item("view/order/number");
+    for (const auto& figure : core::attention::head_figures()) {
+      if (ImGui::Selectable(figure.title, order == figure.figure))
+        frame.commands.look([f = figure.figure](View& v) { v.look.heads_order = f; });
+      frame.landmarks.mark_item(std::string("view/order/") + figure.name);
+    }
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/order");
+  bar_tooltip(
+      frame,
+      "What the heads are sorted by: their number, how spread their weights are on average, or the mean weight on those tokens");
+  return right - width - frame.metrics.px(10);
+}
+
+/// Which weights are too small for a line; finer near 0.
+float draw_threshold(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(150);
+  double below = frame.shown.look.tokens.hide_below;
+  constexpr double low = 0, high = 1;
+  platform::move_to({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  platform::push_font(frame.fonts.mono14);
+  const bool moved = ImGui::SliderScalar("##hide below", ImGuiDataType_Double, &below, &low, &high, "",
+                                         ImGuiSliderFlags_AlwaysClamp | ImGuiSliderFlags_Logarithmic);
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/hide_below");
+  bar_tooltip(frame, "Weights below this have no line. Ctrl+click to type.");
+  if (!(ImGui::IsItemActive() &&
+        ImGui::GetIO().WantTextInput))  // at the right, clear of the grab, as in every field
+    widgets::draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2},
+                       widgets::Align::right_middle, packed(frame.palette.text), widgets::fixed(below, 3));
+  if (moved) frame.commands.look([below](View& v) { v.look.tokens.hide_below = below; });
+  return right - width - frame.metrics.px(10);
+}
+
+float draw_stage_chooser(const Frame& frame, float right, float top) {
+  const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
+  platform::move_to({right - width, top});
+  ImGui::SetNextItemWidth(width);
+  platform::push_font(frame.fonts.sans14);
+  if (widgets::begin_combo(frame, "##stage", core::attention::info(frame.shown.look.heads_stage).title,
+                           ImGuiComboFlags_HeightLarge)) {
+    for (const StageInfo& stage : core::attention::stages()) {
+      if (!stage.present(frame.shown.model) || !stage.per_head) continue;
+      if (ImGui::Selectable(stage.title, stage.stage == frame.shown.look.heads_stage))
+        frame.commands.look([s = stage.stage](View& v) { v.look.heads_stage = s; });
+    }
+    ImGui::EndCombo();
+  }
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/stage");
+  bar_tooltip(frame, "The stage that is shown of every head");
+  return right - width - frame.metrics.px(10);
+}
+
+float heads_width(const Frame& frame) {
+  const std::size_t n = frame.shown.model.n_heads;
+  return frame.metrics.px(n <= (frame.metrics.compact ? most_head_buttons / 2 : most_head_buttons)
+                              ? 32 * static_cast<float>(n)
+                              : 96);
+}
+
+/// Which layer of a whole model is shown, or "".
+std::string layer_words(const Frame& frame) {
+  return frame.newest.whole ? "layer " + std::to_string(frame.newest.whole->layer) : "";
+}
+
+/// The width that the controls of the shown view take, with the labels in front of them.
+float controls_width(const Frame& frame, bool brief) {
+  const auto& m = frame.metrics;
+  const auto words = [&](const char* text) {
+    return widgets::text_width(frame.fonts.sans15, text) + m.px(20);
+  };
+  const float chooser = m.px(m.compact ? 120 : 150) + m.px(10);
+  const float layer = brief || !frame.newest.whole ? 0 : m.px(24) + words(layer_words(frame).c_str());
+  switch (frame.shown.look.tab) {
+    case Tab::tokens:
+      return m.px(160) + words("hide below");
+    case Tab::heads:
+      return 2 * chooser + m.px(m.compact ? 100 : 150) + (brief ? 0 : words("stage") + words("sort"));
+    case Tab::layers:
+      return layers_controls_width(frame, !brief);
+    case Tab::compare:
+      return heads_width(frame) + m.px(10) + words("head") + layer;
+    default:
+      return heads_width(frame) + m.px(10) + words("head") + m.px(brief ? 100 : 150) + layer;
+  }
+}
+
+/// The controls of the shown view, from right to left on one line.
+void draw_controls(const Frame& frame, float right, float top, bool brief) {
+  const float middle = top + frame.metrics.frame / 2;
+  if (frame.shown.look.tab == Tab::tokens) {
+    right = draw_threshold(frame, right, top);
+    label(frame, right, middle, "hide below");
+  } else if (frame.shown.look.tab == Tab::heads) {
+    right = draw_stage_chooser(frame, right, top);
+    if (!brief) right = label(frame, right, middle, "stage");  // else the tooltips say what the fields are
+    right = draw_order_chooser(frame, right, top);
+    if (!brief) right = label(frame, right, middle, "sort");
+    draw_colors(frame, right, top, frame.metrics.compact ? 100 : 150);
+  } else if (frame.shown.look.tab == Tab::layers) {
+    draw_layers_controls(frame, right, top, !brief);
+  } else {
+    right = draw_head_chooser(frame, right, top);
+    right = label(frame, right, middle, "head");
+    if (frame.shown.look.tab != Tab::compare) right = draw_colors(frame, right, top, brief ? 100 : 150);
+    if (frame.newest.whole && !brief) label(frame, right, middle, layer_words(frame).c_str());
+  }
+}
+
+/// The controls below each other in a menu, where the bar has no room for them.
+void draw_folded_controls(const Frame& frame, float right, float top) {
+  const auto& m = frame.metrics;
+  const char* words = "show…";
+  platform::push_font(frame.fonts.sans14);
+  const float width = widgets::text_width(frame.fonts.sans14, words) + 2 * m.px(8);
+  platform::move_to({right - width, top});
+  const bool pressed = ImGui::Button("show…###view menu", {width, m.frame});
+  ImGui::PopFont();
+  frame.landmarks.mark_item("view/menu");
+  bar_tooltip(frame, "Head, colours and whatever else this view can be told");
+  if (pressed) ImGui::OpenPopup("view menu");
+  const float inside = m.px(276), pad = m.px(12), pitch = m.px(30);
+  ImGui::SetNextWindowPos({right - inside - 2 * pad, top + m.frame + m.px(4)});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {pad, pad});
+  if (ImGui::BeginPopup("view menu")) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float end = at.x + inside;
+    float y = at.y;
+    const auto row = [&](const char* name, const auto& draw) {
+      widgets::draw_text(frame.fonts.sans14, {at.x, y + m.frame / 2}, widgets::Align::left_middle,
+                         packed(frame.palette.dim), name);
+      draw(y);
+      y += pitch;
+    };
+    const Tab tab = frame.shown.look.tab;
+    if (tab == Tab::tokens) row("hide below", [&](float line) { draw_threshold(frame, end, line); });
+    if (tab == Tab::heads) {
+      row("stage", [&](float line) { draw_stage_chooser(frame, end, line); });
+      row("sort", [&](float line) { draw_order_chooser(frame, end, line); });
+    }
+    if (tab == Tab::stages || tab == Tab::compare || tab == Tab::laboratory)
+      row("head", [&](float line) { draw_head_chooser(frame, end, line); });
+    if (tab == Tab::layers) {
+      row("maps", [&](float line) { draw_maps_chooser(frame, end, line); });
+      row("bars", [&](float line) { draw_bars_chooser(frame, end, line); });
+    }
+    if (tab != Tab::tokens && tab != Tab::compare && tab != Tab::layers)
+      row("colours", [&](float line) { draw_colors(frame, end, line, 150); });
+    platform::move_to(at);
+    ImGui::Dummy({inside, y - at.y - (pitch - m.frame)});
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+}  // namespace
+
+void bar_tooltip(const Frame& frame, const char* text) {
+  if (!ImGui::IsItemHovered()) return;
+  platform::push_font(frame.fonts.sans14);
+  ImGui::SetTooltip("%s", text);
+  ImGui::PopFont();
+}
+
+void draw_view_controls(const Frame& frame, float right, float top, float room) {
+  const auto fits = [&](bool brief) { return controls_width(frame, brief) <= room; };
+  if (fits(false) || fits(true))
+    draw_controls(frame, right, top, !fits(false));
+  else
+    draw_folded_controls(frame, right, top);
+}
+
+namespace {
+
+// At scale 1.
+constexpr float maps_width = 150, bars_width = 140, label_gap = 10, field_gap = 24;
+
+float label_width(const Frame& frame, const char* words) {
+  return widgets::text_width(frame.fonts.sans15, words) + frame.metrics.px(label_gap);
+}
+
+void field_label(const Frame& frame, float right, float top, const char* words) {
+  widgets::draw_text(frame.fonts.sans15, {right - frame.metrics.px(label_gap), top + frame.metrics.frame / 2},
+                     widgets::Align::right_middle, packed(frame.palette.dim), words);
+}
+
+}  // namespace
+
+float layers_controls_width(const Frame& frame, bool labelled) {
+  const float labels = labelled ? label_width(frame, "maps") + label_width(frame, "bars") : 0;
+  return frame.metrics.px(maps_width + bars_width + field_gap) + labels;
+}
+
+void draw_maps_chooser(const Frame& frame, float right, float top) {
+  const std::array<widgets::Option, 3> options{
+      widgets::Option{"weights", "The weights of every head on this text"},
+      widgets::Option{"before the edits", "The weights that the model gives as it was opened"},
+      widgets::Option{"change", "The weights now minus those before the edits"}};
+  const auto now = static_cast<std::size_t>(frame.newest.layers->maps);
+  const float width = frame.metrics.px(maps_width);
+  platform::move_to({right - width, top});
+  if (const auto chosen = widgets::combo(frame, "view/maps", width, options[now].words, options, now))
+    frame.commands.look([maps = static_cast<LayerMaps>(*chosen)](View& v) { v.layers.maps = maps; });
+}
+
+void draw_bars_chooser(const Frame& frame, float right, float top) {
+  const std::array<widgets::Option, 2> options{
+      widgets::Option{"adds directly", "What each head adds to the logit of the chosen token"},
+      widgets::Option{"if switched off",
+                      "What becomes of that logit without the head: a run of the model for each"}};
+  const std::size_t now = frame.newest.layers->shows_effects ? 1 : 0;
+  const float width = frame.metrics.px(bars_width);
+  platform::move_to({right - width, top});
+  const auto chosen = widgets::combo(frame, "view/bars", width, options[now].words, options, now);
+  if (!chosen || *chosen == now) return;
+  if (*chosen == 1)
+    frame.commands.add(SweepHeads{});
+  else
+    frame.commands.look([](View& v) { v.layers.shows_effects = false; });
+}
+
+void draw_layers_controls(const Frame& frame, float right, float top, bool labelled) {
+  draw_bars_chooser(frame, right, top);
+  right -= frame.metrics.px(bars_width);
+  if (labelled) {
+    field_label(frame, right, top, "bars");
+    right -= label_width(frame, "bars");
+  }
+  right -= frame.metrics.px(field_gap);
+  draw_maps_chooser(frame, right, top);
+  if (labelled) field_label(frame, right - frame.metrics.px(maps_width), top, "maps");
 }
 
 }  // namespace app::panels

@@ -20,4 +20,7 @@ std::string compared_number(double value);
 /// are long end in ….
 std::string compared_cell(const Frame& frame, const CellRef& cell);
 
+/// Which tensor is which stage, in which layout and of which layer, to be said by hand.
+void draw_match_dialog(const Frame& frame);
+
 }  // namespace app::panels

@@ -4,8 +4,7 @@
 
 #include "app/session/tensor_check.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/widgets/buttons.hpp"
-#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 #include "core/check/check.hpp"

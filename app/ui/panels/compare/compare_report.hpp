@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/ui/widgets/pen.hpp"
+#include "app/ui/widgets/drawing.hpp"
 
 namespace app::panels {
 

@@ -3,19 +3,15 @@
 #include <array>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/compare/match_dialog.hpp"
-#include "app/ui/panels/dialogs/action_palette.hpp"
-#include "app/ui/panels/dialogs/close_dialog.hpp"
+#include "app/ui/panels/compare/compare_list.hpp"
 #include "app/ui/panels/dialogs/draw_dialog.hpp"
-#include "app/ui/panels/dialogs/export_dialog.hpp"
 #include "app/ui/panels/dialogs/file_dialogs.hpp"
 #include "app/ui/panels/dialogs/fill_dialog.hpp"
-#include "app/ui/panels/dialogs/give_dialog.hpp"
-#include "app/ui/panels/dialogs/glossary_dialog.hpp"
+#include "app/ui/panels/dialogs/help_dialogs.hpp"
 #include "app/ui/panels/dialogs/import_dialog.hpp"
-#include "app/ui/panels/dialogs/key_sheet.hpp"
+#include "app/ui/panels/dialogs/palette.hpp"
 #include "app/ui/panels/dialogs/sentence_dialog.hpp"
-#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 

@@ -1,18 +1,252 @@
 #include "app/ui/panels/dialogs/import_dialog.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "app/session/jobs.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/dialogs/close_dialog.hpp"
-#include "app/ui/panels/dialogs/import_mapping.hpp"
-#include "app/ui/panels/dialogs/import_stages.hpp"
-#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/panels/dialogs/file_dialogs.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
+#include "core/base/error.hpp"
+#include "core/graph/given.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app::panels {
+
+TensorOptions::TensorOptions(const OpenedTensors& tensors, std::size_t least, std::size_t most) {
+  for (const core::formats::TensorInfo& info : tensors.file->tensors()) {
+    if (info.shape.size() < least || info.shape.size() > most || info.dtype == core::formats::Dtype::text)
+      continue;
+    names.push_back(info.name);
+    options.push_back({info.name + " " + core::formats::shape_text(info.shape), "", false});
+  }
+}
+
+std::size_t TensorOptions::index_of(const std::vector<std::string>& chosen) const {
+  for (std::size_t k = 1; k < names.size(); ++k)
+    if (!chosen.empty() && names[k] == chosen.front()) return k;
+  return 0;
+}
+
+namespace {
+
+using core::formats::checkpoints::Mapping;
+using core::formats::checkpoints::Source;
+
+constexpr std::array<const char*, 4> parts{"all of it", "first third", "second third", "last third"};
+
+struct ProjectionRow {
+  const char* name;
+  Source& (*source)(Mapping&);
+};
+constexpr std::array projection_rows{ProjectionRow{"query", [](Mapping& m) -> Source& { return m.query; }},
+                                     ProjectionRow{"key", [](Mapping& m) -> Source& { return m.key; }},
+                                     ProjectionRow{"value", [](Mapping& m) -> Source& { return m.value; }},
+                                     ProjectionRow{"output", [](Mapping& m) -> Source& {
+                                                     if (!m.output) m.output.emplace();
+                                                     return *m.output;
+                                                   }}};
+
+/// Changes one source of the form.
+template <class Change>
+void change_source(const Frame& frame, const ProjectionRow& row, Change with) {
+  frame.commands.look([&row, with](View& view) {
+    Source& source = row.source(view.forms.import.mapping);
+    with(source);
+    if (&row == &projection_rows.back()) view.forms.import.has_output = !source.weights.empty();
+  });
+}
+
+void choose_tensor(std::vector<std::string>& tensors, const std::string& chosen) {
+  tensors.clear();
+  if (!chosen.empty()) tensors.push_back(chosen);
+}
+
+void draw_row(const Frame& frame, const ProjectionRow& row, const Source& source,
+              const TensorOptions& weights, const TensorOptions& biases, float width) {
+  const std::string landmark = std::string("import/") + row.name;
+  const float label = frame.metrics.px(56), gap = ImGui::GetStyle().ItemSpacing.x;
+  const float part = frame.metrics.px(120), turned = frame.metrics.px(110);
+  const float room = (width - label - part - turned - 4 * gap) / 2;
+  const float left = ImGui::GetCursorPosX();
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted(row.name);
+  ImGui::SameLine(left + label);
+  const std::size_t weight = weights.index_of(source.weights), bias = biases.index_of(source.biases);
+  if (const auto chosen = widgets::combo(frame, landmark + "/weight", room, weights.options[weight].words,
+                                         weights.options, weight))
+    change_source(frame, row,
+                  [tensor = weights.names[*chosen]](Source& s) { choose_tensor(s.weights, tensor); });
+  ImGui::SameLine();
+  if (const auto on = widgets::checkbox(
+          frame, landmark + "/turned", "out × in", source.out_by_in,
+          "Rows are outputs, as torch.nn.Linear keeps its weight; otherwise it is used as x·W"))
+    change_source(frame, row, [on](Source& s) { s.out_by_in = *on; });
+  ImGui::SameLine(left + label + room + turned + 2 * gap);
+  const std::size_t which = source.n_parts == 1 ? 0 : source.part + 1;
+  std::vector<widgets::Option> options;
+  for (const char* words : parts) options.push_back({words, "", false});
+  if (const auto chosen = widgets::combo(frame, landmark + "/part", part, parts[which], options, which))
+    change_source(frame, row, [k = *chosen](Source& s) {
+      s.n_parts = s.n_bias_parts = k == 0 ? 1 : 3;
+      s.part = s.bias_part = k == 0 ? 0 : k - 1;
+    });
+  ImGui::SameLine();
+  const std::string shown = bias == 0 ? "no bias" : biases.options[bias].words;
+  if (const auto chosen = widgets::combo(frame, landmark + "/bias", room, shown, biases.options, bias))
+    change_source(frame, row,
+                  [tensor = biases.names[*chosen]](Source& s) { choose_tensor(s.biases, tensor); });
+}
+
+}  // namespace
+
+void draw_import_mapping(const Frame& frame, const OpenedTensors& tensors, float width) {
+  const TensorOptions weights(tensors, 2, 2), biases(tensors, 1, 1);
+  Mapping mapping = frame.forms.import.mapping;
+  for (const ProjectionRow& row : projection_rows)
+    draw_row(frame, row, row.source(mapping), weights, biases, width);
+}
+
+std::optional<Mapping> mapping_by_hand(const ImportForm& form) {
+  Mapping mapping = form.mapping;
+  if (!form.has_output) mapping.output.reset();
+  if (mapping.query.weights.empty() || mapping.key.weights.empty() || mapping.value.weights.empty())
+    return std::nullopt;
+  return mapping;
+}
+
+namespace {
+
+using core::attention::StageInfo;
+using core::formats::TensorInfo;
+using core::importing::Choices;
+using core::importing::StageSource;
+
+void name_stage(std::vector<StageSource>& stages, core::attention::Stage stage, const std::string& tensor) {
+  std::erase_if(stages, [&](const StageSource& s) { return s.stage == stage; });
+  if (!tensor.empty()) stages.push_back({stage, {tensor}});
+  std::ranges::sort(stages, {}, &StageSource::stage);
+}
+
+void stage_row(const Frame& frame, const StageInfo& stage, const TensorOptions& tensors, float label,
+               float width) {
+  const auto& stages = frame.forms.import.choices.stages;
+  const auto chosen = std::ranges::find(stages, stage.stage, &StageSource::stage);
+  std::size_t current = 0;
+  std::string shown = "none";
+  if (chosen != stages.end()) {
+    current = tensors.index_of(chosen->tensors);
+    shown = tensors.options[current].words;
+    if (chosen->tensors.size() > 1)
+      shown += " and " + std::to_string(chosen->tensors.size() - 1) + " heads more";
+  }
+  const float left = ImGui::GetCursorPosX();
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted(stage.title);
+  ImGui::SameLine(left + label);
+  if (const auto next = widgets::combo(frame, std::string("import/stage/") + stage.name, width - label, shown,
+                                       tensors.options, current))
+    frame.commands.look([which = stage.stage, tensor = tensors.names[*next]](View& v) {
+      name_stage(v.forms.import.choices.stages, which, tensor);
+    });
+}
+
+bool is_found(const ImportForm& form, const OpenedTensors& tensors) {
+  return tensors.stages.size() > 1 && form.layer < tensors.stages.size() &&
+         form.choices.stages == core::importing::usual_stages(tensors.stages[form.layer]);
+}
+
+/// How many layers there are to choose from, by names or by a first axis, and what is wrong with them.
+struct Layers {
+  std::size_t n = 0;
+  bool by_name = false, has_four_axes = false;
+  std::string problem;
+};
+
+Layers layers_of(const ImportForm& form, const OpenedTensors& tensors) {
+  Layers layers;
+  if (is_found(form, tensors)) {
+    layers.by_name = true;
+    layers.n = tensors.stages.size();
+    return layers;
+  }
+  for (const StageSource& source : form.choices.stages) {
+    const TensorInfo* info = tensors.file->find(source.tensors.front());
+    layers.has_four_axes |= info && info->shape.size() == 4 && info->shape[0] > 1;
+  }
+  try {
+    layers.n =
+        core::importing::layers_within(*tensors.file, form.choices.stages, form.choices.first_axis_is_batch);
+  } catch (const core::Error& error) {
+    layers.problem = error.what();
+  }
+  return layers;
+}
+
+void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
+  const ImportForm& form = frame.forms.import;
+  const Layers layers = layers_of(form, tensors);
+  if (layers.n > 0) {
+    std::vector<widgets::Option> options;
+    for (std::size_t k = 0; k < layers.n; ++k)
+      options.push_back(
+          {std::to_string(k) + (layers.by_name ? "  " + tensors.stages[k].name : ""), "", false});
+    const std::size_t current = std::min(form.layer, layers.n - 1);
+    const float left = ImGui::GetCursorPosX();
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextUnformatted("layer");
+    ImGui::SameLine(left + label);
+    if (const auto next = widgets::combo(frame, "import/stage_layer", frame.metrics.px(240),
+                                         options[current].words, options, current))
+      frame.commands.look([k = *next, by_name = layers.by_name, stages = tensors.stages](View& v) {
+        v.forms.import.layer = k;
+        if (by_name) v.forms.import.choices.stages = core::importing::usual_stages(stages[k]);
+      });
+    ImGui::SameLine();
+  }
+  if (layers.has_four_axes) {
+    if (const auto on =
+            widgets::checkbox(frame, "import/batch", "the first axis counts sequences, not layers",
+                              form.choices.first_axis_is_batch))
+      frame.commands.look([on](View& v) { v.forms.import.choices.first_axis_is_batch = *on; });
+  } else {
+    ImGui::NewLine();
+  }
+}
+
+}  // namespace
+
+void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float width) {
+  const TensorOptions options(tensors, 2, 5);
+  const auto list = core::attention::givable_stages();
+  const float gap = frame.metrics.px(20), half = (width - gap) / 2, label = frame.metrics.px(104);
+  const float left = ImGui::GetCursorPosX();
+  const std::size_t n_lines = (list.size() + 1) / 2;
+  for (std::size_t k = 0; k < n_lines; ++k) {
+    stage_row(frame, *list[k], options, label, half);
+    if (k + n_lines >= list.size()) continue;
+    ImGui::SameLine(left + half + gap);
+    stage_row(frame, *list[k + n_lines], options, label, half);
+  }
+  layer_row(frame, tensors, label);
+}
+
+std::optional<Choices> stages_by_hand(const ImportForm& form, const OpenedTensors& tensors) {
+  if (form.choices.stages.empty()) return std::nullopt;
+  Choices choices = form.choices;
+  choices.embeddings.clear();
+  choices.embeddings_tensor.clear();
+  const Layers layers = layers_of(form, tensors);
+  if (layers.n > 0) choices.layer = std::to_string(std::min(form.layer, layers.n - 1));
+  // What was found is found again with another layer.
+  if (layers.by_name ||
+      (tensors.stages.size() == 1 && choices.stages == core::importing::usual_stages(tensors.stages.front())))
+    choices.stages.clear();
+  return choices;
+}
+
 namespace {
 
 using core::formats::TensorInfo;

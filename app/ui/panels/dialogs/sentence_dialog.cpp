@@ -4,8 +4,7 @@
 #include <array>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/dialogs/close_dialog.hpp"
-#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/panels/dialogs/file_dialogs.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/error.hpp"

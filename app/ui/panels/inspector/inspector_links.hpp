@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/ui/widgets/pen.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "core/graph/explain.hpp"
 
 namespace app::panels {

@@ -3,21 +3,203 @@
 #include <algorithm>
 
 #include "app/session/navigation.hpp"
+#include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/inspector/inspector_head.hpp"
+#include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/panels/inspector/inspector_links.hpp"
-#include "app/ui/panels/inspector/inspector_query.hpp"
 #include "app/ui/panels/inspector/inspector_row.hpp"
-#include "app/ui/panels/inspector/inspector_stream.hpp"
-#include "app/ui/panels/inspector/inspector_typed.hpp"
 #include "app/ui/widgets/cell_words.hpp"
-#include "app/ui/widgets/glossed_text.hpp"
-#include "app/ui/widgets/number_text.hpp"
-#include "app/ui/widgets/worked_cell.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "core/base/number.hpp"
 #include "core/graph/text.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::panels {
+
+namespace {
+
+using core::attention::HeadFigure;
+using core::attention::HeadFigureInfo;
+using widgets::Align;
+using widgets::Pen;
+
+void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<double>& value) {
+  const Frame& frame = pen.frame;
+  const float middle = pen.y + frame.metrics.px(10), half = frame.metrics.px(5);
+  const std::size_t n_tokens = frame.shown.model.n_keys();
+  const std::string number = figure_text(figure.figure, value, n_tokens),
+                    widest = figure_text(figure.figure, 0.5, n_tokens);
+  const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 122 : 132),
+              to =
+                  pen.right - std::max(frame.metrics.px(44),
+                                       widgets::text_width(frame.fonts.mono13, widest) + frame.metrics.px(8));
+  widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
+                     figure.title);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
+  if (value && *value > 0) {
+    const double share = std::min(*value, 1.0);
+    const Rgb color = render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(share, 0.15));
+    list->AddRectFilled({from, middle - half},
+                        {from + (to - from) * static_cast<float>(share), middle + half}, packed(color));
+  }
+  widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
+                     packed(value ? frame.palette.text : frame.palette.faint), number);
+  frame.landmarks.mark(std::string("inspector/figure/") + figure.name, {pen.left, middle - half},
+                       {pen.right, middle + half});
+  pen.skip(21);
+}
+
+}  // namespace
+
+void draw_head(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const std::size_t head = frame.shown.selection.hovered_head.value_or(frame.shown.look.head);
+  const core::attention::HeadFacts& facts = head_facts(frame)[head];
+  pen.skip(20);
+  widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
+                     "Head " + std::to_string(head));
+  const std::string entropy = facts.entropy_bits ? widgets::fixed(*facts.entropy_bits, 2) : "–";
+  widgets::draw_text(frame.fonts.mono32, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+                     entropy);
+  pen.skip(24);
+  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     "mean entropy of its rows, bit");
+  pen.skip(6);
+  pen.rule();
+  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
+                     packed(frame.palette.faint),
+                     frame.shown.model.dropout.active() && !frame.metrics.compact
+                         ? "mean weight, before dropout"
+                         : "mean weight");
+  pen.heading("Where it looks");
+  for (const HeadFigureInfo& figure : core::attention::head_figures())
+    if (figure.figure != HeadFigure::entropy) draw_figure(pen, figure, facts.*figure.value);
+  if (frame.shown.trace.heads.size() > 1) draw_likeness(pen, head);
+}
+
+namespace {
+
+using core::editing::TypeOver;
+using widgets::Align;
+
+/// A number, also one that is not finite: hidden scores are −inf.
+std::optional<double> any_number(const std::string& text) {
+  if (const auto number = widgets::read_number(text)) return number;
+  return core::text::parse_number(text == "−inf" ? "-inf" : text);
+}
+
+}  // namespace
+
+void draw_typed(widgets::Pen& pen, const CellRef& cell) {
+  const Frame& frame = pen.frame;
+  if (frame.shown.selection.pinned != cell || !can_be_typed_over(cell.stage)) return;
+  const core::attention::GivenPlace place =
+      core::explain::given_place(frame.shown.model, frame.shown.look.sequence, cell);
+  const core::attention::GivenCell* typed = frame.shown.model.given.find(place);
+  const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
+  widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
+                     typed ? "typed over" : "put here instead (N)");
+  const float x =
+      pen.left + widgets::text_width(frame.fonts.sans14, "put here instead (N)") + frame.metrics.px(10);
+  platform::move_to({x, pen.y + frame.metrics.px(4)});
+  const std::string shown = typed ? core::text::number_text(typed->value) : "";
+  const auto answer = widgets::text_field(
+      frame, "inspector/typed", shown,
+      {.width = width, .font = frame.fonts.mono13, .alignment = widgets::Alignment::centre, .step = {}});
+  if (answer.text && !(answer.text->empty() && !typed)) {
+    if (answer.text->empty())
+      frame.commands.edit(TypeOver{place, std::nullopt});
+    else if (const auto number = any_number(*answer.text))
+      frame.commands.edit(TypeOver{place, number});
+    else
+      frame.commands.add(
+          ShowMessage{"put here instead: expected a number, found \"" + *answer.text + "\"", true});
+  }
+  if (typed && widgets::link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle},
+                             Align::right_middle, frame.palette.accent, "take back"))
+    frame.commands.edit(TypeOver{place, std::nullopt});
+  if (ImGui::IsWindowHovered() &&
+      ImGui::IsMouseHoveringRect({pen.left, pen.y}, {x, pen.y + frame.metrics.px(34)}))
+    ImGui::SetTooltip(
+        "A number here stands in place of the computed one; what follows is made of it. Empty: computed again.");
+  pen.skip(34);
+}
+
+namespace {
+
+using core::transformer::StreamNumber;
+using widgets::inspected;
+using widgets::Pen;
+
+/// Goes to a cell of another layer, which stays pinned there.
+void go_to(const Frame& frame, std::size_t layer, const CellRef& cell) {
+  frame.commands.add(LookAtLayer{layer});
+  frame.commands.look([cell](View& view) {
+    view.selection.trail.clear();
+    view.selection.pinned = cell;
+  });
+}
+
+std::string layer_words(const char* what, std::size_t layer) {
+  return what + std::to_string(layer);
+}
+
+/// What entered the layer: out of the stream, through the norm.
+void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
+  const Frame& frame = pen.frame;
+  const std::size_t layer = frame.newest.whole->layer;
+  if (layer == 0)
+    pen.pair("token and position", inspected(number.entering));
+  else if (pen.linked_pair("inspector/stream/before", layer_words("out of layer ", layer - 1),
+                           inspected(number.entering)))
+    go_to(frame, layer - 1, {Stage::output, 0, cell.row, cell.column});
+  if (const auto& norm = number.norm) {
+    if (norm->mean != 0) pen.pair("− mean of its row", inspected(norm->mean));
+    pen.pair(norm->mean != 0 ? "÷ deviation of its row" : "÷ root mean square", inspected(norm->divisor));
+    pen.pair("× factor of the norm", inspected(norm->factor));
+    if (norm->bias != 0) pen.pair("+ bias of the norm", inspected(norm->bias));
+    pen.pair("= what enters", inspected(number.input));
+  }
+  if (widgets::cell_value(frame, cell) != number.input)
+    pen.prose("Typed over: the model itself has " + inspected(number.input) + " here.", frame.palette.dim);
+}
+
+/// What leaves the layer: on to the next one.
+void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
+  const Frame& frame = pen.frame;
+  const std::size_t layer = frame.newest.whole->layer,
+                    n_layers = frame.newest.whole->model->description().sizes.n_layers;
+  if (number.is_sum) {
+    pen.pair("in the stream before", inspected(number.entering));
+    pen.pair("+ this", inspected(number.attention));
+    pen.pair("+ MLP", inspected(number.mlp));
+  } else {
+    pen.prose("Norms stand behind attention and behind the MLP, so what leaves the layer is no plain sum.",
+              frame.palette.dim);
+  }
+  const std::string sum = inspected(number.leaving);
+  if (layer + 1 == n_layers) return pen.pair("leaves the last layer", sum);
+  if (pen.linked_pair("inspector/stream/behind", layer_words("goes on to layer ", layer + 1), sum))
+    go_to(frame, layer + 1, {Stage::embeddings, 0, cell.row, cell.column});
+}
+
+}  // namespace
+
+void draw_stream(Pen& pen, const CellRef& cell) {
+  const Frame& frame = pen.frame;
+  if (!frame.newest.whole || (cell.stage != Stage::embeddings && cell.stage != Stage::output)) return;
+  const StreamNumber* number = frame.newest.reading->stream(*frame.newest.whole, cell);
+  if (!number) return;
+  pen.heading("Residual stream, layer " + std::to_string(frame.newest.whole->layer));
+  frame.landmarks.mark("inspector/stream", {pen.left, pen.y}, {pen.right, pen.y + 1});
+  if (cell.stage == Stage::embeddings)
+    draw_entering(pen, cell, *number);
+  else
+    draw_leaving(pen, cell, *number);
+}
+
 namespace {
 
 using widgets::Align;

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "app/ui/widgets/pen.hpp"
+#include <cstddef>
+
+#include "app/ui/widgets/drawing.hpp"
 
 namespace app::panels {
 
@@ -13,5 +15,12 @@ void draw_row(widgets::Pen& pen, const CellRef& cell);
 
 /// The same cell in every head, each a link; nothing for a stage that is not one a head.
 void draw_other_heads(widgets::Pen& pen, const CellRef& cell);
+
+/// The hovered, else the pinned query of the token view: to whom it listens in each head with lines.
+void draw_query(widgets::Pen& pen);
+
+/// How alike the heads are, as a matrix in the order they are sorted by, with the most and the least alike of
+/// one head.
+void draw_likeness(widgets::Pen& pen, std::size_t head);
 
 }  // namespace app::panels

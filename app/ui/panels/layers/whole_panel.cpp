@@ -2,18 +2,220 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/layers/prompt.hpp"
-#include "app/ui/panels/layers/selected_head.hpp"
-#include "app/ui/widgets/buttons.hpp"
 #include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
+
+namespace {
+
+using core::experiment::Reading;
+using core::transformer::HeadRoles;
+
+constexpr std::size_t n_listed = 3;
+
+struct Lines {
+  const Frame& frame;
+  float width;
+
+  float column() const { return frame.metrics.px(52); }
+
+  /// A line across, and a heading with what stands over the columns of numbers.
+  void heading(const std::string& words, const char* first, const char* second) const {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float y = at.y + frame.metrics.px(8);
+    widgets::draw_text(frame.fonts.sans15, {at.x, y}, frame.palette.text, words);
+    widgets::draw_text_right(frame.fonts.sans13, at.x + width, y + 1, frame.palette.faint, second);
+    widgets::draw_text_right(frame.fonts.sans13, at.x + width - column(), y + 1, frame.palette.faint, first);
+    ImGui::Dummy({width, frame.metrics.px(30)});
+  }
+
+  /// Words, a bar of a share 0 … 1, and one number or two.
+  void share(const std::string& words, std::optional<double> value, const std::string& first,
+             const std::string& second, float words_width) const {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float middle = at.y + frame.metrics.px(10), left = at.x + words_width,
+                right = at.x + width - column() - (first.empty() ? 0 : column()) - frame.metrics.px(4);
+    widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
+                       packed(frame.palette.dim),
+                       widgets::shortened(frame.fonts.sans14, words, words_width - frame.metrics.px(8)));
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float top = middle - frame.metrics.px(4), bottom = middle + frame.metrics.px(4);
+    list->AddRectFilled({left, top}, {right, bottom}, packed(frame.palette.control.rest));
+    if (value)
+      list->AddRectFilled({left, top},
+                          {left + (right - left) * static_cast<float>(std::clamp(*value, 0.0, 1.0)), bottom},
+                          packed(render::color_at(frame.shown.look.colors.sequential, frame.palette.dark,
+                                                  0.25 + 0.7 * *value)));
+    if (!first.empty())
+      widgets::draw_text(frame.fonts.mono13, {at.x + width - column(), middle}, widgets::Align::right_middle,
+                         packed(frame.palette.text), first);
+    widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
+                       packed(first.empty() ? frame.palette.text : frame.palette.dim), second);
+    ImGui::Dummy({width, frame.metrics.px(21)});
+  }
+
+  /// Words, a bar from the middle, a number with its sign.
+  void change(const std::string& words, std::optional<double> value, double end) const {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float middle = at.y + frame.metrics.px(10), left = at.x + width * 0.42f,
+                right = at.x + width - column() - frame.metrics.px(8), zero = std::round((left + right) / 2);
+    widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
+                       packed(frame.palette.dim), words);
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float top = middle - frame.metrics.px(4), bottom = middle + frame.metrics.px(4);
+    list->AddRectFilled({left, top}, {right, bottom}, packed(frame.palette.control.rest));
+    const double part = value && end > 0 ? std::clamp(*value / end, -1.0, 1.0) : 0;
+    const float to = zero + static_cast<float>(part) * (right - left) / 2;
+    list->AddRectFilled(
+        {std::min(zero, to), top}, {std::max(zero, to), bottom},
+        packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + part / 2)));
+    list->AddRectFilled({zero, top - 2}, {zero + 1, bottom + 2}, packed(frame.palette.faint));
+    widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
+                       packed(frame.palette.text), value ? signed_text(*value, 2) : "–");
+    ImGui::Dummy({width, frame.metrics.px(21)});
+  }
+};
+
+std::string figure(const std::optional<double>& value) {
+  return value ? widgets::fixed(*value, 2) : "–";
+}
+
+void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usual) {
+  lines.heading("Where it looks", usual ? "here" : "", usual ? "usually" : "here");
+  const float words = lines.width * 0.44f;
+  const auto row = [&](const char* name, const std::optional<double>& now,
+                       const std::optional<double>& then) {
+    lines.share(name, now, usual ? figure(now) : "", usual ? figure(then) : figure(now), words);
+  };
+  row("previous token", here.previous, usual ? std::optional(usual->previous) : std::nullopt);
+  row("first token", here.first, usual ? std::optional(usual->first) : std::nullopt);
+  row("same token before", here.same_token, usual ? usual->same_token : std::nullopt);
+  row("what followed it", here.induction, usual ? usual->induction : std::nullopt);
+  if (usual)
+    widgets::tooltip("usually: on rows of random tokens that come once more, where induction heads show");
+}
+
+/// The largest weights of the query that is looked from.
+void draw_query(const Lines& lines, const Reading& now, const core::transformer::HeadMap& head) {
+  if (now.block != 1) return;
+  const auto& pinned = lines.frame.shown.look.tokens.pinned_query;
+  const std::size_t n = now.names.size(), row = pinned && *pinned < n ? *pinned
+                                                : now.place           ? now.place->row
+                                                                      : n - 1;
+  lines.heading("From " + std::to_string(row) + " " + quoted_token(now.names[row]), "", "weight");
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::size_t count = std::min(n_listed, n);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return head.map(row, a) > head.map(row, b); });
+  for (std::size_t k = 0; k < count; ++k)
+    lines.share(std::to_string(order[k]) + "  " + visible_token(now.names[order[k]]), head.map(row, order[k]),
+                "", widgets::fixed(head.map(row, order[k]), 2), lines.width * 0.44f);
+}
+
+void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool is_off) {
+  const Frame& frame = lines.frame;
+  const WholeReading& reading = *frame.newest.reading;
+  const Prediction* next = reading.prediction();
+  if (!next || next->table.empty()) return;
+  lines.heading("What it does", "", ("logit of " + quoted_token(next->chosen.text)).c_str());
+  std::optional<double> adds;
+  if (next->adds && head < next->adds->heads[layer].size()) adds = next->adds->heads[layer][head];
+  const auto effect = reading.effects().of({layer, head});
+  const double end = std::max(
+      {next->largest_addition, adds ? std::abs(*adds) : 0.0, effect ? std::abs(effect->logit_change) : 0.0});
+  lines.change("adds directly", adds, end);
+  if (!next->adds) widgets::tooltip("Not known: the logits of this model are no sums of what its heads add.");
+  lines.change("if switched off", effect ? std::optional(effect->logit_change) : std::nullopt, end);
+  if (effect && !is_off)
+    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,
+                       quoted_token(next->chosen.text) + " would go from " +
+                           widgets::fixed(next->chosen.now * 100, 1) + " % to " +
+                           widgets::fixed(effect->probability * 100, 1) + " %.");
+}
+
+}  // namespace
+
+std::string signed_text(double value, int decimals) {
+  return (value > 0 ? "+" : "") + widgets::fixed(value, decimals);
+}
+
+std::string visible_token(std::string token) {
+  std::string text;
+  for (const char c : token) {
+    if (c == ' ')
+      text += "·";
+    else if (c == '\n')
+      text += "⏎";
+    else if (c == '\t')
+      text += "→";
+    else
+      text += c;
+  }
+  return text;
+}
+
+std::string quoted_token(const std::string& token) {
+  return "‘" + visible_token(token) + "’";
+}
+
+void draw_selected_head(const Frame& frame, float width) {
+  const Reading& now = *frame.newest.reading->readings()->now;
+  const std::size_t layer = std::min(frame.newest.whole->experiment.layer, now.layers.size() - 1),
+                    head = frame.newest.look.head;
+  if (head >= now.layers[layer]->heads.size()) return;
+  const auto& sight = now.layers[layer]->heads[head];
+  const bool is_off = frame.newest.whole->experiment.heads_off.contains({layer, head});
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + frame.metrics.px(4)},
+                                            {at.x + width, at.y + frame.metrics.px(4) + 1},
+                                            packed(frame.palette.line));
+  const float middle = at.y + frame.metrics.px(26);
+  widgets::draw_text(frame.fonts.sans19, {at.x, middle}, widgets::Align::left_middle,
+                     packed(frame.palette.text),
+                     "Head " + std::to_string(layer) + "." + std::to_string(head));
+  draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, at.x + width, false, middle, width / 2);
+  ImGui::Dummy({width, frame.metrics.px(40)});
+  const Lines lines{frame, width};
+  const auto* usual = frame.newest.reading->random_roles();
+  const bool has_usual = usual && layer < usual->size() && head < (*usual)[layer].size();
+  draw_roles(lines, sight.roles, has_usual ? &(*usual)[layer][head] : nullptr);
+  draw_query(lines, now, sight);
+  draw_effects(lines, layer, head, is_off);
+  ImGui::Dummy({width, frame.metrics.px(4)});
+  if (widgets::button(frame, "head/stages", "open in Stages", "Every stage of this head, number by number"))
+    frame.commands.look([](View& v) { v.look.tab = Tab::stages; });
+  ImGui::SameLine();
+  if (widgets::button(frame, "head/switch", is_off ? "switch on" : "switch off", "x"))
+    frame.commands.add(SwitchHead{layer, head});
+  const Prediction* next = frame.newest.reading->prediction();
+  if (!next || next->table.empty()) return;
+  const bool sweeps = frame.newest.reading->effects().is_sweeping(),
+             effects = frame.newest.layers->shows_effects;
+  if (sweeps) {
+    std::size_t n_heads = 0;
+    for (const auto& of_layer : now.layers) n_heads += of_layer->heads.size();
+    n_heads -= std::min(n_heads, now.experiment.heads_off.size());
+    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
+                       std::to_string(frame.newest.reading->effects().n_known()) + " of " +
+                           std::to_string(n_heads) + " heads switched off so far");
+  } else if (widgets::button(frame, "head/sweep", "switch each head off in turn",
+                             "The bars then show what becomes of the logit")) {
+    frame.commands.add(SweepHeads{});
+  }
+  if (effects &&
+      widgets::button(frame, "head/adds", "show what heads add", "The bars show what heads add directly"))
+    frame.commands.look([](View& v) { v.layers.shows_effects = false; });
+}
+
 namespace {
 
 constexpr std::size_t most_layer_buttons = 8;

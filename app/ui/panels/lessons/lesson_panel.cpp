@@ -3,15 +3,173 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/widgets/buttons.hpp"
-#include "app/ui/widgets/glossed_text.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::panels {
+
+namespace {
+
+constexpr float cover = 0.58f;
+
+bool is_within(const Landmarks::Rect& rect, ImVec2 min, ImVec2 max) {
+  const ImVec2 c = rect.centre();
+  return c.x >= min.x && c.x < max.x && c.y >= min.y && c.y < max.y;
+}
+
+bool is_stage(std::string_view name) {
+  return name.starts_with("strip/");
+}
+
+bool is_focus(const Frame& frame, std::string_view name) {
+  const auto& focus = frame.lesson->shown().focus;
+  return std::find(focus.begin(), focus.end(), name) != focus.end();
+}
+
+/// Stages that the step does not speak of recede, if it speaks of any.
+void cover_other_stages(const Frame& frame) {
+  constexpr std::string_view block = "block/";
+  const auto& focus = frame.lesson->shown().focus;
+  if (std::none_of(focus.begin(), focus.end(), is_stage)) return;
+  const auto is_spoken_of = [&](const std::string& name) {
+    return is_focus(frame, "strip/" + name.substr(block.size()));
+  };
+  for (const auto& [name, rect] : frame.landmarks.all()) {
+    if (!name.starts_with(block) || is_spoken_of(name)) continue;
+    float left = rect.min.x;
+    for (const auto& [other, seen] : frame.landmarks.all())  // a block may reach under its left neighbour
+      if (other.starts_with(block) && is_spoken_of(other) && seen.min.y < rect.max.y &&
+          seen.max.y > rect.min.y && seen.min.x < rect.min.x)
+        left = std::max(left, seen.max.x);
+    ImGui::GetWindowDrawList()->AddRectFilled({left, rect.min.y}, rect.max,
+                                              packed(frame.palette.ground.back, cover));
+  }
+}
+
+/// How far the strip has to move down to show the stages that the step speaks of; negative is up.
+float way_to_focus(const Frame& frame) {
+  float top = std::numeric_limits<float>::max(), bottom = std::numeric_limits<float>::lowest();
+  for (const std::string_view name : frame.lesson->shown().focus) {
+    if (!is_stage(name)) continue;
+    const auto rect = frame.landmarks.find("block/" + std::string(name.substr(6)));
+    if (!rect) continue;
+    top = std::min(top, rect->min.y), bottom = std::max(bottom, rect->max.y);
+  }
+  if (bottom < top) return 0;
+  // All of it when it fits, else its beginning; no further than needed.
+  const float margin = frame.metrics.px(24), view_top = ImGui::GetWindowPos().y,
+              view_bottom = view_top + ImGui::GetWindowHeight();
+  const float down = bottom + margin - view_bottom, up = top - margin - view_top;
+  return up < 0 ? up : std::clamp(down, 0.0f, up);
+}
+
+/// Brings the stages that the step speaks of into view, once: the first frames of a step may still change the
+/// layout.
+void move_to_focus(const Frame& frame) {
+  if (!frame.shown.selection.lesson || frame.shown.selection.lesson->arrived) return;
+  const float before = ImGui::GetScrollY();
+  const float after = std::clamp(before + way_to_focus(frame), 0.0f, ImGui::GetScrollMaxY());
+  ImGui::SetScrollY(after);
+  if (std::abs(after - before) < 1 && frame.shown.selection.lesson->frames_shown > 0)
+    frame.commands.look([](View& v) {
+      if (v.selection.lesson) v.selection.lesson->arrived = true;
+    });
+  else
+    frame.commands.look([](View& v) {
+      if (v.selection.lesson) ++v.selection.lesson->frames_shown;
+    });
+}
+
+bool is_of_model(std::string_view name) {
+  return name.starts_with("model/");
+}
+
+/// Brings the field of MODEL that the step speaks of into view as the step begins.
+void move_model_to_focus(const Frame& frame) {
+  const auto& lesson = frame.shown.selection.lesson;
+  if (!lesson || lesson->arrived || frame.shown.look.tab != Tab::stages) return;
+  const float top = ImGui::GetWindowPos().y, bottom = top + ImGui::GetWindowHeight(),
+              margin = frame.metrics.px(8);
+  for (const std::string_view name : frame.lesson->shown().focus) {
+    const auto rect = is_of_model(name) ? frame.landmarks.find(std::string(name)) : std::nullopt;
+    if (!rect) continue;
+    const float down = rect->max.y + margin - bottom, up = rect->min.y - margin - top;
+    if (down > 0 || up < 0) ImGui::SetScrollY(ImGui::GetScrollY() + (up < 0 ? up : std::min(down, up)));
+    return;
+  }
+}
+
+/// Whether the step speaks of the mask, and this stage shows what the mask hides.
+bool shows_hidden(const Frame& frame, std::string_view name) {
+  const auto& words = frame.lesson->shown().words;
+  const bool speaks = std::ranges::any_of(words, [](std::string_view w) { return w == "mask" || w == "−∞"; });
+  const auto* stage = speaks ? core::attention::find_stage(name.substr(6)) : nullptr;
+  if (!stage || !stage->present(frame.shown.model) || stage->columns != core::attention::Columns::tokens)
+    return false;
+  const bool is_before = stage->stage < Stage::mask;
+  constexpr std::size_t most = 1024;
+  const auto& mask = frame.shown.trace.mask;
+  return !is_before && mask.n_rows() * mask.n_cols() <= most && arma::accu(*mask == 0) > 0;
+}
+
+/// A line around what is hidden: the staircase of a causal mask.
+void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
+  const arma::mat& mask = frame.shown.trace.mask;
+  const auto x = [&](arma::uword j) {
+    return std::round(rect.min.x +
+                      (rect.max.x - rect.min.x) * static_cast<float>(j) / static_cast<float>(mask.n_cols));
+  };
+  const auto y = [&](arma::uword i) {
+    return std::round(rect.min.y +
+                      (rect.max.y - rect.min.y) * static_cast<float>(i) / static_cast<float>(mask.n_rows));
+  };
+  const auto hidden = [&](arma::uword i, arma::uword j) {
+    return i < mask.n_rows && j < mask.n_cols && mask(i, j) == 0;
+  };
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImU32 color = packed(frame.palette.accent);
+  for (arma::uword i = 0; i <= mask.n_rows; ++i)
+    for (arma::uword j = 0; j <= mask.n_cols; ++j) {
+      if (j < mask.n_cols && hidden(i, j) != (i > 0 && hidden(i - 1, j)))
+        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j + 1), y(i)}, color);
+      if (i < mask.n_rows && hidden(i, j) != (j > 0 && hidden(i, j - 1)))
+        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j), y(i + 1)}, color);
+    }
+}
+
+}  // namespace
+
+void draw_lesson_marks(const Frame& frame, std::string_view panel) {
+  if (!frame.lesson) return;
+  if (panel == "stages") {
+    cover_other_stages(frame);
+    move_to_focus(frame);
+  }
+  if (panel == "model") move_model_to_focus(frame);
+  const ImVec2 min = ImGui::GetWindowPos(),
+               max(min.x + ImGui::GetWindowWidth(), min.y + ImGui::GetWindowHeight());
+  const float margin = frame.metrics.px(3);
+  for (const std::string& name : frame.lesson->shown().focus) {
+    const auto rect = frame.landmarks.find(name);
+    // What a panel has scrolled away lies under another one.
+    const bool is_here = is_stage(name) == (panel == "stages") && (!is_of_model(name) || panel == "model");
+    if (!rect || !is_here || !is_within(*rect, min, max)) continue;
+    if (is_stage(name) && shows_hidden(frame, name)) {
+      draw_hidden_edge(frame, *rect);
+      continue;
+    }
+    widgets::outline(ImGui::GetWindowDrawList(), {rect->min.x - margin, rect->min.y - margin},
+                     {rect->max.x + margin, rect->max.y + margin}, packed(frame.palette.accent), 2);
+  }
+}
+
 namespace {
 
 using core::lessons::Step;
@@ -227,6 +385,177 @@ void draw_lesson_words(const Frame& frame) {
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width, term->meaning);
     ImGui::Dummy({width, frame.metrics.px(3)});
   }
+}
+
+namespace {
+
+using core::lessons::Picture;
+using core::lessons::Shading;
+
+// At scale 1.
+constexpr float title_height = 26, labels_height = 18, note_height = 22, largest_row = 24, smallest_row = 3,
+                edge = 10, picture_gap = 32;
+
+/// The stage in whose manner a picture is drawn.
+Stage manner(const Picture& picture) {
+  switch (picture.shading) {
+    case Shading::weights:
+    case Shading::bars:
+      return Stage::weights;
+    case Shading::mask:
+      return Stage::mask;
+    case Shading::signed_values:
+      break;
+  }
+  return Stage::scores;
+}
+
+Ends ends_of(const Picture& picture) {
+  if (picture.shading != Shading::signed_values) return {0, 1};
+  const Extent e = extent_of(picture.numbers);
+  const double most = std::max(-e.smallest, e.largest);
+  return {-most, most};
+}
+
+float widest(ImFont* font, const std::vector<std::string>& words) {
+  float width = 0;
+  for (const std::string& word : words) width = std::max(width, widgets::text_width(font, word));
+  return width;
+}
+
+/// A picture with the room that its parts take, in pixels.
+struct Placed {
+  const Picture* picture;
+  float labels, cells, ends, title;
+  float width() const { return std::max(labels + cells + ends, title); }
+};
+
+Placed placed(const Frame& frame, const Picture& p, float room, float row) {
+  const float most_words = frame.metrics.px(frame.metrics.compact ? 90 : 150);
+  Placed place{&p, 0, 0, 0, 0};
+  place.labels = std::min(widest(frame.fonts.sans13, p.rows), most_words) + frame.metrics.px(32);
+  place.ends =
+      p.ends.empty() ? 0 : std::min(widest(frame.fonts.sans14, p.ends), most_words) + frame.metrics.px(12);
+  const float n = static_cast<float>(std::max<arma::uword>(1, p.numbers.n_cols));
+  const float named =
+      p.columns.empty()
+          ? 0
+          : std::min(widest(frame.fonts.sans12, p.columns) + frame.metrics.px(6), frame.metrics.px(72));
+  const float wished = p.shading == Shading::bars
+                           ? frame.metrics.px(220)
+                           : n * std::clamp(std::max(row * 1.9f, named), 1.0f, frame.metrics.px(72));
+  place.cells = std::floor(std::max(n, std::min(wished, room - place.labels - place.ends)));
+  place.title = widgets::text_width(frame.fonts.sans15, p.title);
+  return place;
+}
+
+/// Lengths instead of colors alone: one column as bars.
+void draw_bars(const Frame& frame, const Placed& place, ImVec2 at, float row) {
+  const Picture& p = *place.picture;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (std::size_t i = 0; i < p.numbers.n_rows; ++i) {
+    const double v = p.numbers(i, 0);
+    const float middle = at.y + (static_cast<float>(i) + 0.5f) * row,
+                half = std::max(1.0f, row / 2 - frame.metrics.px(3));
+    const float from = at.x + place.labels, to = from + place.cells;
+    widgets::draw_text(
+        frame.fonts.sans13, {from - frame.metrics.px(8), middle}, widgets::Align::right_middle,
+        packed(frame.palette.dim),
+        widgets::shortened(frame.fonts.sans13, p.rows[i], place.labels - frame.metrics.px(10)));
+    list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
+    if (std::isfinite(v) && v > 0)
+      list->AddRectFilled(
+          {from, middle - half}, {from + (to - from) * static_cast<float>(std::min(v, 1.0)), middle + half},
+          packed(render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(v, 0.15))));
+    widgets::draw_text(frame.fonts.mono13, {to - frame.metrics.px(6), middle}, widgets::Align::right_middle,
+                       packed(frame.palette.text), widgets::fixed(v, 2));
+  }
+}
+
+void draw_cells(const Frame& frame, const Placed& place, const std::string& name, ImVec2 at, float row) {
+  const Picture& p = *place.picture;
+  const widgets::OtherNumbers numbers{.numbers = &p.numbers,
+                                      .version = frame.lesson->version,
+                                      .ends = ends_of(p),
+                                      .rows = &p.rows,
+                                      .columns = p.columns.empty() ? nullptr : &p.columns};
+  widgets::Heatmap map;
+  map.place = name;
+  map.stage = manner(p);
+  map.width = static_cast<int>(place.cells);
+  map.height = static_cast<int>(std::max(1.0f, row * static_cast<float>(p.numbers.n_rows)));
+  map.label_width = place.labels;
+  map.show_bar = false;
+  map.other = &numbers;
+  widgets::draw_heatmap(frame, map, at);
+}
+
+void draw_picture(const Frame& frame, const Placed& place, const std::string& name, ImVec2 at, float row) {
+  const Picture& p = *place.picture;
+  widgets::draw_text(frame.fonts.sans15,
+                     {at.x, widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.px(title_height))},
+                     frame.palette.text, p.title);
+  const ImVec2 labels(at.x, at.y + frame.metrics.px(title_height)),
+      cells(at.x, labels.y + frame.metrics.px(labels_height));
+  if (p.shading == Shading::bars)
+    draw_bars(frame, place, cells, row);
+  else
+    draw_cells(frame, place, name, labels, row);
+  const float bottom = cells.y + row * static_cast<float>(p.numbers.n_rows);
+  if (row >= frame.metrics.px(13))
+    for (std::size_t i = 0; i < p.ends.size(); ++i)
+      widgets::draw_text(frame.fonts.sans14,
+                         {at.x + place.labels + place.cells + frame.metrics.px(12),
+                          cells.y + (static_cast<float>(i) + 0.5f) * row},
+                         widgets::Align::left_middle, packed(frame.palette.text),
+                         widgets::shortened(frame.fonts.sans14, p.ends[i], place.ends));
+  frame.landmarks.mark(name, {at.x, at.y}, {at.x + place.width(), bottom});
+  if (p.note.empty()) return;
+  widgets::draw_text(frame.fonts.sans14,
+                     {at.x + place.labels, bottom + frame.metrics.px(note_height) / 2 + frame.metrics.px(2)},
+                     widgets::Align::left_middle, packed(frame.palette.dim), p.note);
+}
+
+std::size_t most_rows(const std::vector<Picture>& pictures) {
+  std::size_t rows = 0;
+  for (const Picture& p : pictures) rows = std::max<std::size_t>(rows, p.numbers.n_rows);
+  return rows;
+}
+
+float around_cells(const Frame& frame) {
+  return frame.metrics.px(2 * edge + title_height + labels_height + note_height);
+}
+
+}  // namespace
+
+float exhibit_height(const Frame& frame, float most) {
+  if (!frame.lesson || frame.lesson->pictures.empty()) return 0;
+  const float rows = static_cast<float>(most_rows(frame.lesson->pictures));
+  return std::min(around_cells(frame) + rows * frame.metrics.px(largest_row), most);
+}
+
+void draw_exhibit(const Frame& frame) {
+  const std::vector<Picture>& pictures = frame.lesson->pictures;
+  const ImVec2 at = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(window, {window.x + size.x, window.y + size.y});
+  list->AddRectFilled({window.x, window.y + size.y - 1}, {window.x + size.x, window.y + size.y},
+                      packed(frame.palette.line));
+  list->PopClipRect();
+  const float rows = static_cast<float>(std::max<std::size_t>(1, most_rows(pictures)));
+  const float row = std::clamp(std::floor((size.y - around_cells(frame)) / rows),
+                               frame.metrics.px(smallest_row), frame.metrics.px(largest_row));
+  const float gap = frame.metrics.px(picture_gap), n = static_cast<float>(pictures.size());
+  const float share = (room.x - gap * (n - 1)) / n;
+  float x = at.x;
+  for (std::size_t k = 0; k < pictures.size(); ++k) {
+    const Placed place = placed(frame, pictures[k], share, row);
+    draw_picture(frame, place, "exhibit/" + std::to_string(k), {x, at.y}, row);
+    x += place.width() + gap;
+  }
+  platform::move_to(at);
+  ImGui::Dummy({room.x, std::max(1.0f, room.y)});
 }
 
 }  // namespace app::panels

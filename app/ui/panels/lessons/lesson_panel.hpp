@@ -1,8 +1,15 @@
 #pragma once
 
+#include <string_view>
+
 #include "app/ui/frame.hpp"
 
 namespace app::panels {
+
+/// Outlines what the lesson's step speaks of, and covers the other stages of the strip.
+///
+/// To be called inside a panel's window after the panel was drawn; it marks only what lies in that window.
+void draw_lesson_marks(const Frame& frame, std::string_view panel);
 
 /// How high the lesson's place at the foot of the centre is; 0 without a lesson.
 float lesson_panel_height(const Frame& frame, float width);
@@ -12,5 +19,11 @@ void draw_lesson(const Frame& frame);
 
 /// "Words of this step", for the inspector; nothing without a lesson.
 void draw_lesson_words(const Frame& frame);
+
+/// How high the pictures of the lesson's step are, at most that much; 0 when it has none.
+float exhibit_height(const Frame& frame, float most);
+
+/// The pictures of the lesson's step, side by side above the stages.
+void draw_exhibit(const Frame& frame);
 
 }  // namespace app::panels

@@ -6,14 +6,160 @@
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/actions.hpp"
-#include "app/ui/panels/menus/action_menu.hpp"
-#include "app/ui/panels/present/flight_paths.hpp"
-#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/panels/menus/menus.hpp"
+#include "app/ui/panels/present/present_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app::panels {
+
+namespace {
+
+using core::attention::Columns;
+using core::attention::Rows;
+using core::attention::StageInfo;
+
+constexpr float not_computed = 0.86f, not_again = 0.6f;  // how much of a cell is covered
+
+/// Covers cells from a row and a column on, up to others, as far as the map shows them.
+void cover_cells(const Frame& frame, const ShownMap& map, std::size_t top, std::size_t bottom,
+                 std::size_t left, std::size_t right, float how_much) {
+  const ImVec2 min{map.x(static_cast<double>(left)), map.y(static_cast<double>(top))},
+      max{map.x(static_cast<double>(right)), map.y(static_cast<double>(bottom))};
+  if (min.x < max.x && min.y < max.y)
+    ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(frame.palette.ground.back, how_much));
+}
+
+void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
+  if (stage.rows != Rows::queries && stage.rows != Rows::keys) return;
+  if (!stage.present(frame.shown.model)) return;
+  const auto map = shown_map(frame, stage);
+  if (!map) return;
+  const auto [n_rows, n_columns] = core::attention::shape_of(frame.shown.model, stage.stage);
+  ImGui::PushClipRect(map->rect.min, map->rect.max, true);
+  if (stage.rows == Rows::queries) cover_cells(frame, *map, 0, now, 0, n_columns, not_again);
+  cover_cells(frame, *map, now + 1, n_rows, 0, n_columns, not_computed);
+  if (stage.columns == Columns::tokens)
+    cover_cells(frame, *map, now, now + 1, now + 1, n_columns, not_computed);
+  ImGui::PopClipRect();
+  const float thick = frame.metrics.px(2), top = map->y(static_cast<double>(now)),
+              bottom = map->y(static_cast<double>(now + 1));
+  if (top < map->rect.min.y || bottom > map->rect.max.y) return;
+  widgets::outline(ImGui::GetWindowDrawList(), {map->rect.min.x - thick, top - thick},
+                   {map->rect.max.x + thick, bottom + thick}, packed(frame.palette.accent), thick);
+  frame.landmarks.mark(std::string("decode/new/") + stage.name, {map->rect.min.x, top},
+                       {map->rect.max.x, bottom});
+}
+
+bool shows_decoding(const Frame& frame) {
+  return frame.shown.look.positions.decoded && frame.shown.look.tab == Tab::stages &&
+         !frame.shown.look.large && !frame.shown.selection.presenting.on;
+}
+
+/// "Token 3 of 6, “journey”: 2 keys and values are kept, 1 is new".
+std::string decoding_words(const Frame& frame, std::size_t now) {
+  const auto& tokens = frame.shown.model.sequences[frame.shown.look.sequence].tokens;
+  const std::string which = "Token " + std::to_string(now + 1) + " of " +
+                            std::to_string(frame.shown.model.n_tokens()) + ", “" + tokens[now] + "”: ";
+  if (now == 0) return which + "its key and value are the first to be kept";
+  return which + std::to_string(now) +
+         (now == 1 ? " key and value is kept, 1 is new" : " keys and values are kept, 1 is new");
+}
+
+}  // namespace
+
+void draw_decoding_marks(const Frame& frame) {
+  if (!shows_decoding(frame)) return;
+  for (const StageInfo& stage : core::attention::stages())
+    mark_stage(frame, stage, *frame.shown.look.positions.decoded);
+}
+
+float decoding_bar_height(const Frame& frame) {
+  return shows_decoding(frame) ? frame.metrics.px(36) : 0;
+}
+
+void draw_decoding_bar(const Frame& frame) {
+  const auto& now = frame.shown.look.positions.decoded;
+  if (!now) return;
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImGui::GetWindowDrawList()->AddRectFilled(window, {window.x + ImGui::GetWindowWidth(), window.y + 1},
+                                            packed(frame.palette.line));
+  const Situation situation = situation_of(frame);
+  const std::vector<Action> all = actions(situation);
+  platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
+  draw_action_button(frame, situation, all, "decode/back", "decode/back", "one token back");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "decode/on", "decode/on", "one token more");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "decode/close", "decode/close", "all at once");
+  ImGui::SameLine();
+  const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
+  widgets::draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, widgets::Align::left_middle,
+                     packed(frame.palette.text),
+                     widgets::shortened(frame.fonts.sans14, decoding_words(frame, *now),
+                                        std::max(1.0f, origin.x + width - x)));
+  frame.landmarks.mark("decode/words", {x, origin.y}, {origin.x + width, origin.y + frame.metrics.px(36)});
+}
+
+namespace {
+
+ImVec2 bezier(ImVec2 a, ImVec2 b, ImVec2 c, ImVec2 d, float t) {
+  const float s = 1 - t;
+  const float p = s * s * s, q = 3 * s * s * t, r = 3 * s * t * t, u = t * t * t;
+  return {p * a.x + q * b.x + r * c.x + u * d.x, p * a.y + q * b.y + r * c.y + u * d.y};
+}
+
+}  // namespace
+
+ImVec2 FlightPath::at(float t) const {
+  const auto& p = points;
+  return t < 0.5f ? bezier(p[0], p[1], p[2], p[3], 2 * t) : bezier(p[3], p[4], p[5], p[6], 2 * t - 1);
+}
+
+std::optional<CellPlace> place_of(const Frame& frame, const core::explain::Place& place) {
+  const Stage* stage = std::get_if<Stage>(&place.source);
+  if (!stage) return std::nullopt;
+  const core::attention::StageInfo& info = core::attention::info(*stage);
+  if (info.per_head && core::attention::matrix_of_head(frame.shown.model, *stage, place.head) !=
+                           core::attention::matrix_of_head(frame.shown.model, *stage, frame.shown.look.head))
+    return std::nullopt;
+  const auto map = shown_map(frame, info);
+  if (!map) return std::nullopt;
+  const auto row = static_cast<double>(place.row), column = static_cast<double>(place.column);
+  const CellWindow& part = map->part;
+  if (row + 0.5 < part.top || row + 0.5 > part.bottom || column + 0.5 < part.left ||
+      column + 0.5 > part.right)
+    return std::nullopt;
+  return CellPlace{{map->x(column), map->y(row)}, {map->x(column + 1), map->y(row + 1)}};
+}
+
+FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPlace& to, std::size_t k,
+                        std::size_t n) {
+  const auto px = [&](float length) { return frame.metrics.px(length); };
+  const float share = n > 1 ? static_cast<float>(k) / static_cast<float>(n - 1) : 0;
+  const ImVec2 start{(from.min.x + from.max.x) / 2, from.min.y};
+  const ImVec2 end{to.min.x + std::min(px(6), (to.max.x - to.min.x) * 0.2f),
+                   to.min.y + std::min(px(5), (to.max.y - to.min.y) * 0.3f)};
+  // Lines come in at the gap above the target's row, whichever side they come from.
+  const bool from_left = start.x <= end.x;
+  const float side = from_left ? -1.0f : 1.0f;
+  const float far = std::abs(end.x - start.x);
+  const float lane = to.min.y - px(1);
+  const ImVec2 meet{end.x + side * std::clamp(far * 0.45f, px(8), std::max(px(8), far - px(12))), lane};
+  // Up by a part of the cell, not over the labels above its map, before it goes to the lane.
+  const float lift = (from.max.y - from.min.y) * (0.25f + 0.25f * (1 - share));
+  const float run = std::max(px(8), std::abs(meet.x - start.x) * 0.2f);
+  const ImVec2 up{start.x, start.y - lift};
+  const ImVec2 before{meet.x + side * run, meet.y};
+  const float last = std::abs(end.x - meet.x);
+  const ImVec2 after{meet.x - side * last * 0.45f, meet.y};
+  const ImVec2 into{end.x + side * last * 0.3f, end.y - px(2)};
+  return {{start, up, before, meet, after, into, end}};
+}
+
 namespace {
 
 using core::explain::Cells;

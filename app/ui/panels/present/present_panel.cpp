@@ -1,21 +1,227 @@
 #include "app/ui/panels/present/present_panel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/menus/stage_menu.hpp"
+#include "app/ui/panels/menus/menus.hpp"
+#include "app/ui/panels/present/flight.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/pen.hpp"
-#include "app/ui/widgets/worked_cell.hpp"
+#include "app/ui/widgets/text.hpp"
 #include "core/graph/explain.hpp"
+#include "core/graph/stages.hpp"
 
 namespace app::panels {
+
+namespace {
+
+/// Where maps stand, and whether zooming leaves them whole.
+struct MapPlace {
+  const char* before_name;
+  bool shows_all;
+};
+constexpr std::array map_places{MapPlace{"present/", true}, MapPlace{"present/from/", true},
+                                MapPlace{"large/", false}, MapPlace{"strip/", false}};
+
+float between(float low, float high, double at, double first, double end) {
+  return std::round(low + static_cast<float>((at - first) / (end - first)) * (high - low));
+}
+
+}  // namespace
+
+float ShownMap::x(double column) const {
+  return between(rect.min.x, rect.max.x, column, part.left, part.right);
+}
+
+float ShownMap::y(double row) const {
+  return between(rect.min.y, rect.max.y, row, part.top, part.bottom);
+}
+
+std::optional<ShownMap> shown_map(const Frame& frame, const core::attention::StageInfo& stage) {
+  const auto size = core::attention::shape_of(frame.shown.model, stage.stage);
+  const Shape shape{size.n_rows, size.n_cols};
+  for (const MapPlace& place : map_places)
+    if (const auto rect = frame.landmarks.find(std::string(place.before_name) + stage.name))
+      return ShownMap{*rect, place.shows_all ? whole(shape) : shown_part(frame.shown.look, shape)};
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr float card_width = 320, away = 14;  // at scale 1
+
+/// Where a card of that size stands: right of what it speaks of, else left, below or above, within the
+/// window.
+ImVec2 place_beside(const Frame& frame, const Landmarks::Rect& rect, ImVec2 size) {
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  const float gap = frame.metrics.px(away), inset = frame.metrics.px(8);
+  ImVec2 at{rect.max.x + gap, rect.min.y};
+  if (at.x + size.x > window.x - inset) at.x = rect.min.x - gap - size.x;
+  if (at.x < inset) at = {rect.min.x, rect.max.y + gap};
+  if (at.y + size.y > window.y - inset && at.y == rect.max.y + gap) at.y = rect.min.y - gap - size.y;
+  // The weights are what is to be watched: the card stands below them, where it would stand over them.
+  if (const auto weights = frame.landmarks.find("strip/weights");
+      weights && at.x < weights->max.x && at.x + size.x > weights->min.x && at.y < weights->max.y &&
+      at.y + size.y > weights->min.y && weights->max.y + 2 * gap + size.y < window.y)
+    at.y = weights->max.y + 2 * gap;
+  return {std::clamp(at.x, inset, std::max(inset, window.x - size.x - inset)),
+          std::clamp(at.y, inset, std::max(inset, window.y - size.y - inset))};
+}
+
+void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool is_last) {
+  const float width = frame.metrics.px(card_width);
+  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
+                     "Tour, " + std::to_string(index + 1) + " of " + std::to_string(tour_steps().size()));
+  widgets::paragraph(frame.fonts.sans17, frame.palette.text, width, step.title);
+  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, step.words);
+  ImGui::Dummy({width, frame.metrics.px(4)});
+  if (widgets::button(frame, "tour/next", is_last ? "Done" : "Next", "Without doing it"))
+    frame.commands.look([model = frame.newest.model](View& view) { go_on_in_tour(view, model); });
+  ImGui::SameLine();
+  if (widgets::button(frame, "tour/skip", "Skip the tour", "Help → Take the tour brings it back"))
+    frame.commands.look(leave_tour);
+}
+
+}  // namespace
+
+void draw_tour(const Frame& frame) {
+  const auto& tour = frame.newest.selection.tour;
+  if (!tour || frame.lesson || frame.shown.selection.presenting.on) return;
+  const TourStep& step = tour_steps()[tour->step];
+  const bool is_last = tour->step + 1 == tour_steps().size();
+  if (step.done(frame.newest.selection, frame.forms.dialog, frame.newest.model)) {
+    // A number that is being dragged is not taken out of the hand.
+    if (!ImGui::IsAnyItemActive())
+      frame.commands.look([model = frame.newest.model](View& view) { go_on_in_tour(view, model); });
+    return;
+  }
+  if (frame.forms.dialog != Dialog::none) return;
+  const auto place = frame.landmarks.find(step.place);
+  const Landmarks::Rect rect = place.value_or(Landmarks::Rect{{0, 0}, {0, 0}});
+  const float margin = frame.metrics.px(3);
+  if (place)
+    widgets::outline(ImGui::GetForegroundDrawList(), {rect.min.x - margin, rect.min.y - margin},
+                     {rect.max.x + margin, rect.max.y + margin}, packed(frame.palette.accent), 2);
+  const ImVec2 guess{frame.metrics.px(card_width + 24), frame.metrics.px(150)};
+  ImGui::SetNextWindowPos(place_beside(frame, rect, guess), ImGuiCond_Always);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(10)});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, frame.metrics.px(3));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(frame.palette.ground.raised));
+  ImGui::PushStyleColor(ImGuiCol_Border, vec(frame.palette.accent));
+  ImGui::Begin("tour", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
+                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoFocusOnAppearing |
+                   ImGuiWindowFlags_NoNav);
+  ImGui::PopStyleColor(2);
+  ImGui::PopStyleVar(3);
+  draw_card(frame, step, tour->step, is_last);
+  const ImVec2 min = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  frame.landmarks.mark("tour/card", min, {min.x + size.x, min.y + size.y});
+  ImGui::End();
+}
+
+namespace {
+
+using widgets::Align;
+
+/// A key as a cap with words after it; gives where the next begins.
+float draw_cap(const Frame& frame, float right, float middle, const char* key, const char* words) {
+  ImFont* font = frame.fonts.sans12;
+  const float words_width = *words ? widgets::text_width(font, words) + frame.metrics.px(6) : 0;
+  const float width = widgets::text_width(font, key) + frame.metrics.px(12), half = frame.metrics.px(9);
+  const float left = right - width - words_width;
+  ImGui::GetWindowDrawList()->AddRectFilled({left, middle - half}, {left + width, middle + half},
+                                            packed(frame.palette.control.rest), frame.metrics.px(2));
+  widgets::draw_text(font, {left + width / 2, middle}, Align::middle, packed(frame.palette.text), key);
+  widgets::draw_text(font, {left + width + frame.metrics.px(6), middle}, Align::left_middle,
+                     packed(frame.palette.dim), words);
+  return left - frame.metrics.px(8);
+}
+
+/// Which step of the lesson, else which stage of those that there are, from 1.
+std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
+  if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps.size()};
+  std::size_t index = 0, count = 0;
+  for (const auto& stage : core::attention::stages())
+    if (stage.present(frame.shown.model)) {
+      ++count;
+      if (stage.stage == presented_stage(frame)) index = count;
+    }
+  return {index, count};
+}
+
+/// Where one is and what goes on: the lesson's step, else the flight, else the stage.
+std::pair<std::string, std::string> where(const Frame& frame) {
+  const auto [index, count] = index_of_count(frame);
+  const std::string place = std::to_string(index) + " of " + std::to_string(count);
+  if (frame.lesson)
+    return {place, frame.lesson->seen.empty() ? frame.lesson->shown().try_it : frame.lesson->seen};
+  if (const std::string words = flight_words(frame); !words.empty()) return {"", words};
+  return {place, core::attention::info(presented_stage(frame)).title};
+}
+
+float share_done(const Frame& frame) {
+  const auto [index, count] = index_of_count(frame);
+  return count > 0 ? static_cast<float>(index) / static_cast<float>(count) : 0;
+}
+
+/// What the pointer is over, else what is pinned: "starts listens to journey 0.3403".
+float draw_named(const Frame& frame, float right, float middle, float room) {
+  const auto& cell =
+      frame.shown.selection.hovered ? frame.shown.selection.hovered : frame.shown.selection.pinned;
+  if (!cell) return right;
+  const widgets::CellWords words = widgets::cell_words(frame, *cell);
+  const std::string value = widgets::fixed(widgets::cell_value(frame, *cell), 4);
+  ImFont *sans = frame.fonts.sans12, *mono = frame.fonts.mono12;
+  const std::string text = widgets::shortened(sans, words.subject + words.relation + words.object, room);
+  widgets::draw_text(mono, {right, middle}, Align::right_middle, packed(frame.palette.text), value);
+  const float x =
+      right - widgets::text_width(mono, value) - frame.metrics.px(8) - widgets::text_width(sans, text);
+  widgets::draw_text(sans, {x, middle}, Align::left_middle, packed(frame.palette.text), text);
+  frame.landmarks.mark("present/named", {x, middle - 10}, {right, middle + 10});
+  return x - frame.metrics.px(20);
+}
+
+}  // namespace
+
+float present_bar_height(const Frame& frame) {
+  return frame.shown.selection.presenting.on ? frame.metrics.px(32) : 0;
+}
+
+void draw_present_bar(const Frame& frame) {
+  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  const float middle = at.y + size.y / 2, line = std::max(2.0f, frame.metrics.px(1.5f));
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(at, {at.x + size.x, at.y + size.y});  // the progress runs from edge to edge
+  list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, packed(frame.palette.ground.panel));
+  list->AddRectFilled(at, {at.x + size.x, at.y + line}, packed(frame.palette.line));
+  list->AddRectFilled(at, {at.x + size.x * share_done(frame), at.y + line}, packed(frame.palette.accent));
+  frame.landmarks.mark("present/progress", at, {at.x + size.x * share_done(frame), at.y + line});
+  float right = draw_named(frame, at.x + size.x - frame.metrics.px(26), middle, size.x * 0.22f);
+  right = draw_cap(frame, right, middle, "F5", "back");
+  if (frame.shown.selection.pinned && !frame.settings.reduce_motion)
+    right = draw_cap(frame, right, middle, "space", "plays");
+  right = draw_cap(frame, right, middle, "← →", "");
+  const auto [place, words] = where(frame);
+  float x = at.x + frame.metrics.px(26);
+  ImFont* font = frame.fonts.sans12;
+  widgets::draw_text(font, {x, middle}, Align::left_middle, packed(frame.palette.dim), place);
+  if (!place.empty()) x += widgets::text_width(font, place) + frame.metrics.px(12);
+  widgets::draw_text(font, {x, middle}, Align::left_middle, packed(frame.palette.text),
+                     widgets::shortened(font, words, std::max(1.0f, right - x)));
+  list->PopClipRect();
+  frame.landmarks.mark("present/bar", at, {at.x + size.x, at.y + size.y});
+}
+
 namespace {
 
 using core::attention::Columns;

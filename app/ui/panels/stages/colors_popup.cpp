@@ -6,12 +6,9 @@
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/menus/action_menu.hpp"
-#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/number_text.hpp"
-#include "app/ui/widgets/popup_rows.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app::panels {

@@ -7,14 +7,14 @@
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/stages/profiles.hpp"
-#include "app/ui/panels/stages/stage_handling.hpp"
-#include "app/ui/panels/stages/turning_panel.hpp"
-#include "app/ui/widgets/buttons.hpp"
+#include "app/ui/panels/stages/rotation_panel.hpp"
+#include "app/ui/panels/stages/stages_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 
 namespace app::panels {

@@ -2,15 +2,349 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/tokens/token_chips.hpp"
-#include "app/ui/panels/tokens/token_rows.hpp"
+#include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
+
+namespace {
+
+constexpr std::size_t most_chip_lines = 3;
+
+bool has_lines(const Frame& frame, std::size_t head) {
+  return frame.shown.look.tokens.silent_heads.count(head) == 0;
+}
+
+void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
+  const Palette& p = frame.palette;
+  const bool on = has_lines(frame, h);
+  const std::string name = "tokens/head/" + std::to_string(h);
+  platform::move_to(at);
+  ImGui::PushStyleColor(ImGuiCol_Button, vec(on ? p.control.active : p.control.rest));
+  const bool pressed = ImGui::Button(("##" + name).c_str(), {width, frame.metrics.frame});
+  ImGui::PopStyleColor();
+  frame.landmarks.mark_item(name);
+  widgets::tooltip((on ? "Hides the lines of head " : "Shows the lines of head ") + std::to_string(h));
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float middle = at.y + frame.metrics.frame / 2, half = frame.metrics.px(5);
+  const ImVec2 min{at.x + frame.metrics.px(8), std::round(middle - half)},
+      max{min.x + 2 * half, min.y + 2 * half};
+  if (on)
+    list->AddRectFilled(min, max, packed(p.head(h)), frame.metrics.px(2));
+  else
+    widgets::outline(list, min, max, packed(p.faint), 1);
+  widgets::draw_text(frame.fonts.mono13, {at.x + width - frame.metrics.px(7), middle},
+                     widgets::Align::right_middle, packed(on ? p.text : p.faint), std::to_string(h));
+  if (!pressed) return;
+  frame.commands.look([h, on](View& v) {
+    if (on)
+      v.look.tokens.silent_heads.insert(h);
+    else
+      v.look.tokens.silent_heads.erase(h);
+  });
+}
+
+}  // namespace
+
+std::vector<std::size_t> heads_with_lines(const Frame& frame) {
+  std::vector<std::size_t> heads;
+  for (std::size_t h = 0; h < frame.shown.trace.heads.size(); ++h)
+    if (has_lines(frame, h)) heads.push_back(h);
+  return heads;
+}
+
+void draw_token_chips(const Frame& frame, float width) {
+  const auto& m = frame.metrics;
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const std::size_t n = frame.shown.trace.heads.size();
+  const float label = m.px(52), buttons = m.px(110), gap = m.px(4), pitch = m.frame + gap;
+  const float chip = m.px(24) + widgets::text_width(frame.fonts.mono13, std::to_string(n - 1)) + m.px(8);
+  const float room = std::max(chip, width - label - buttons);
+  const auto per_line = std::max<std::size_t>(1, static_cast<std::size_t>((room + gap) / (chip + gap)));
+  const std::size_t lines = (n + per_line - 1) / per_line;
+  const float height = static_cast<float>(std::min(lines, most_chip_lines)) * pitch;
+  widgets::draw_text(frame.fonts.sans15, {origin.x, origin.y + m.frame / 2}, widgets::Align::left_middle,
+                     packed(frame.palette.dim), "heads");
+
+  const float chips_width = static_cast<float>(std::min(n, per_line)) * (chip + gap);
+  platform::move_to({origin.x + label, origin.y});
+  platform::begin_child(
+      "chips", {chips_width + ImGui::GetStyle().ScrollbarSize, height}, false,
+      lines > most_chip_lines ? 0 : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  const ImVec2 first = ImGui::GetCursorScreenPos();
+  for (std::size_t h = 0; h < n; ++h)
+    draw_chip(frame, h,
+              {first.x + static_cast<float>(h % per_line) * (chip + gap),
+               first.y + static_cast<float>(h / per_line) * pitch},
+              chip);
+  ImGui::EndChild();
+
+  platform::move_to({origin.x + label + chips_width + m.px(10), origin.y});
+  if (n > 1) {
+    if (widgets::button(frame, "tokens/all", "all", "Shows the lines of every head"))
+      frame.commands.look([](View& v) { v.look.tokens.silent_heads.clear(); });
+    ImGui::SameLine();
+    if (widgets::button(frame, "tokens/none", "none", "Hides all lines"))
+      frame.commands.look([n](View& v) {
+        for (std::size_t h = 0; h < n; ++h) v.look.tokens.silent_heads.insert(h);
+      });
+  }
+  platform::move_to(origin);
+  ImGui::Dummy({width, height});
+}
+
+namespace {
+
+using widgets::Align;
+
+constexpr float most_grey = 0.21f;
+constexpr int bends = 22, smooth_bends = 56;  // of a line; of one that is thick or bright among few
+
+const std::vector<std::string>& tokens_of(const Frame& frame) {
+  return frame.shown.model.sequences[frame.shown.look.sequence].tokens;
+}
+const std::vector<std::string>& keys_of(const Frame& frame) {
+  return frame.shown.model.sequences[frame.shown.look.sequence].keys();
+}
+
+/// The next of 1, 2, 5, 10 … times a power of ten.
+double round_end(double largest) {
+  if (!(largest > 0)) return 1;
+  const double power = std::pow(10, std::floor(std::log10(largest)));
+  for (const double step : {1.0, 2.0, 5.0})
+    if (largest <= step * power * (1 + 1e-9)) return step * power;
+  return 10 * power;
+}
+
+struct BoxStyle {
+  const std::vector<std::string>& tokens;
+  Rgb ground, ink;
+  bool hatched = false;
+  std::optional<Rgb> outline{};
+};
+
+void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float left, float width,
+              const BoxStyle& style) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float middle = l.middle(row), top = std::round(middle - l.box / 2);
+  const ImVec2 min{left, top}, max{left + width, top + l.box};
+  const float rounding = l.box >= frame.metrics.px(20) ? frame.metrics.px(3) : 0;
+  list->AddRectFilled(min, max, packed(style.ground), rounding);
+  if (style.hatched)
+    widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.6f));
+  const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbours do not touch
+  if (style.outline)
+    platform::rect(list, {min.x - around / 2, min.y - around / 2}, {max.x + around / 2, max.y + around / 2},
+                   packed(*style.outline), around, rounding);
+  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(style.tokens.size() - 1));
+  const float left_text = left + frame.metrics.px(8) + index;
+  widgets::draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle,
+                     packed(frame.palette.faint), std::to_string(row));
+  ImFont* font = l.box >= frame.metrics.px(20) ? frame.fonts.sans15 : frame.fonts.sans12;
+  const float from = left_text + frame.metrics.px(8);
+  widgets::draw_text(font, {from, middle}, Align::left_middle, packed(style.ink),
+                     widgets::shortened(font, style.tokens[row], left + width - from - frame.metrics.px(4)));
+}
+
+void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
+  const Palette& p = frame.palette;
+  const bool chosen = frame.shown.look.tokens.pinned_query == i,
+             hovered = frame.shown.look.tokens.hovered_query == i;
+  platform::move_to({l.queries, std::round(l.middle(i) - l.pitch / 2)});
+  const std::string name = "tokens/query/" + std::to_string(i);
+  const bool pressed = widgets::hit_area(name.c_str(), {l.query_width, l.pitch});
+  frame.landmarks.mark_item(name);
+  const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+  if (ImGui::IsItemHovered()) {
+    frame.commands.look([i](View& v) { v.look.tokens.hovered_query = i; });
+    if (widgets::text_width(frame.fonts.sans12, tokens_of(frame)[i]) > l.query_width - frame.metrics.px(44))
+      ImGui::SetTooltip("%s", tokens_of(frame)[i].c_str());
+  }
+  if (pressed) frame.commands.look([i](View& v) { pin_query(v, i); });
+  BoxStyle style{tokens_of(frame), hovered || chosen ? p.control.active : p.control.rest,
+                 hovered || chosen ? p.text : p.dim};
+  if (chosen) style.outline = p.selection;
+  if (focused) style.outline = p.accent;
+  draw_box(frame, l, i, l.queries, l.query_width, style);
+}
+
+void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool taken) {
+  const Palette& p = frame.palette;
+  const auto query = frame.shown.look.tokens.query();
+  const bool hidden = query && frame.shown.trace.mask(*query, j) == 0 && !taken,
+             hovered = frame.shown.look.tokens.hovered_key == j;
+  const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
+  frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
+  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
+    frame.commands.look([j](View& v) { v.look.tokens.hovered_key = j; });
+  BoxStyle style{keys_of(frame),
+                 hidden    ? p.hatch.ground
+                 : hovered ? p.control.active
+                           : p.control.rest,
+                 hidden             ? p.faint
+                 : taken || hovered ? p.text
+                                    : p.dim,
+                 hidden};
+  if (taken) style.outline = p.operand;
+  draw_box(frame, l, j, l.keys, l.key_width, style);
+}
+
+/// Whether any head with lines gives the key enough weight for one.
+bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::size_t query, std::size_t key) {
+  return std::any_of(heads.begin(), heads.end(), [&](std::size_t h) {
+    const double weight = frame.shown.trace.heads[h].weights(query, key);
+    return weight > 0 && weight >= frame.shown.look.tokens.hide_below;
+  });
+}
+
+}  // namespace
+
+Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
+  const auto query = frame.shown.look.tokens.query();
+  if (!query) return {};
+  Takes takes{std::vector<double>(frame.shown.model.n_keys(), 0), 1};
+  double largest = 0;
+  for (std::size_t j = 0; j < takes.sums.size(); ++j) {
+    for (const std::size_t h : heads) takes.sums[j] += frame.shown.trace.heads[h].weights(*query, j);
+    if (std::isfinite(takes.sums[j])) largest = std::max(largest, takes.sums[j]);
+  }
+  takes.top = std::min(round_end(largest), static_cast<double>(std::max<std::size_t>(1, heads.size())));
+  return takes;
+}
+
+void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vector<std::size_t>& heads) {
+  const auto query = frame.shown.look.tokens.query();
+  for (std::size_t row = l.first; row < l.end; ++row) {
+    if (row < frame.shown.model.n_tokens()) draw_query(frame, l, row);
+    if (row < frame.shown.model.n_keys())
+      draw_key(frame, l, row, query && is_taken(frame, heads, *query, row));
+  }
+}
+
+namespace {
+
+/// Where a line stands between its ends: the curve of draw_token_lines() as a function of the place across.
+struct Across {
+  float from, to;
+
+  /// The share of the way down at x, 0 … 1; the controls of the curve stand half way.
+  float share(float x) const {
+    const float wanted = (x - from) / (to - from);
+    float low = 0, high = 1;
+    for (int k = 0; k < 20; ++k) {
+      const float t = (low + high) / 2, at = 1.5f * t - 1.5f * t * t + t * t * t;
+      (at < wanted ? low : high) = t;
+    }
+    return low * low * (3 - 2 * low);
+  }
+};
+
+/// What a line says when the mouse is on it.
+void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
+  const std::string words =
+      widgets::cell_words(frame, {Stage::weights, line.head, line.query, line.key}).heading;
+  ImGui::BeginTooltip();
+  platform::push_font(frame.fonts.sans14);
+  ImGui::TextUnformatted(words.c_str());
+  ImGui::TextColored(vec(frame.palette.dim), "weight in head %zu", line.head);
+  platform::push_font(frame.fonts.mono14);
+  ImGui::TextUnformatted(widgets::number_text(line.weight).c_str());
+  ImGui::PopFont();
+  ImGui::PopFont();
+  ImGui::EndTooltip();
+}
+
+}  // namespace
+
+void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines& lines,
+                      const std::vector<std::size_t>& heads) {
+  const TokensLook& look = frame.shown.look.tokens;
+  const auto query = look.query();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float from = l.lines, to = l.keys - frame.metrics.px(4), bend = (to - from) * 0.5f;
+  const float spread = std::min(frame.metrics.px(3), l.box / static_cast<float>(heads.size() + 1));
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const bool among_lines = ImGui::IsWindowHovered() && mouse.x > from && mouse.x < to;
+  const float down = among_lines ? Across{from, to}.share(mouse.x) : 0;
+  struct {
+    const TokenLine* line = nullptr;
+    ImVec2 a, b;
+    float distance = 5;  // pixels, from which on the mouse is on no line
+  } nearest;
+  const float crowd = std::min(
+      1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many greys would add up to black
+  for (const TokenLine& line : lines.lines) {
+    if (std::max(line.query, line.key) < l.first || std::min(line.query, line.key) >= l.end) continue;
+    const bool bright = look.hovered_key ? look.hovered_key == line.key && (!query || query == line.query)
+                                         : !query || query == line.query;
+    const bool grey = !bright && (query || look.hovered_key);
+    const auto weight = static_cast<float>(std::min(line.weight, 1.0));
+    const auto place = static_cast<float>(std::find(heads.begin(), heads.end(), line.head) - heads.begin());
+    const float aside = grey ? 0 : (place - static_cast<float>(heads.size() - 1) / 2) * spread;
+    const ImVec2 a{from, l.middle(line.query) + aside}, b{to, l.middle(line.key) + aside};
+    const float least = query || look.hovered_key ? 0.45f : 0.12f * crowd;
+    const ImU32 color = grey ? packed(frame.palette.faint, most_grey * crowd * (0.25f + 0.75f * weight))
+                             : packed(frame.palette.head(line.head), least + (1 - least) * weight);
+    list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, color, grey ? 1.0f : 1 + 3 * weight,
+                         grey || crowd < 1 ? bends : smooth_bends);
+    const float away = std::abs(a.y + (b.y - a.y) * down - mouse.y);
+    if (among_lines && !grey && away < nearest.distance) {
+      nearest.line = &line;
+      nearest.a = a, nearest.b = b, nearest.distance = away;
+    }
+  }
+  if (!nearest.line) return;
+  const ImVec2 a = nearest.a, b = nearest.b;
+  list->AddBezierCubic(a, {a.x + bend, a.y}, {b.x - bend, b.y}, b, packed(frame.palette.selection), 2,
+                       smooth_bends);
+  frame.landmarks.mark("tokens/line", a, b);
+  draw_line_tooltip(frame, *nearest.line);
+}
+
+void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
+                const std::vector<std::size_t>& heads) {
+  const auto query = frame.shown.look.tokens.query();
+  if (!query) return;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
+  std::string said;  // of the keys above
+  for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
+    if (frame.shown.trace.mask(*query, j) == 0 && takes.sums[j] == 0) {
+      const std::string why = widgets::why_hidden(frame, *query, j);
+      if (std::exchange(said, why) != why)
+        widgets::draw_text(frame.fonts.sans13, {l.takes, std::round(l.middle(j))}, Align::left_middle,
+                           packed(frame.palette.faint),
+                           widgets::shortened(frame.fonts.sans13, why, l.right - l.takes));
+      continue;
+    }
+    said.clear();
+    const float middle = std::round(l.middle(j));
+    list->AddRectFilled({l.takes, middle - half}, {l.takes + l.bar_width, middle + half},
+                        packed(frame.palette.control.rest));
+    double sum = 0;
+    for (const std::size_t h : heads) {
+      const double weight = frame.shown.trace.heads[h].weights(*query, j), before = sum;
+      if (!(weight > 0)) continue;
+      sum += weight;
+      const auto x = [&](double at) {
+        return l.takes + l.bar_width * static_cast<float>(std::min(at / takes.top, 1.0));
+      };
+      list->AddRectFilled({x(before), middle - half}, {x(sum), middle + half}, packed(frame.palette.head(h)));
+    }
+    const bool taken = is_taken(frame, heads, *query, j);
+    widgets::draw_text(frame.fonts.mono13, {l.right, middle}, Align::right_middle,
+                       packed(taken ? frame.palette.text : frame.palette.faint),
+                       widgets::fixed(takes.sums[j], takes.sums[j] < 10 ? 4 : 3));
+  }
+}
+
 namespace {
 
 using widgets::Align;

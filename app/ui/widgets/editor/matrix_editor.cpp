@@ -2,16 +2,266 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "app/screen/painter.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/widgets/editor/matrix_editor_parts.hpp"
+#include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/number_text.hpp"
 #include "app/ui/widgets/text.hpp"
+#include "core/base/error.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/files/table.hpp"
 
 namespace app::widgets {
+
+namespace {
+
+MatrixGrid::Range visible(float from, float to, float pitch, std::size_t n) {
+  const auto index = [n](float cells) {
+    return static_cast<std::size_t>(std::clamp(cells, 0.0f, static_cast<float>(n)));
+  };
+  return {index(std::floor(from / pitch)), index(std::ceil(to / pitch))};
+}
+
+/// How far a stretch lies outside a window: negative before it, positive behind it.
+float outside(float from, float to, float window_from, float window_to) {
+  if (from < window_from || to - from > window_to - window_from) return from - window_from;
+  return std::max(0.0f, to - window_to);
+}
+
+bool is_inside(ImVec2 pos, ImVec2 min, ImVec2 max) {
+  return pos.x >= min.x && pos.x < max.x && pos.y >= min.y && pos.y < max.y;
+}
+
+}  // namespace
+
+ImVec2 MatrixGrid::size() const {
+  return {label_width + pitch.x * static_cast<float>(n_columns),
+          header_height + pitch.y * static_cast<float>(n_rows)};
+}
+
+ImVec2 MatrixGrid::cell_min(std::size_t row, std::size_t column) const {
+  return {origin.x + label_width + pitch.x * static_cast<float>(column),
+          origin.y + header_height + pitch.y * static_cast<float>(row)};
+}
+
+MatrixGrid::Range MatrixGrid::visible_rows() const {
+  const float first = origin.y + header_height;
+  return visible(view_min.y + header_height - first, view_max.y - first, pitch.y, n_rows);
+}
+
+MatrixGrid::Range MatrixGrid::visible_columns() const {
+  const float first = origin.x + label_width;
+  return visible(view_min.x + label_width - first, view_max.x - first, pitch.x, n_columns);
+}
+
+std::optional<MatrixGrid::Cell> MatrixGrid::cell_at(ImVec2 pos) const {
+  if (!is_inside(pos, {view_min.x + label_width, view_min.y + header_height}, view_max)) return std::nullopt;
+  const float x = std::floor((pos.x - origin.x - label_width) / pitch.x);
+  const float y = std::floor((pos.y - origin.y - header_height) / pitch.y);
+  if (x < 0 || y < 0 || x >= static_cast<float>(n_columns) || y >= static_cast<float>(n_rows))
+    return std::nullopt;
+  return Cell{static_cast<std::size_t>(y), static_cast<std::size_t>(x)};
+}
+
+std::optional<std::size_t> MatrixGrid::label_at(ImVec2 pos) const {
+  const ImVec2 min(view_min.x, view_min.y + header_height), max(view_min.x + label_width, view_max.y);
+  const float y = std::floor((pos.y - origin.y - header_height) / pitch.y);
+  if (!is_inside(pos, min, max) || y < 0 || y >= static_cast<float>(n_rows)) return std::nullopt;
+  return static_cast<std::size_t>(y);
+}
+
+ImVec2 MatrixGrid::scroll_to(std::size_t row, std::size_t column) const {
+  const ImVec2 min = cell_min(row, column);
+  return {outside(min.x, min.x + pitch.x, view_min.x + label_width, view_max.x),
+          outside(min.y, min.y + pitch.y, view_min.y + header_height, view_max.y)};
+}
+
+MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width,
+                       float width, float numbers_width) {
+  MatrixGrid grid;
+  grid.n_rows = n_rows, grid.n_columns = n_columns;
+  grid.label_width = label_width, grid.header_height = metrics.px(20), grid.gap = metrics.px(2);
+  const float fitting = std::floor((width - label_width) / static_cast<float>(n_columns));
+  const float least = std::max(metrics.px(44), std::ceil(numbers_width));
+  grid.pitch = {std::clamp(fitting, least, std::max(least, metrics.px(72))), metrics.px(26)};
+  // Of more columns than fit, whole ones are seen: half of a number would be another number.
+  if (const float whole = std::floor((width - label_width) / grid.pitch.x); fitting < least && whole >= 1)
+    grid.pitch.x = std::floor((width - label_width) / whole);
+  return grid;
+}
+
+namespace {
+
+namespace formats = core::formats;
+
+const std::string place = "pasted text: ";
+
+/// A decimal comma is understood where a comma that separates would make no table of the text.
+formats::Tensor numbers_of(std::string_view text) {
+  try {
+    return formats::readers::parse_numbers(text, place);
+  } catch (const core::Error& error) {
+    try {
+      return formats::readers::parse_numbers(text, place, true);
+    } catch (const core::Error&) {
+      throw error;
+    }
+  }
+}
+
+}  // namespace
+
+formats::Tensor pasted_tensor(std::string_view text) {
+  return numbers_of(text);
+}
+
+arma::mat pasted_numbers(std::string_view text) {
+  const formats::Tensor tensor = numbers_of(text);
+  if (tensor.numbers.empty()) throw core::Error(place + "expected numbers, got nothing");
+  if (tensor.shape.size() > 2)
+    throw core::Error(place + "expected a matrix, got a tensor of shape " +
+                      formats::shape_text(tensor.shape));
+  arma::mat numbers = formats::matrix(tensor);
+  for (std::size_t i = 0; i < numbers.n_rows; ++i)
+    for (std::size_t j = 0; j < numbers.n_cols; ++j)
+      if (!std::isfinite(numbers(i, j)))
+        throw core::Error(place + "row " + std::to_string(i + 1) + ", column " + std::to_string(j + 1) +
+                          ": expected a finite number, got " +
+                          (std::isnan(numbers(i, j)) ? "nan" : "an infinite one"));
+  return numbers;
+}
+
+namespace {
+
+using namespace core::editing;
+
+std::string landmark(std::size_t row) {
+  return "edit/token/" + std::to_string(row);
+}
+
+struct Box {
+  ImVec2 min, max;
+};
+Box label_box(const EditorFrame& e, std::size_t row) {
+  const ImVec2 min(e.grid.label_left(), e.grid.cell_min(row, 0).y);
+  return {min, {min.x + e.grid.label_width - e.grid.gap, min.y + e.grid.cell_size().y}};
+}
+
+void draw_label(const EditorFrame& e, std::size_t row) {
+  const Palette& p = e.frame.palette;
+  const Metrics& m = e.frame.metrics;
+  const auto [min, max] = label_box(e, row);
+  const float height = max.y - min.y;
+  const std::string index = std::to_string(row);
+  ImFont* mono = e.frame.fonts.mono12;
+  const std::vector<std::string>* names = e.matrix.tokens ? e.matrix.tokens : e.matrix.names;
+  if (!names) {
+    draw_text_right(mono, max.x - m.px(8), centred_y(mono, min.y, height), p.faint, index);
+  } else {
+    ImFont* sans = e.frame.fonts.sans15;
+    if (e.matrix.tokens) ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(p.control.rest), m.px(3));
+    draw_text(mono, {min.x + m.px(7), centred_y(mono, min.y, height)}, p.faint, index);
+    const float x = min.x + m.px(7) + text_width(mono, index) + m.px(7);
+    draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3),
+                     e.matrix.tokens ? p.text : p.dim, (*names)[row]);
+  }
+  const auto& marked = e.matrix.marked_rows;
+  if (std::find(marked.begin(), marked.end(), row) != marked.end()) {
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    const float left = min.x - m.px(6);  // outside of the grid, like a marker beside a line
+    list->PushClipRect({left, e.grid.view_min.y + e.grid.header_height}, {min.x, e.grid.view_max.y});
+    list->AddRectFilled({left, min.y}, {left + m.px(2), max.y}, packed(p.operand));
+    list->PopClipRect();
+  }
+  e.frame.landmarks.mark(landmark(row), {min.x, std::max(min.y, e.grid.view_min.y + e.grid.header_height)},
+                         {max.x, std::min(max.y, e.grid.view_max.y)});
+}
+
+void rename_field(const EditorFrame& e, std::size_t row) {
+  const auto [min, max] = label_box(e, row);
+  FieldStyle style;
+  style.width = max.x - min.x, style.font = e.frame.fonts.sans15, style.alignment = Alignment::left;
+  platform::move_to(min);
+  const FieldAnswer answer = text_field(e.frame, landmark(row), (*e.matrix.tokens)[row], style);
+  if (answer.left && answer.text) e.frame.commands.edit(RenameToken{e.matrix.place.nth, row, *answer.text});
+}
+
+void start_renaming(const EditorFrame& e, std::size_t row) {
+  e.frame.commands.look([name = landmark(row), text = (*e.matrix.tokens)[row]](View& view) {
+    view.forms.typed = Typed{name, text, true, true};
+  });
+}
+
+void menu(const EditorFrame& e, std::size_t row) {
+  const std::size_t n_tokens = e.matrix.numbers.n_rows();
+  const auto line = [&](const char* words, const char* key, bool enabled = true) {
+    const bool chosen = ImGui::MenuItem(words, nullptr, false, enabled);
+    e.frame.landmarks.mark_item("edit/token_menu/" + std::string(key));
+    return chosen;
+  };
+  const auto name = [](std::size_t at) { return std::to_string(at); };
+  if (line("Rename", "rename")) start_renaming(e, row);
+  if (line("Insert before", "insert_before")) e.frame.commands.edit(InsertToken{row, name(row)});
+  if (line("Insert after", "insert_after")) e.frame.commands.edit(InsertToken{row + 1, name(row + 1)});
+  if (line("Move up", "up", row > 0)) e.frame.commands.edit(MoveToken{e.matrix.place.nth, row, row - 1});
+  if (line("Move down", "down", row + 1 < n_tokens))
+    e.frame.commands.edit(MoveToken{e.matrix.place.nth, row, row + 1});
+  if (line("Remove", "remove", n_tokens > 1)) e.frame.commands.edit(RemoveToken{row});
+}
+
+/// Dragged up or down, a token goes where the accent line shows.
+void drag_token(const EditorFrame& e) {
+  const auto from = e.grid.label_at(ImGui::GetIO().MouseClickedPos[ImGuiMouseButton_Left]);
+  if (!from) return;
+  const float y = ImGui::GetMousePos().y - e.grid.origin.y - e.grid.header_height;
+  const float last = static_cast<float>(e.grid.n_rows - 1);
+  const auto to = static_cast<std::size_t>(std::clamp(std::floor(y / e.grid.pitch.y), 0.0f, last));
+  if (to == *from) return;
+  if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
+    const auto [min, max] = label_box(e, to);
+    const float line = to > *from ? max.y : min.y - e.grid.gap;
+    ImGui::GetWindowDrawList()->AddRectFilled({min.x, line}, {max.x, line + e.grid.gap},
+                                              packed(e.frame.palette.accent));
+  } else if (ImGui::IsItemDeactivated()) {
+    e.frame.commands.edit(MoveToken{e.matrix.place.nth, *from, to});
+  }
+}
+
+void token_mouse(const EditorFrame& e) {
+  const MatrixGrid& g = e.grid;
+  platform::move_to({g.view_min.x, g.view_min.y + g.header_height});
+  hit_area("tokens", {g.label_width, g.view_max.y - g.view_min.y - g.header_height});
+  const auto row = g.label_at(ImGui::GetMousePos());
+  const bool over = ImGui::IsItemHovered() && row;
+  drag_token(e);
+  if (over && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) start_renaming(e, *row);
+  if (over && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) ImGui::OpenPopup(landmark(*row).c_str());
+}
+
+}  // namespace
+
+void row_labels(const EditorFrame& e) {
+  const MatrixGrid& g = e.grid;
+  const auto rows = g.visible_rows();
+  ImGui::PushClipRect({g.view_min.x, g.view_min.y + g.header_height}, g.view_max, true);
+  for (std::size_t row = rows.first; row < rows.end; ++row) {
+    const auto& typed = e.frame.forms.typed;
+    if (e.matrix.tokens && typed && typed->field == landmark(row))
+      rename_field(e, row);
+    else
+      draw_label(e, row);
+    if (e.matrix.tokens && ImGui::BeginPopup(landmark(row).c_str())) {
+      menu(e, row);
+      ImGui::EndPopup();
+    }
+  }
+  ImGui::PopClipRect();
+  if (e.matrix.tokens) token_mouse(e);
+}
+
 namespace {
 
 constexpr double value_per_pixel = 0.01, coarse = 10, fine = 0.1;
@@ -222,6 +472,140 @@ void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) 
     ImGui::Dummy(whole);
   }
   ImGui::EndChild();
+}
+
+namespace {
+
+using platform::key_pressed;
+
+/// Moves the cursor as far as the matrix goes and scrolls it into sight.
+void move(const EditorFrame& e, long rows, long columns) {
+  const auto moved = [](std::size_t from, long by, std::size_t n) {
+    return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
+  };
+  const std::size_t row = moved(e.frame.newest.selection.cursor->row, rows, e.grid.n_rows);
+  const std::size_t column = moved(e.frame.newest.selection.cursor->column, columns, e.grid.n_columns);
+  const ImVec2 scroll = e.grid.scroll_to(row, column);
+  ImGui::SetScrollX(ImGui::GetScrollX() + scroll.x);
+  ImGui::SetScrollY(ImGui::GetScrollY() + scroll.y);
+  put_cursor(e.frame, row, column);
+}
+
+/// One cell on; behind the last column of a row comes the next row.
+void move_to_next(const EditorFrame& e, bool back) {
+  const auto& cursor = *e.frame.newest.selection.cursor;
+  const long all = static_cast<long>(e.grid.n_columns);
+  if (!back && cursor.column + 1 == e.grid.n_columns)
+    return move(e, 1, cursor.row + 1 < e.grid.n_rows ? -all : 0);
+  if (back && cursor.column == 0) return move(e, -1, cursor.row > 0 ? all : 0);
+  move(e, 0, back ? -1 : 1);
+}
+
+void paste(const EditorFrame& e) {
+  const char* text = ImGui::GetClipboardText();
+  try {
+    const arma::mat block = pasted_numbers(text ? text : "");
+    const auto& cursor = *e.frame.newest.selection.cursor;
+    const std::size_t rows = e.grid.n_rows - cursor.row, columns = e.grid.n_columns - cursor.column;
+    if (block.n_rows > rows || block.n_cols > columns)
+      throw core::Error("pasted text: a block of " + core::text::shape_text(block.n_rows, block.n_cols) +
+                        " does not fit; from row " + std::to_string(cursor.row) + ", column " +
+                        std::to_string(cursor.column) + " there is room for " +
+                        core::text::shape_text(rows, columns));
+    e.frame.commands.edit(core::editing::SetBlock{e.matrix.place, cursor.row, cursor.column, block});
+  } catch (const core::Error& error) {
+    e.frame.commands.add(ShowMessage{error.what(), true});
+  }
+}
+
+/// What was typed in this frame, when a number can begin like that.
+std::string typed_digits() {
+  const std::string text = typed_letters();
+  return text.find_first_of("0123456789+-.,") == 0 ? text : "";
+}
+
+long page_rows(const EditorFrame& e) {
+  const auto rows = e.grid.visible_rows();
+  return std::max(1L, static_cast<long>(rows.end - rows.first) - 1);
+}
+
+void commit(const EditorFrame& e, const std::string& text) {
+  const auto& cursor = *e.frame.newest.selection.cursor;
+  if (text == core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return;
+  if (const auto number = read_number(text))
+    e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
+  else
+    e.frame.commands.add(ShowMessage{"row " + std::to_string(cursor.row) + ", column " +
+                                         std::to_string(cursor.column) + ": expected a number, found \"" +
+                                         text + "\"",
+                                     true});
+}
+
+}  // namespace
+
+bool is_typing_cell(const Forms& forms) {
+  return forms.typed && forms.typed->field == cell_field;
+}
+
+void put_cursor(const Frame& frame, std::size_t row, std::size_t column) {
+  frame.commands.look([=](View& view) { view.selection.cursor = EditCursor{row, column}; });
+}
+
+void start_typing(const Frame& frame, std::string text, bool selected) {
+  frame.commands.look([text = std::move(text), selected](View& view) {
+    view.forms.typed = Typed{cell_field, text, true, selected};
+  });
+}
+
+void edit_by_keys(const EditorFrame& e) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const auto& cursor = *e.frame.newest.selection.cursor;
+  if (is_typing_cell(e.frame.forms) || io.WantTextInput) return;
+  if (cursor.row >= e.grid.n_rows || cursor.column >= e.grid.n_columns) return move(e, 0, 0);
+  const long all = static_cast<long>(std::max(e.grid.n_rows, e.grid.n_columns));
+  if (!e.frame.newest.selection.lesson) {  // whose steps they go through
+    if (key_pressed(ImGuiKey_LeftArrow)) move(e, 0, -1);
+    if (key_pressed(ImGuiKey_RightArrow)) move(e, 0, 1);
+  }
+  if (key_pressed(ImGuiKey_UpArrow)) move(e, -1, 0);
+  if (key_pressed(ImGuiKey_DownArrow)) move(e, 1, 0);
+  if (key_pressed(ImGuiKey_Home)) move(e, io.KeyCtrl ? -all : 0, -all);
+  if (key_pressed(ImGuiKey_End)) move(e, io.KeyCtrl ? all : 0, all);
+  if (key_pressed(ImGuiKey_PageUp)) move(e, -page_rows(e), 0);
+  if (key_pressed(ImGuiKey_PageDown)) move(e, page_rows(e), 0);
+  if (key_pressed(ImGuiKey_Tab)) move_to_next(e, io.KeyShift);
+  if (key_pressed(ImGuiKey_Delete, false) || key_pressed(ImGuiKey_Backspace, false))
+    e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, 0});
+  if (io.KeyCtrl && key_pressed(ImGuiKey_V, false)) paste(e);
+  if (key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false))
+    start_typing(e.frame, core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column)), true);
+  else if (const std::string digits = typed_digits(); !io.KeyCtrl && !digits.empty())
+    start_typing(e.frame, digits, false);
+}
+
+void typing_field(const EditorFrame& e) {
+  const auto& cursor = e.frame.newest.selection.cursor;
+  if (!is_typing_cell(e.frame.forms) || !cursor || cursor->row >= e.grid.n_rows ||
+      cursor->column >= e.grid.n_columns)
+    return;
+  const std::string text = e.frame.forms.typed->text;
+  FieldStyle style;
+  style.width = e.grid.cell_size().x, style.font = e.frame.fonts.mono14, style.alignment = Alignment::right;
+  platform::move_to(e.grid.cell_min(cursor->row, cursor->column));
+  const FieldAnswer answer = text_field(e.frame, cell_field, "", style);
+  const bool escaped = key_pressed(ImGuiKey_Escape, false);
+  const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false);
+  const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow),
+             tab = key_pressed(ImGuiKey_Tab);
+  if (answer.left) {
+    if (!escaped) commit(e, answer.text.value_or(text));
+    if (entered) move(e, 1, 0);
+  } else if (up || down || tab || (entered && e.frame.forms.typed->waiting)) {
+    commit(e, text);
+    e.frame.commands.look([](View& view) { view.forms.typed.reset(); });
+  }
+  if (tab) move_to_next(e, ImGui::GetIO().KeyShift);
+  if (up || down || (entered && !answer.left)) move(e, up ? -1 : 1, 0);
 }
 
 }  // namespace app::widgets

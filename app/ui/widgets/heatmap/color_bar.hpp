@@ -2,16 +2,29 @@
 
 #include <string>
 
-#include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
+#include "app/ui/frame.hpp"
 
 namespace app::widgets {
 
+/// The colors of one map of numbers, and where its numbers stand along its color bar.
+struct ColorScale {
+  render::ColorMap map = render::ColorMap::values;
+  bool dark = true;
+  Ends ends;
+
+  bool is_logarithmic() const { return ends.least > 0 && map != render::ColorMap::mask; }
+  Rgb color(double number) const;
+  /// 0 … 1 from the bar's low end to its high one, clamped.
+  double share(double number) const;
+  /// The number that stands there.
+  double number_at(double share) const;
+};
+
+/// The map of colors that was chosen for numbers of a kind.
+render::ColorMap chosen_map(const ColorChoice& colors, core::attention::Coloring coloring);
+
 /// How far the low end of a bar below a picture may reach into the gap before it, at scale 1.
 constexpr float bar_end_in_gap = 2;
-
-/// The color bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen
-/// cell's value; for 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.
-void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 
 /// A bar of these colors alone with its ends at both sides, from a point at its left on; returns its width.
 float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width);

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <optional>
 
-#include "app/ui/widgets/heatmap/color_scale.hpp"
+#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/number_text.hpp"
+#include "app/ui/widgets/text.hpp"
 
 namespace app::widgets {
 
@@ -85,6 +85,9 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d);
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
 void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+/// The color bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen
+/// cell's value; for 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.
+void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 /// Row sums and entropies right of the picture.
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d);
 /// The cross, the pinned and the hovered cell, operands and results, cells switched by hand.

@@ -1,11 +1,14 @@
-// The names and indices around a heatmap.
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app::widgets {
+
 namespace {
 
 using core::attention::Columns;
@@ -161,6 +164,303 @@ float column_label_height(const Frame& frame, const Heatmap& map) {
   float longest = 0;
   for (const std::string& token : tokens) longest = std::max(longest, text_width(frame.fonts.sans12, token));
   return grown(frame, 20) + std::min(longest, grown(frame, longest_turned));
+}
+
+namespace {
+
+using core::attention::Coloring;
+using core::attention::Columns;
+using core::attention::RowFacts;
+
+constexpr float smallest_line = 14;
+
+/// One column of figures, and the end of its bars.
+struct Gutter {
+  const char* title;
+  const char* about;
+  double RowFacts::*figure;
+  double top;
+};
+
+/// A number, or where rows are too narrow for one, a bar.
+void draw_figure(const Frame& frame, const Drawn& d, const Gutter& gutter, double v, float left, float right,
+                 std::size_t row) {
+  const float middle = d.y(static_cast<double>(row) + 0.5);
+  const bool chosen = d.cross && d.cross->row == row;
+  if (d.cell_height >= frame.metrics.px(smallest_line)) {
+    draw_text(frame.fonts.mono12, {right, middle}, Align::right_middle,
+              packed(chosen ? frame.palette.text : frame.palette.dim),
+              std::abs(v) < 1000 ? fixed(v, 3) : scientific(v));
+    return;
+  }
+  const float share =
+      static_cast<float>(gutter.top > 0 ? std::clamp(std::abs(v) / gutter.top, 0.0, 1.0) : 0.0);
+  const float half = std::max(0.5f, d.cell_height / 2 - (d.cell_height > 4 ? 1.0f : 0.0f));
+  ImGui::GetWindowDrawList()->AddRectFilled({left, middle - half},
+                                            {left + (right - left) * share, middle + half},
+                                            packed(chosen ? frame.palette.text : frame.palette.dim));
+}
+
+}  // namespace
+
+int gutter_count(Stage stage) {
+  const auto& info = core::attention::info(stage);
+  if (info.columns != Columns::tokens) return 0;
+  return info.coloring == Coloring::weights ? 2 : 1;
+}
+
+void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  const std::vector<RowFacts>& facts =
+      frame.work.statistics.rows(frame.shown.trace, frame.shown.version, map.stage, map.head);
+  double largest = 0;
+  for (const RowFacts& row : facts) largest = std::max(largest, std::abs(row.sum));
+  const std::array<Gutter, 2> gutters{
+      Gutter{"sum", "The sum of the row's finite numbers", &RowFacts::sum, largest},
+      Gutter{"bit", "The entropy of the row in bit: 0 when one key has all of the weight",
+             &RowFacts::entropy_bits,
+             std::log2(static_cast<double>(std::max<std::size_t>(2, d.numbers.n_cols)))}};
+  for (int k = 0; k < gutter_count(map.stage); ++k) {
+    const Gutter& gutter = gutters.at(static_cast<std::size_t>(k));
+    const float left = d.far.x + frame.metrics.px(6) + map.gutter_width * static_cast<float>(k);
+    const float right = left + map.gutter_width - frame.metrics.px(6);
+    draw_text(frame.fonts.mono12, {right, d.corner.y - frame.metrics.px(9)}, Align::right_middle,
+              packed(frame.palette.faint), gutter.title);
+    if (d.cell_height < frame.metrics.px(smallest_line))
+      ImGui::GetWindowDrawList()->AddRectFilled({left, d.corner.y}, {right, d.far.y},
+                                                packed(frame.palette.ground.panel));
+    for (std::size_t i = 0; i < facts.size(); ++i)
+      if (d.shows_row(i)) draw_figure(frame, d, gutter, facts[i].*gutter.figure, left, right, i);
+    frame.landmarks.mark(map.place + "/gutter/" + gutter.title, {left, d.corner.y}, {right, d.far.y});
+    if (facts.empty()) continue;  // they are still being worked out
+    if (!ImGui::IsWindowHovered() ||
+        !ImGui::IsMouseHoveringRect({left, d.corner.y - frame.metrics.px(18)}, {right, d.far.y}))
+      continue;
+    const double place =
+        d.part.top + static_cast<double>((ImGui::GetIO().MousePos.y - d.corner.y) / d.cell_height);
+    const auto row = static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(facts.size() - 1)));
+    const std::string words = std::string(gutter.about) + "\nrow " + std::to_string(row) + ": " +
+                              inspected(facts[row].*gutter.figure);
+    ImGui::SetTooltip("%s", words.c_str());
+  }
+}
+
+namespace {
+
+using core::attention::Columns;
+
+/// What marks are thicker when they are to be seen from the last row.
+float thicker(const Frame& frame) {
+  return frame.shown.selection.presenting.on ? 2.0f : 1.0f;
+}
+
+/// A frame around a rectangle of cells, around at least a few pixels when cells are smaller.
+void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 color, float thickness) {
+  const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
+  const float least = 2 * thickness + 1;
+  outline(ImGui::GetWindowDrawList(), {a.x - 1, a.y - 1},
+          {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, color, thickness);
+}
+
+/// What the pinned cell was worked out from, and more quietly what it goes into.
+void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (!frame.shown.selection.pinned) return;
+  const auto is_here = [&](const core::explain::Cells& cells) {
+    return cells.source == core::explain::Source(map.stage) && shows_head(frame, map, cells.head);
+  };
+  const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.ground.back, 0.5f));
+  for (const auto& cells :
+       core::explain::results(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
+    if (is_here(cells)) outline_cells(d, cells, quiet, 2 * thicker(frame));
+  for (const CellRef& worked :
+       core::explain::worked_out(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
+    for (const auto& cells : core::explain::operands(frame.shown.model, frame.shown.trace, worked))
+      if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2 * thicker(frame));
+}
+
+void draw_cross(const Frame& frame, const Drawn& d) {
+  if (!d.cross) return;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImU32 line = packed(frame.palette.selection, 0.65f);
+  const float thick = thicker(frame);
+  outline(list, d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, d.numbers.n_cols - 1), line, thick);
+  if (!d.row_only)
+    outline(list, d.cell_min(0, d.cross->column), d.cell_max(d.numbers.n_rows - 1, d.cross->column), line,
+            thick);
+}
+
+void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto& p = frame.palette;
+  const auto is_here = [&](const std::optional<CellRef>& cell) {
+    return cell && has_cells_of_stage(map) && cell->stage == map.stage && shows_head(frame, map, cell->head);
+  };
+  if (is_here(frame.shown.selection.pinned)) {
+    const ImVec2 a = d.cell_min(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
+    const ImVec2 b = d.cell_max(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
+    const float out = 2 * thicker(frame);
+    outline(list, {a.x - out, a.y - out},
+            {std::max(b.x + out - 1, a.x + 4), std::max(b.y + out - 1, a.y + 4)}, packed(p.selection), out);
+    if (b.x - a.x > 6 && b.y - a.y > 6)
+      outline(list, a, {b.x - 1, b.y - 1}, packed(p.selection_inner), thicker(frame));
+  }
+  if (is_here(frame.shown.selection.hovered)) {
+    const ImVec2 a = d.cell_min(frame.shown.selection.hovered->row, frame.shown.selection.hovered->column);
+    const ImVec2 b = d.cell_max(frame.shown.selection.hovered->row, frame.shown.selection.hovered->column);
+    outline(list, {a.x - 1, a.y - 1}, {std::max(b.x, a.x + 2), std::max(b.y, a.y + 2)}, packed(p.selection),
+            1);
+  }
+}
+
+/// Cells of the mask that were switched by hand.
+void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (map.other || d.stage.columns != Columns::tokens || map.stage < Stage::mask ||
+      !core::attention::info(Stage::mask).present(frame.shown.model))
+    return;
+  const float side = std::min(frame.metrics.px(6), d.cell_height / 3);
+  for (const auto& cell : frame.shown.model.mask.cells) {
+    const ImVec2 a = d.cell_min(cell.row, cell.column);
+    ImGui::GetWindowDrawList()->AddRectFilled({a.x + 2, a.y + 2}, {a.x + 2 + side, a.y + 2 + side},
+                                              packed(frame.palette.accent));
+  }
+}
+
+/// A corner cut off every cell that was typed over.
+void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  if (map.other) return;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (const auto& [place, value] : frame.shown.model.given.cells) {
+    const bool here = place.stage == map.stage && place.sequence == frame.shown.look.sequence &&
+                      place.head == matrix_of_head(frame.shown.model, map.stage, map.head);
+    if (!here) continue;
+    const ImVec2 a = d.cell_min(place.row, place.column), b = d.cell_max(place.row, place.column);
+    const float side = std::max(3.0f, std::min(frame.metrics.px(8), (b.y - a.y) * 0.45f));
+    list->AddTriangleFilled({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side},
+                            packed(frame.palette.selection));
+    list->AddTriangle({b.x - side, a.y}, {b.x, a.y}, {b.x, a.y + side}, packed(frame.palette.ground.back), 1);
+  }
+}
+
+}  // namespace
+
+void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect({d.corner.x - 5, d.corner.y - 5}, {d.far.x + 5, d.far.y + 5}, true);
+  draw_changes(frame, map, d);
+  draw_cross(frame, d);
+  if (!map.other || !map.other->of_stage) draw_links(frame, map, d);
+  draw_chosen(frame, map, d);
+  draw_switched(frame, map, d);
+  draw_typed_cells(frame, map, d);
+  list->PopClipRect();
+}
+
+namespace {
+
+using core::attention::Coloring;
+using core::text::NumberNeeds;
+
+constexpr float least_height = 15;       // of a cell with a number, at scale 1
+constexpr float room_for_line = 1.2f;    // of a cell, in heights of its font
+constexpr float room_for_large = 2;      // likewise, of the fonts that only large cells have
+constexpr std::size_t few_cells = 4096;  // up to here every number counts, not only those on the screen
+
+/// The color that really lies under a number, after dimming.
+Rgb ground_of(const Frame& frame, const Drawn& d, const ColorScale& scale, std::size_t i, std::size_t j) {
+  const double v = d.numbers(i, j);
+  const Rgb color = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.ground;
+  const bool off = d.cross && d.cross->row != i && (d.row_only || d.cross->column != j);
+  return off ? mix(color, frame.palette.ground.back, frame.palette.dark ? 0.54f : 0.45f) : color;
+}
+
+/// How many characters leave a digit's width between neighbours.
+int characters_in(float cell, ImFont* font) {
+  return static_cast<int>((cell + 0.01f) / text_width(font, "0")) - 1;
+}
+
+NumberNeeds needs_in(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  const bool few = d.numbers.n_rows * d.numbers.n_cols <= few_cells;
+  const CellRange all{0, d.numbers.n_rows, 0, d.numbers.n_cols};
+  return core::text::needs_of(d.numbers, few ? all : cells_on_screen(d), unit_in(frame, map));
+}
+
+}  // namespace
+
+float text_growth(const Frame& frame) {
+  return platform::font_size(frame.fonts.mono13) / std::max(1.0f, std::round(13 * frame.metrics.scale));
+}
+
+float cell_width_for(const Frame& frame, int characters) {
+  return std::ceil(static_cast<float>(characters + 1) * text_width(frame.fonts.mono12, "0") - 0.01f);
+}
+
+NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head) {
+  const auto& numbers = core::attention::info(stage).matrix(frame.shown.trace, head);
+  if (numbers.n_rows() * numbers.n_cols() <= few_cells)
+    return core::text::needs_of(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()});
+  const Extent& e = extent_of_stage(frame, stage, head);
+  return core::text::needs_of(arma::mat{e.smallest, e.largest}, {0, 1, 0, 2});
+}
+
+double unit_in(const Frame& frame, const Heatmap& map) {
+  const Extent e = shown_extent(frame, map);
+  return unit_for(std::max(-e.smallest, e.largest));
+}
+
+CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
+  const Metrics& m = frame.metrics;
+  const Fonts& f = frame.fonts;
+  // Most cells are too small for any number, whatever it is.
+  if (!map.show_numbers || d.cell_height < m.px(least_height) ||
+      d.cell_height < room_for_line * platform::font_size(f.mono12) ||
+      characters_in(d.cell_width, f.mono12) < 1)
+    return {};
+  const NumberNeeds needs = needs_in(frame, map, d);
+  const NumberFormat format =
+      needs.format(characters_in(d.cell_width, f.mono12), std::max(map.most_decimals, 1));
+  if (!format.fits) return {};
+  // The largest font that costs no decimals.
+  const auto fits = [&](ImFont* font, float room) {
+    return d.cell_height >= room * platform::font_size(font) &&
+           characters_in(d.cell_width, font) >= needs.characters(format.decimals);
+  };
+  if (fits(f.mono32, room_for_large)) return {f.mono32, format};
+  if (fits(f.mono24, room_for_large)) return {f.mono24, format};
+  if (fits(f.mono18, room_for_large)) return {f.mono18, format};
+  if (fits(f.mono14, room_for_large)) return {f.mono14, format};
+  return {!m.compact && fits(f.mono13, room_for_line) ? f.mono13 : f.mono12, format};
+}
+
+void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+  const auto [font, format] = cell_digits(frame, map, d);
+  if (!font) return;
+  const CellRange shown = cells_on_screen(d);
+  const bool plain_one = d.stage.coloring != Coloring::signed_values && coloring_of(map) == d.stage.coloring;
+  for (std::size_t i = shown.row0; i < shown.row1; ++i)
+    for (std::size_t j = shown.column0; j < shown.column1; ++j) {
+      const double v = d.numbers(i, j);
+      const bool dropped = v == 0 && is_dropped(frame, map, i, j);
+      const bool hidden = is_hidden(frame, map, i, j);
+      if (dropped && !(hidden && d.cell_width >= frame.metrics.px(26))) continue;
+      Rgb ink = readable_on(ground_of(frame, d, scale, i, j));
+      if (std::isnan(v)) ink = frame.palette.status.bad;
+      if (std::isinf(v) || hidden) ink = frame.palette.faint;
+      const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
+      // Beside the cross of what is dropped, which then stands as far at the left.
+      const float across = dropped ? 0.67f : 0.5f;
+      const ImVec2 middle{std::floor(a.x + (b.x - 1 - a.x) * across), d.middle_of_row(i)};
+      const std::string text = cell_text(v, format, plain_one);
+      const float half_width = text_width(font, text) / 2, half_height = platform::font_size(font) / 2;
+      // A number of which only a part is in the picture would be another number.
+      if (middle.x - half_width < d.corner.x || middle.x + half_width > d.far.x ||
+          middle.y - half_height < d.corner.y - 2 || middle.y + half_height > d.far.y + 2)
+        continue;
+      if (std::isnan(v)) {  // the cross gives way to the word
+        ImGui::GetWindowDrawList()->AddRectFilled({middle.x - half_width - 2, middle.y - 7},
+                                                  {middle.x + half_width + 2, middle.y + 7},
+                                                  packed(frame.palette.hatch.ground));
+      }
+      draw_text(font, middle, Align::middle, packed(ink), text);
+    }
 }
 
 }  // namespace app::widgets

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <imgui.h>
-
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/ui/frame.hpp"
-#include "app/ui/widgets/numbers.hpp"
+#include "app/ui/widgets/text.hpp"
 #include "core/base/number.hpp"
 
 namespace app::widgets {

@@ -10,8 +10,8 @@
 
 #include "app/session/navigation.hpp"
 #include "app/session/remembered.hpp"
-#include "app/ui/actions/action_finding.hpp"
-#include "app/ui/actions/key_words.hpp"
+#include "app/ui/actions/finding.hpp"
+#include "app/ui/actions/keys.hpp"
 #include "core/editing/presets.hpp"
 #include "tests/support/program.hpp"
 

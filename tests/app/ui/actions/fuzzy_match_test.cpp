@@ -1,9 +1,7 @@
-#include "app/ui/actions/fuzzy_match.hpp"
+#include "app/ui/actions/finding.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "app/ui/actions/action_finding.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "app/ui/actions/shortcuts.hpp"
+#include "app/ui/actions/keys.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "app/session/remembered.hpp"
 #include "app/ui/panels/bars/view_bar.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
-#include "app/ui/widgets/heatmap/color_scale.hpp"
+#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/panels.hpp"

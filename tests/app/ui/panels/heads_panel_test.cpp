@@ -5,7 +5,6 @@
 #include <set>
 
 #include "app/ui/panels/bars/view_bar.hpp"
-#include "app/ui/panels/heads/head_figures.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/panels.hpp"

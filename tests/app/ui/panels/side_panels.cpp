@@ -1,7 +1,7 @@
 #include "tests/app/ui/panels/side_panels.hpp"
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/bars/menu_bar.hpp"
+#include "app/ui/panels/bars/bars.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/panels/edit/edit_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"

@@ -1,4 +1,4 @@
-#include "app/ui/panels/layers/wrapped_text.hpp"
+#include "app/ui/panels/layers/prompt.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

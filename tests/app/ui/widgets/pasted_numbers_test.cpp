@@ -1,4 +1,4 @@
-#include "app/ui/widgets/editor/pasted_numbers.hpp"
+#include "app/ui/widgets/editor/matrix_editor.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,267 @@
+#include "app/ui/panels/bars/bars.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "app/session/jobs.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/actions/action_rows.hpp"
+#include "app/ui/panels/menus/menus.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+
+namespace {
+
+/// What the model does and the program does not, or "".
+std::string not_supported_line(const Frame& frame) {
+  std::string words;
+  for (const auto& feature : frame.document.account.not_supported)
+    words += (words.empty() ? "Not computed: " : ", ") + feature.words;
+  return words.empty() ? words : words + ". Scores and weights differ from the model's own.";
+}
+
+std::string reservations_line(const Frame& frame) {
+  core::importing::Account rest = frame.document.account;
+  rest.not_supported.clear();
+  std::string words = core::importing::reservations_text(rest);
+  for (const std::string& note : frame.document.notes) words += (words.empty() ? "" : " · ") + note;
+  return words;
+}
+
+float line_height(const Frame& frame) {
+  return frame.metrics.px(20);
+}
+
+void draw_line(const Frame& frame, const char* landmark, Rgb color, const std::string& words) {
+  if (words.empty()) return;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImFont* font = frame.fonts.sans14;
+  widgets::hit_area(landmark, {width, line_height(frame)});
+  frame.landmarks.mark_item(landmark);
+  const bool fits = widgets::text_width(font, words) <= width;
+  widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, line_height(frame))}, color,
+                     fits ? words : widgets::shortened(font, words, width));
+  widgets::tooltip(words + "\n" + core::importing::account_text(frame.document.account));
+  platform::move_to({at.x, at.y + line_height(frame)});
+}
+
+}  // namespace
+
+float banner_height(const Frame& frame) {
+  const int n_lines = !not_supported_line(frame).empty() + !reservations_line(frame).empty();
+  return n_lines == 0 ? 0 : static_cast<float>(n_lines) * line_height(frame) + frame.metrics.px(8);
+}
+
+void draw_banner(const Frame& frame) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  platform::move_to({at.x, at.y + frame.metrics.px(4)});
+  draw_line(frame, "banner/left_out", frame.palette.status.warning, not_supported_line(frame));
+  draw_line(frame, "banner/reservations", frame.palette.dim, reservations_line(frame));
+}
+
+namespace {
+
+constexpr float between_names = 24;  // at scale 1
+
+/// What centres the names of the menus in their bar; lines of open menus are spaced as everywhere.
+void push_bar_style(const Frame& frame) {
+  const float above = std::round((frame.metrics.menu - platform::font_size(frame.fonts.sans16)) / 2);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, above});
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing,
+                      {std::round(frame.metrics.px(between_names) / 2), ImGui::GetStyle().ItemSpacing.y});
+}
+
+/// Its actions are listed when it is open.
+void draw_menu(const Frame& frame, const Subject& subject) {
+  const std::string name = std::string("menu/") + subject.menu;
+  push_bar_style(frame);
+  const bool open = ImGui::BeginMenu(subject.menu);
+  ImGui::PopStyleVar(2);
+  if (!open) frame.landmarks.mark_item(name);
+  if (!open) return;
+  const Situation situation = situation_of(frame);
+  draw_action_lines(frame, situation, subject.actions(situation), subject.menu);
+  ImGui::EndMenu();
+  frame.landmarks.mark_item(name);
+}
+
+void title(const Frame& frame) {
+  ImFont* font = frame.fonts.sans14;
+  const ImVec2 pos = ImGui::GetWindowPos();
+  const std::string words = frame.document.title + (frame.document.modified ? " •" : "");
+  const float right = pos.x + ImGui::GetWindowWidth() - frame.metrics.padding;
+  const float room = right - ImGui::GetCursorScreenPos().x - frame.metrics.px(24);
+  if (room <= 0) return;
+  const std::string shown = widgets::shortened(font, words, room);
+  const float y = widgets::centred_y(frame.fonts.sans16, pos.y, frame.metrics.menu) +
+                  widgets::baseline_drop(frame.fonts.sans16, font),
+              width = widgets::text_width(font, shown);
+  widgets::draw_text(font, {right - width, y}, frame.palette.dim, shown);
+  frame.landmarks.mark("menu/title", {right - width, pos.y}, {right, pos.y + frame.metrics.menu});
+}
+
+}  // namespace
+
+void draw_menu_bar(const Frame& frame) {
+  platform::push_font(frame.fonts.sans16);
+  push_bar_style(frame);
+  const bool visible = ImGui::BeginMenuBar();
+  ImGui::PopStyleVar(2);
+  if (visible) {
+    ImGui::SetCursorPosX(frame.metrics.padding - std::round(frame.metrics.px(between_names) / 4));
+    for (const Subject& subject : subjects()) draw_menu(frame, subject);
+    title(frame);
+    ImGui::EndMenuBar();
+  }
+  ImGui::PopFont();
+}
+
+bool inspects_in_place(const Frame& frame) {
+  return frame.metrics.narrow &&
+         frame.shown.selection.inspects.value_or(frame.shown.selection.pinned.has_value());
+}
+
+float side_tabs_height(const Frame& frame) {
+  return frame.metrics.narrow ? frame.metrics.px(31) : 0;
+}
+
+void draw_side_tabs(const Frame& frame) {
+  const std::array all{widgets::TabWords{"side/edit", "Edit"},
+                       widgets::TabWords{"side/inspector", "Inspector"}};
+  const auto chosen =
+      widgets::tabs(frame, ImGui::GetContentRegionAvail().x, all, inspects_in_place(frame) ? 1 : 0);
+  if (chosen) frame.commands.look([inspects = *chosen == 1](View& v) { v.selection.inspects = inspects; });
+}
+
+namespace {
+
+std::string hint(const Frame& frame) {
+  if (frame.shown.selection.shows_a && !frame.compared.references.empty() &&
+      frame.shown.look.tab != Tab::compare)
+    return frame.compared.references[frame.shown.look.compared.reference].name +
+           (frame.compared.work.is_renewing ? " is being computed"
+                                            : " in place of B, as long as Space is held");
+  if (frame.shown.look.tab == Tab::layers)
+    return "click chooses a head · x switches it off · Page Up and Page Down change the layer";
+  if (frame.shown.look.tab == Tab::stages && frame.shown.look.large && !frame.shown.selection.pinned)
+    return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
+  if (frame.shown.look.tab == Tab::laboratory)
+    return "Space draws again · D switches dropout · Esc goes back to the stages";
+  if (frame.shown.look.tab == Tab::compare)
+    return !frame.compared.references.empty()
+               ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
+               : "K, or a right click on the preset, keeps this as A";
+  if (frame.shown.selection.lesson)
+    return "a lesson changes nothing of yours: your work comes back when it ends";
+  if (frame.shown.look.tab == Tab::tokens) return "click or ↑ ↓ pin a query · 1 … 9 and [ ] switch heads";
+  if (frame.shown.selection.pinned) return "click pins another cell · Shift+arrows move it · Esc releases";
+  if (frame.shown.look.tab == Tab::heads)
+    return "hover previews · click pins · double click on a name shows the head alone";
+  return "hover previews · click pins · double click shows a stage large · Ctrl+wheel zooms";
+}
+
+/// As many of the hints, which " · " parts, as fit a width.
+std::string hints_within(ImFont* font, std::string words, float width) {
+  constexpr std::string_view between = " · ";
+  while (!words.empty() && widgets::text_width(font, words) > width) {
+    const std::size_t last = words.rfind(between);
+    words.resize(last == words.npos ? 0 : last);
+  }
+  return words;
+}
+
+std::string duration(double ms) {
+  return "computed in " + widgets::fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms";
+}
+
+/// How long the pictures took, or that they are of an older model; gives the width that it keeps for both.
+float draw_state(const Frame& frame, float right, float middle) {
+  ImFont* font = frame.fonts.sans14;
+  const std::string time = duration(frame.work.compute_ms);
+  const float width = std::max(widgets::text_width(font, time),
+                               frame.work.renewal ? widgets::text_width(font, "being renewed, 00 %") : 0);
+  if (!frame.work.renewal) {
+    widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), time);
+    return width;
+  }
+  const Renewal& renewal = *frame.work.renewal;
+  const bool long_enough = renewal.seconds >= unnoticed_seconds;
+  const std::string words =
+      "being renewed" +
+      (long_enough ? ", " + std::to_string(static_cast<int>(renewal.share * 100)) + " %" : "");
+  widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.text), words);
+  frame.landmarks.mark("status/renewal", {right - width, middle - frame.metrics.px(8)},
+                       {right, middle + frame.metrics.px(8)});
+  if (!long_enough) return width;
+  const float top = std::round(middle + frame.metrics.px(9)), bottom = top + frame.metrics.px(2);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({right - width, top}, {right, bottom}, packed(frame.palette.control.rest));
+  list->AddRectFilled({right - width, top},
+                      {right - width + width * static_cast<float>(renewal.share), bottom},
+                      packed(frame.palette.accent));
+  return width;
+}
+
+}  // namespace
+
+void draw_status(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float middle = origin.y + room.y / 2;
+  ImFont* font = frame.fonts.sans14;
+  const std::size_t heads = frame.shown.model.n_heads;
+  const std::string shape = std::to_string(frame.shown.model.n_tokens()) + "×" +
+                            std::to_string(frame.shown.model.has_embeddings() ? frame.shown.model.d_model()
+                                                                              : frame.shown.model.n_keys()) +
+                            ", " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
+  float right = origin.x + room.x;
+  widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);
+  right -= widgets::text_width(font, shape) + frame.metrics.px(24);
+  right -= draw_state(frame, right, middle) + frame.metrics.px(24);
+
+  // The message comes first: hints have what it leaves.
+  const std::string& message = frame.message.text;
+  const bool speaks = !message.empty();
+  const float gap = frame.metrics.px(24), all = right - origin.x;
+  const float said = speaks ? std::min(widgets::text_width(font, message), all) + gap : 0;
+  const std::string words = hints_within(font, hint(frame), all - said);
+  widgets::draw_text(font, {origin.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim), words);
+  if (!speaks) return;
+  const float half = words.empty() ? origin.x : origin.x + widgets::text_width(font, words) + gap;
+  const Rgb color = frame.message.is_error ? frame.palette.status.bad : frame.palette.text;
+  widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(color),
+                     widgets::shortened(font, message, right - half));
+  platform::move_to({half, origin.y});
+  widgets::hit_area("message", {right - half, room.y});
+  frame.landmarks.mark_item("status/message");
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", message.c_str());
+  if (ImGui::IsItemClicked()) frame.commands.add(CopyText{message});
+}
+
+void draw_copy_popup(const Frame& frame) {
+  constexpr const char* name = "copy";
+  if (frame.forms.dialog == Dialog::none && frame.shown.selection.hovered &&
+      ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
+    frame.commands.look(
+        [cell = frame.shown.selection.hovered](View& view) { view.selection.copied_cell = cell; });
+    ImGui::OpenPopup(name);
+  }
+  platform::push_font(frame.fonts.sans16);
+  if (ImGui::BeginPopup(name)) {
+    const Situation situation = situation_of(frame);
+    rows::Rows all;
+    rows::add_copying(all, situation, "Copy/as", frame.shown.selection.copied_cell);
+    draw_action_lines(frame, situation, all, "Copy/as");
+    ImGui::EndPopup();
+  }
+  ImGui::PopFont();
+}
+
+}  // namespace app::panels

@@ -1,0 +1,123 @@
+#include "app/ui/panels/menus/menus.hpp"
+
+#include <set>
+
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/actions/action_rows.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/text.hpp"
+
+namespace app::panels {
+
+namespace {
+
+/// The submenu of a menu on the way to a path, or "" when the path is the menu itself.
+std::string next_on_the_way(const std::string& menu, const std::string& path) {
+  if (path == menu) return "";
+  const std::size_t begin = menu.size() + 1;
+  return path.substr(begin, path.find('/', begin) - begin);
+}
+
+bool is_within(const std::string& menu, const std::string& path) {
+  return path.starts_with(menu) && (path.size() == menu.size() || path[menu.size()] == '/');
+}
+
+void draw_submenu(const Frame& frame, const Situation& situation, std::span<const Action> all,
+                  const std::string& path, const std::string& words) {
+  const bool open = ImGui::BeginMenu(words.c_str());
+  if (!open) frame.landmarks.mark_item("menu/" + path);
+  if (!open) return;
+  draw_action_lines(frame, situation, all, path);
+  ImGui::EndMenu();
+  frame.landmarks.mark_item("menu/" + path);
+}
+
+}  // namespace
+
+Situation situation_of(const Frame& frame) {
+  return {frame.shown,        frame.newest,   frame.settings,
+          frame.forms,        frame.document, [&frame] { return widgets::all_color_ends(frame); },
+          frame.work.progress};
+}
+
+void draw_action_line(const Frame& frame, const Situation& situation, const Action& action) {
+  const std::string why = why_not(action, situation), key = key_words(action, situation.newest);
+  const bool on = action.checked && action.checked(situation);
+  if (ImGui::MenuItem((action.title + "##" + action.id).c_str(), key.empty() ? nullptr : key.c_str(), on,
+                      action.command && why.empty()))
+    perform(action, situation, frame.commands);
+  frame.landmarks.mark_item("menu/" + action.id);
+  if (const std::string& words = why.empty() ? action.about : "Not now: " + why; !words.empty())
+    widgets::tooltip(words);
+}
+
+void draw_action_button(const Frame& frame, const Situation& situation, std::span<const Action> all,
+                        const char* id, const char* landmark, const char* words) {
+  const Action* action = find_action(all, id);
+  if (!action) return;
+  const std::string key = key_words(*action, situation.newest), why = why_not(*action, situation);
+  const std::string help =
+      why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not now: " + why;
+  if (widgets::button(frame, landmark, words, help.c_str())) perform(*action, situation, frame.commands);
+}
+
+void draw_action_lines(const Frame& frame, const Situation& situation, std::span<const Action> all,
+                       const std::string& menu) {
+  const bool is_top = menu.find('/') == menu.npos;
+  const Action* above = nullptr;
+  std::set<std::string> drawn;  // submenus
+  for (const Action& action : all) {
+    if (!is_within(menu, action.menu)) continue;
+    const std::string submenu = next_on_the_way(menu, action.menu);
+    if (!submenu.empty() && !drawn.insert(submenu).second) continue;
+    const int Action::*group = is_top ? &Action::group : &Action::part;
+    if (above && above->*group != action.*group) ImGui::Separator();
+    above = &action;
+    if (submenu.empty())
+      draw_action_line(frame, situation, action);
+    else
+      draw_submenu(frame, situation, all, menu + "/" + submenu, submenu);
+  }
+}
+
+void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::size_t head) {
+  const std::string name =
+      std::string(place) + "/" + core::attention::info(stage).name + "/" + std::to_string(head);
+  if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right))
+    ImGui::OpenPopup(name.c_str());
+  if (!ImGui::BeginPopup(name.c_str())) return;
+  platform::push_font(frame.fonts.sans15);
+  const Situation situation = situation_of(frame);
+  rows::Rows all;
+  rows::add_stage_menu(all, situation, stage, head);
+  draw_action_lines(frame, situation, all, "Stage");
+  ImGui::PopFont();
+  ImGui::EndPopup();
+}
+
+void draw_title_area(const Frame& frame, const std::string& name, Stage stage, std::size_t head, ImVec2 min,
+                     ImVec2 size) {
+  platform::move_to(min);
+  if (widgets::hit_area(name.c_str(), size))
+    frame.commands.look([stage, head](View& v) {
+      v.look.large = stage, v.look.tab = Tab::stages;
+      if (core::attention::info(stage).per_head) v.look.head = head;
+    });
+  frame.landmarks.mark_item(name);
+  const ImVec2 max = ImGui::GetItemRectMax();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
+    widgets::outline(list, {min.x - 3, min.y - 1}, {max.x + 3, max.y + 1}, packed(frame.palette.accent), 2);
+  if (ImGui::IsItemHovered()) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    list->AddRectFilled({min.x, max.y - 1}, {max.x, max.y}, packed(frame.palette.faint));
+    if (const auto* term = widgets::term_of(stage))
+      widgets::explain_term(frame, *term, "A click shows it large; a right click has more.");
+  }
+  draw_stage_menu(frame, name.c_str(), stage, head);
+}
+
+}  // namespace app::panels

@@ -1,0 +1,552 @@
+#include "app/ui/panels/stages/rotation_panel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/cell_words.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "core/editing/edit.hpp"
+#include "core/graph/address.hpp"
+
+namespace app::panels {
+
+namespace {
+
+using widgets::Align;
+
+/// Distances across, scores up.
+struct Plot {
+  ImVec2 min, max;
+  double furthest, low, high;
+  ImVec2 at(double distance, double score) const {
+    const double x = distance / furthest, y = (score - low) / (high - low);
+    return {min.x + (max.x - min.x) * static_cast<float>(x), max.y - (max.y - min.y) * static_cast<float>(y)};
+  }
+};
+
+void draw_plot_frame(const Frame& frame, const Plot& plot) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(plot.min, plot.max, packed(frame.palette.ground.back));
+  for (const double score : {plot.low, 0.0, plot.high}) {
+    const float y = std::round(plot.at(0, score).y);
+    list->AddRectFilled({plot.min.x, y}, {plot.max.x, y + 1}, packed(frame.palette.line));
+    widgets::draw_text(frame.fonts.mono12, {plot.min.x - frame.metrics.px(6), y}, Align::right_middle,
+                       packed(frame.palette.dim), score == 0 ? "0" : widgets::fixed(score, 2));
+  }
+  for (int quarter = 0; quarter <= 4; ++quarter) {
+    const double distance = plot.furthest * quarter / 4;
+    widgets::draw_text(frame.fonts.mono12, {plot.at(distance, 0).x, plot.max.y + frame.metrics.px(11)},
+                       Align::middle, packed(frame.palette.dim),
+                       widgets::fixed(distance, distance == std::floor(distance) ? 0 : 1));
+  }
+}
+
+}  // namespace
+
+std::optional<double> draw_turning_curve(const Frame& frame, ImVec2 at, ImVec2 size, double furthest,
+                                         double distance, const std::function<double(double)>& score) {
+  constexpr double steps_of_one = 8, most_steps = 2048;
+  std::vector<double> scores;
+  const int steps = static_cast<int>(std::min(furthest * steps_of_one, most_steps));
+  double low = 0, high = 0;
+  for (int k = 0; k <= steps; ++k) {
+    scores.push_back(score(furthest * k / steps));
+    if (!std::isfinite(scores.back())) return std::nullopt;
+    low = std::min(low, scores.back()), high = std::max(high, scores.back());
+  }
+  if (low == high) high = 1;
+  const float left = frame.metrics.px(52);
+  const Plot plot{
+      {at.x + left, at.y}, {at.x + size.x, at.y + size.y - frame.metrics.px(20)}, furthest, low, high};
+  draw_plot_frame(frame, plot);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  std::vector<ImVec2> points;
+  for (int k = 0; k <= steps; ++k)
+    points.push_back(plot.at(furthest * k / steps, scores[static_cast<std::size_t>(k)]));
+  list->AddPolyline(points.data(), static_cast<int>(points.size()), packed(frame.palette.dim), 0, 1.5f);
+  if (furthest <= 64)
+    for (double d = 0; d <= furthest; ++d)
+      list->AddCircleFilled(plot.at(d, score(d)), frame.metrics.px(2), packed(frame.palette.text));
+  if (distance >= 0 && distance <= furthest) {
+    const ImVec2 now = plot.at(distance, score(distance));
+    list->AddRectFilled({std::round(now.x), plot.min.y}, {std::round(now.x) + 1, plot.max.y},
+                        packed(frame.palette.selection));
+    list->AddCircleFilled(now, frame.metrics.px(5), packed(frame.palette.selection));
+  }
+  platform::move_to(plot.min);
+  widgets::hit_area("positions/curve", {plot.max.x - plot.min.x, plot.max.y - plot.min.y});
+  frame.landmarks.mark_item("positions/curve");
+  if (!ImGui::IsItemActive()) return std::nullopt;
+  const double share = (ImGui::GetMousePos().x - plot.min.x) / (plot.max.x - plot.min.x);
+  return std::round(std::clamp(share, 0.0, 1.0) * furthest);
+}
+
+namespace {
+
+using core::positions::Arrow;
+using widgets::Align;
+
+constexpr float tip_room = 9;  // at scale 1
+constexpr double degrees = 180 / std::numbers::pi;
+
+double length_of(Arrow a) {
+  return std::hypot(a.x, a.y);
+}
+
+/// Where the arrows of one pair stand on the screen; up is up.
+struct Dial {
+  ImVec2 middle;
+  float radius;
+  double longest;
+  ImVec2 point(Arrow a) const {
+    const double scale = radius / longest;
+    return {middle.x + static_cast<float>(a.x * scale), middle.y - static_cast<float>(a.y * scale)};
+  }
+  Arrow arrow(ImVec2 p) const {
+    const double scale = longest / radius;
+    return {static_cast<double>(p.x - middle.x) * scale, static_cast<double>(middle.y - p.y) * scale};
+  }
+  ImVec2 on(double angle, float r) const {
+    return {middle.x + r * static_cast<float>(std::cos(angle)),
+            middle.y - r * static_cast<float>(std::sin(angle))};
+  }
+};
+
+double angle_of(Arrow a) {
+  return std::atan2(a.y, a.x);
+}
+
+/// From one angle to another, which may lie several turns on; more than a whole turn is a whole circle.
+void arc(const Dial& dial, double from, double to, float r, ImU32 color, float thickness) {
+  constexpr double whole = 2 * std::numbers::pi;
+  const double by = std::clamp(to - from, -whole, whole);
+  const int steps = std::max(2, static_cast<int>(std::fabs(by) * 16));
+  std::vector<ImVec2> points;
+  for (int k = 0; k <= steps; ++k) points.push_back(dial.on(from + by * k / steps, r));
+  ImGui::GetWindowDrawList()->AddPolyline(points.data(), static_cast<int>(points.size()), color, 0,
+                                          thickness);
+}
+
+void head_at(ImVec2 tip, double angle, float size, ImU32 color) {
+  const auto corner = [&](double by) {
+    return ImVec2(tip.x - size * static_cast<float>(std::cos(angle + by)),
+                  tip.y + size * static_cast<float>(std::sin(angle + by)));
+  };
+  ImGui::GetWindowDrawList()->AddTriangleFilled(tip, corner(0.42), corner(-0.42), color);
+}
+
+/// An arrow from the middle, the way it was turned as an arc on the rim: a dot before, a head after.
+void draw_arrow_of(const Frame& frame, const Dial& dial, Arrow before, Arrow after, double turn, float beyond,
+                   Rgb color) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const ImU32 ink = packed(color);
+  const float r = dial.radius + frame.metrics.px(beyond);
+  if (length_of(before) > 0) {
+    const double from = angle_of(before), to = from + turn;
+    arc(dial, from, to, r, packed(color, 0.7f), 1.5f);
+    list->AddCircleFilled(dial.on(from, r), frame.metrics.px(2.5f), ink);
+    if (turn != 0)
+      head_at(dial.on(to, r), to + (turn < 0 ? -1 : 1) * std::numbers::pi / 2, frame.metrics.px(6), ink);
+  }
+  const ImVec2 tip = dial.point(after);
+  list->AddLine(dial.middle, tip, ink, frame.metrics.px(2));
+  if (length_of(after) > 0) head_at(tip, angle_of(after), frame.metrics.px(9), ink);
+}
+
+/// Where the words on an angle stand: in it, or, where it is too narrow for them, beside the query; within
+/// the rim.
+ImVec2 place_of_angle(const Frame& frame, const Dial& dial, double key, double by, float beyond,
+                      ImVec2 half) {
+  const auto across = [&](double angle) {
+    return half.x * std::fabs(std::sin(angle)) + half.y * std::fabs(std::cos(angle));
+  };
+  const auto distance = [&](double angle) {
+    const double along = half.x * std::fabs(std::cos(angle)) + half.y * std::fabs(std::sin(angle));
+    return std::min<double>(beyond + frame.metrics.px(20), dial.radius - along - frame.metrics.px(3));
+  };
+  double angle = key + by / 2;
+  if (std::fabs(by) < 1) {
+    const double query = key + by, free = across(query) + frame.metrics.px(5);
+    angle = query + (by < 0 ? -1 : 1) * std::asin(std::min(0.95, free / distance(query)));
+  }
+  return dial.on(angle, static_cast<float>(distance(angle)));
+}
+
+/// The smaller angle between the two, with its size.
+void draw_angle(const Frame& frame, const Dial& dial, Arrow query, Arrow key) {
+  if (length_of(query) == 0 || length_of(key) == 0) return;
+  const double from = angle_of(key);
+  const double by = std::remainder(angle_of(query) - from, 2 * std::numbers::pi);
+  const bool small = frame.metrics.compact;
+  const float r = frame.metrics.px(small ? 16 : 26);
+  arc(dial, from, from + by, r, packed(frame.palette.text), 1.5f);
+  const double size = std::fabs(by) * degrees;
+  const std::string words = widgets::fixed(size, small && size >= 57 ? 0 : 1) + "°";
+  const ImVec2 half{widgets::text_width(frame.fonts.mono12, words) / 2 + 2, frame.metrics.px(7)};
+  const ImVec2 at = place_of_angle(frame, dial, from, by, r, half);
+  ImGui::GetWindowDrawList()->AddRectFilled({at.x - half.x, at.y - half.y}, {at.x + half.x, at.y + half.y},
+                                            packed(frame.palette.ground.back, 0.85f));
+  widgets::draw_text(frame.fonts.mono12, at, Align::middle, packed(frame.palette.text), words);
+}
+
+/// The tip of an arrow as an item; dragged, the numbers before the turn become those that lead to the mouse.
+std::optional<MovedArrow> drag_tip(const Frame& frame, const Dial& dial, const TurningPair& pair,
+                                   bool of_key) {
+  const Arrow after = of_key ? pair.now.rotated_key : pair.now.rotated_query;
+  const double turn = of_key ? pair.now.key_angle : pair.now.query_angle;
+  const std::string name =
+      std::string(of_key ? "positions/key_tip/" : "positions/query_tip/") + std::to_string(pair.index);
+  const float room = frame.metrics.px(tip_room);
+  const ImVec2 tip = dial.point(after);
+  platform::move_to({tip.x - room, tip.y - room});
+  widgets::hit_area(name.c_str(), {2 * room, 2 * room});
+  frame.landmarks.mark_item(name);
+  if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    ImGui::GetWindowDrawList()->AddCircle(tip, room, packed(frame.palette.accent), 0, 2);
+  }
+  const bool let_go = ImGui::IsItemDeactivated();
+  if (!let_go && !(ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2)))
+    return std::nullopt;
+  if (let_go && !pair.is_held) return std::nullopt;  // a click
+  const Arrow before = core::positions::rotate(dial.arrow(ImGui::GetMousePos()), -turn);
+  return MovedArrow{of_key, pair.index, before, !let_go};
+}
+
+/// The radius of the circles, in pixels.
+float rim(const Frame& frame) {
+  return frame.metrics.px(frame.metrics.compact ? 44 : 60);
+}
+
+void draw_turn_line(const Frame& frame, ImVec2 at, const char* words, double angle, Rgb color) {
+  widgets::draw_text(frame.fonts.sans13, at, Align::left_middle, packed(frame.palette.dim), words);
+  widgets::draw_text(frame.fonts.mono12, {at.x + frame.metrics.px(pair_width), at.y}, Align::right_middle,
+                     packed(color), widgets::fixed(angle * degrees, 2) + "°");
+}
+
+/// The share as a bar with zero in the middle, and as a number.
+void draw_share(const Frame& frame, const TurningPair& pair, ImVec2 at) {
+  widgets::draw_text(frame.fonts.sans13, at, Align::left_middle, packed(frame.palette.dim), "share");
+  const float left = at.x + frame.metrics.px(42), width = frame.metrics.px(72), zero = left + width / 2;
+  const float top = at.y - frame.metrics.px(5), bottom = at.y + frame.metrics.px(5);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({left, top}, {left + width, bottom}, packed(frame.palette.control.rest));
+  const double part = pair.most_share > 0 ? pair.now.share / pair.most_share : 0;
+  const float length = std::max(2.0f, static_cast<float>(std::fabs(part)) * width / 2);
+  const Rgb color =
+      render::color_at(render::ColorMap::values, frame.palette.dark, 0.5 + (part < 0 ? -0.35 : 0.35));
+  list->AddRectFilled({part < 0 ? zero - length : zero, top}, {part < 0 ? zero : zero + length, bottom},
+                      packed(color));
+  widgets::draw_text(frame.fonts.mono13, {at.x + frame.metrics.px(pair_width), at.y}, Align::right_middle,
+                     packed(frame.palette.text), widgets::fixed(pair.now.share, 4));
+}
+
+}  // namespace
+
+float pair_height(const Frame& frame) {
+  return 2 * rim(frame) + frame.metrics.px(138);
+}
+
+std::optional<MovedArrow> draw_turning_circle(const Frame& frame, const TurningPair& pair, ImVec2 at) {
+  const auto& m = frame.metrics;
+  const auto& p = frame.palette;
+  const auto& now = pair.now;
+  const std::string name = "pair " + std::to_string(pair.index);
+  widgets::draw_text(frame.fonts.sans14, {at.x, at.y + m.px(9)}, Align::left_middle, packed(p.text), name);
+  widgets::draw_text(
+      frame.fonts.sans12, {at.x + widgets::text_width(frame.fonts.sans14, name) + m.px(10), at.y + m.px(9)},
+      Align::left_middle, packed(p.faint),
+      "columns " + std::to_string(now.columns.first) + ", " + std::to_string(now.columns.second));
+  const Dial dial{{std::round(at.x + m.px(pair_width / 2)), std::round(at.y + m.px(36) + rim(frame))},
+                  rim(frame),
+                  pair.longest};
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddCircleFilled(dial.middle, dial.radius, packed(p.ground.back), 64);
+  list->AddCircle(dial.middle, dial.radius, packed(p.strong_line), 64);
+  list->AddLine({dial.middle.x - dial.radius, dial.middle.y}, {dial.middle.x + dial.radius, dial.middle.y},
+                packed(p.line));
+  list->AddLine({dial.middle.x, dial.middle.y - dial.radius}, {dial.middle.x, dial.middle.y + dial.radius},
+                packed(p.line));
+  draw_arrow_of(frame, dial, now.key, now.rotated_key, now.key_angle, 9, p.operand);
+  draw_arrow_of(frame, dial, now.query, now.rotated_query, now.query_angle, 5, p.selection);
+  draw_angle(frame, dial, now.rotated_query, now.rotated_key);
+  const auto query = drag_tip(frame, dial, pair, false), key = drag_tip(frame, dial, pair, true);
+  frame.landmarks.mark("positions/circle/" + std::to_string(pair.index),
+                       {dial.middle.x - dial.radius, dial.middle.y - dial.radius},
+                       {dial.middle.x + dial.radius, dial.middle.y + dial.radius});
+  const float lines = at.y + 2 * rim(frame) + m.px(70);
+  draw_turn_line(frame, {at.x, lines}, "query turned", now.query_angle, p.text);
+  draw_turn_line(frame, {at.x, lines + m.px(19)}, "key turned", now.key_angle, p.operand);
+  draw_share(frame, pair, {at.x, lines + m.px(42)});
+  return query ? query : key;
+}
+
+namespace {
+
+using core::attention::Model;
+
+/// The cell of the scores at which the pinned one stands, as far as it does.
+void choose_pinned(const Frame& frame, TurningChoice& c) {
+  c.query = c.n_queries - 1;
+  const auto& pinned = frame.shown.selection.pinned;
+  if (!pinned) return;
+  const auto& stage = core::attention::info(pinned->stage);
+  if (stage.rows == core::attention::Rows::queries) c.query = std::min(pinned->row, c.n_queries - 1);
+  if (stage.rows == core::attention::Rows::keys) c.key = std::min(pinned->row, c.n_keys - 1);
+  if (stage.columns == core::attention::Columns::tokens) c.key = std::min(pinned->column, c.n_keys - 1);
+}
+
+/// Query and key go back to where their tokens stand.
+void as_they_stand(View& view) {
+  PositionsLook& look = view.look.positions;
+  look.query_at.reset(), look.key_at.reset(), look.held.reset();
+}
+
+void pin(const Frame& frame, const TurningChoice& c, std::size_t query, std::size_t key) {
+  frame.commands.look([cell = CellRef{Stage::scores, c.head, query, key}](View& v) {
+    v.selection.pinned = cell;
+    v.selection.trail.clear();
+    as_they_stand(v);
+  });
+}
+
+/// A field for the index of a token, with its name behind it; returns another one that was asked for.
+std::optional<std::size_t> token_field(const Frame& frame, const char* words, std::size_t now,
+                                       const std::vector<std::string>& names, Rgb color) {
+  const auto& m = frame.metrics;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImFont* font = frame.fonts.sans15;
+  const float y = widgets::centred_y(font, at.y, m.frame);
+  widgets::draw_text(font, {at.x, y}, frame.palette.dim, words);
+  platform::move_to({at.x + m.px(48), at.y});
+  const auto step = [&](std::uint64_t v, int by) {
+    return by > 0 ? std::min<std::uint64_t>(v + 1, names.size() - 1) : v > 0 ? v - 1 : 0;
+  };
+  const auto typed =
+      widgets::count_field(frame, std::string("positions/") + words, words, now, m.px(44), step);
+  widgets::draw_text_within(font, {at.x + m.px(98), y}, m.px(64), color, names[now]);
+  platform::move_to({at.x + m.px(170), at.y});
+  if (!typed || *typed < names.size()) return typed;
+  frame.commands.add(ShowMessage{std::string(words) + ": expected a number below " +
+                                     std::to_string(names.size()) + ", found \"" + std::to_string(*typed) +
+                                     "\"",
+                                 true});
+  return std::nullopt;
+}
+
+}  // namespace
+
+TurningChoice turning_choice(const Frame& frame) {
+  const Model& model = frame.shown.model;
+  const PositionsLook& look = frame.shown.look.positions;
+  TurningChoice c;
+  c.rotary = &*model.additions.positions.rotary;
+  c.head = frame.shown.look.head, c.n_queries = model.n_tokens(), c.n_keys = model.n_keys();
+  choose_pinned(frame, c);
+  c.query_stage = core::attention::stage_before(model, Stage::rotated_queries);
+  c.key_stage = core::attention::stage_before(model, Stage::rotated_keys);
+  c.query_row = core::attention::info(c.query_stage).matrix(frame.shown.trace, c.head).row(c.query);
+  c.key_row = core::attention::info(c.key_stage).matrix(frame.shown.trace, c.head).row(c.key);
+  const auto& held = look.held;
+  if (held && held->pair < core::positions::rotated_columns(*c.rotary, c.query_row.n_elem) / 2) {
+    arma::rowvec& numbers = held->of_key ? c.key_row : c.query_row;
+    const auto [a, b] = core::positions::columns_of(*c.rotary, held->pair, numbers.n_elem);
+    numbers(a) = held->x, numbers(b) = held->y;
+  }
+  c.query_at = look.query_at.value_or(core::attention::position_of_query(model, c.query));
+  c.key_at = look.key_at.value_or(core::attention::position_of_key(model, c.key));
+  return c;
+}
+
+void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, float width) {
+  const auto& m = frame.metrics;
+  const auto& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  platform::move_to(at);
+  if (const auto query = token_field(frame, "query", c.query, sequence.tokens, frame.palette.selection))
+    pin(frame, c, *query, c.key);
+  if (const auto key = token_field(frame, "key", c.key, sequence.keys(), frame.palette.operand))
+    pin(frame, c, c.query, *key);
+  if (widgets::button(frame, "positions/reset", "as they stand", "Query and key where their tokens stand"))
+    frame.commands.look(as_they_stand);
+  const float x = ImGui::GetItemRectMax().x + m.px(12);
+  const bool is_wrong = !(frame.shown.model.departures == core::attention::Departures());
+  const std::string shared = widgets::head_words(frame.shown.model, Stage::keys, c.head);
+  const std::string words = is_wrong ? "the model makes a mistake; here pairs turn as they should"
+                                     : "drag a tip to type its numbers over · keys of " + shared;
+  widgets::draw_text_within(frame.fonts.sans14, {x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
+                            at.x + width - x, is_wrong ? frame.palette.status.warning : frame.palette.faint,
+                            words);
+}
+
+namespace {
+
+using core::attention::Model;
+using core::positions::RotaryDot;
+
+constexpr float curve_width = 270;      // at scale 1
+constexpr std::size_t few_pairs = 3;    // whose shares stand in the sum
+constexpr std::size_t least_span = 24;  // of distances
+
+double longest_arrow(const RotaryDot& now) {
+  double longest = 0;
+  for (const auto& pair : now.pairs)
+    longest = std::max({longest, std::hypot(pair.query.x, pair.query.y), std::hypot(pair.key.x, pair.key.y)});
+  return longest > 0 && std::isfinite(longest) ? longest : 1;
+}
+
+/// The numbers of an arrow that was let go are typed over those of the model.
+void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& moved) {
+  if (!frame.shows_newest()) return;  // what is pictured is of an older model
+  const Stage stage = moved.of_key ? c.key_stage : c.query_stage;
+  const auto columns = core::positions::columns_of(*c.rotary, moved.pair, c.query_row.n_elem);
+  Model next = frame.newest.model;
+  const auto type = [&](std::size_t column, double number) {
+    const CellRef cell{stage, c.head, moved.of_key ? c.key : c.query, column};
+    const auto place = core::explain::given_place(next, frame.shown.look.sequence, cell);
+    next = core::editing::apply(next, core::editing::TypeOver{place, number});
+  };
+  type(columns.first, moved.numbers.x), type(columns.second, moved.numbers.y);
+  frame.commands.edit(core::editing::ReplaceModel{std::move(next), "numbers typed over a pair"});
+}
+
+void draw_pairs(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 size) {
+  const auto& m = frame.metrics;
+  const auto& held = frame.shown.look.positions.held;
+  TurningPair pair;
+  pair.longest = held ? held->longest : longest_arrow(now);
+  for (const auto& each : now.pairs) pair.most_share = std::max(pair.most_share, std::fabs(each.share));
+  ImGui::SetNextWindowContentSize(
+      {m.px(static_cast<float>(now.pairs.size()) * (pair_width + pair_gap) - pair_gap), pair_height(frame)});
+  platform::begin_child("pairs", size, false,
+                        ImGuiWindowFlags_HorizontalScrollbar | ImGuiWindowFlags_NoNavInputs);
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), min = ImGui::GetWindowPos();
+  std::optional<MovedArrow> moved;
+  for (std::size_t k = 0; k < now.pairs.size(); ++k) {
+    const ImVec2 at{origin.x + m.px(static_cast<float>(k) * (pair_width + pair_gap)), origin.y};
+    pair.index = k, pair.now = now.pairs[k];
+    pair.is_held = held && held->pair == k;
+    const bool is_seen = at.x < min.x + size.x && at.x + m.px(pair_width) > min.x;
+    if (!is_seen && !pair.is_held) continue;
+    if (const auto arrow = draw_turning_circle(frame, pair, at)) moved = arrow;
+  }
+  ImGui::EndChild();
+  if (!moved) return;
+  if (!moved->is_held) type_over(frame, c, *moved);
+  frame.commands.look([arrow = *moved, longest = pair.longest](View& v) {
+    v.look.positions.held.reset();
+    if (arrow.is_held)
+      v.look.positions.held = HeldArrow{arrow.of_key, arrow.pair, arrow.numbers.x, arrow.numbers.y, longest};
+  });
+}
+
+void slider(const Frame& frame, const char* words, const char* name, std::int64_t now, std::int64_t first,
+            std::int64_t last, std::optional<std::int64_t> PositionsLook::*place, float width) {
+  const auto& m = frame.metrics;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  widgets::draw_text(frame.fonts.sans14, {at.x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
+                     frame.palette.dim, words);
+  platform::move_to({at.x + m.px(64), at.y});
+  ImGui::SetNextItemWidth(width - m.px(64));
+  std::int64_t value = now;
+  platform::push_font(frame.fonts.mono14);
+  const bool moved = ImGui::SliderScalar((std::string("##") + name).c_str(), ImGuiDataType_S64, &value,
+                                         &first, &last, nullptr, ImGuiSliderFlags_AlwaysClamp);
+  ImGui::PopFont();
+  frame.landmarks.mark_item(name);
+  if (moved) frame.commands.look([place, value](View& v) { v.look.positions.*place = value; });
+  platform::move_to({at.x, at.y + m.frame + m.px(4)});
+}
+
+void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
+  const auto& m = frame.metrics;
+  const float width = m.px(curve_width), plot = pair_height(frame) - m.px(24 + 8 + 28 + 28 + 16);
+  widgets::draw_text(frame.fonts.sans14, at, frame.palette.text, "score against distance");
+  const auto span = static_cast<std::int64_t>(std::max({least_span, c.n_queries, c.n_keys}));
+  const auto to = draw_turning_curve(frame, {at.x, at.y + m.px(24)}, {width, plot}, static_cast<double>(span),
+                                     static_cast<double>(c.query_at - c.key_at), [&](double d) {
+                                       const auto key_at = static_cast<double>(c.key_at);
+                                       return c.meet(key_at + d, key_at).score;
+                                     });
+  if (to)
+    frame.commands.look(
+        [place = c.key_at + static_cast<std::int64_t>(*to)](View& v) { v.look.positions.query_at = place; });
+  platform::move_to({at.x, at.y + m.px(24 + 8) + plot});
+  // From where the tokens stand a span on, and as far as one of both was moved.
+  const std::int64_t first = std::min({c.rotary->first, c.query_at, c.key_at}),
+                     last = std::max({c.rotary->first + span, c.query_at, c.key_at});
+  slider(frame, "query at", "positions/query_at", c.query_at, first, last, &PositionsLook::query_at, width);
+  slider(frame, "key at", "positions/key_at", c.key_at, first, last, &PositionsLook::key_at, width);
+  const ImVec2 below = ImGui::GetCursorScreenPos();
+  widgets::draw_text(frame.fonts.sans14, below, frame.palette.dim, "distance, query − key");
+  widgets::draw_text_right(frame.fonts.mono14, below.x + width, below.y, frame.palette.text,
+                           std::to_string(c.query_at - c.key_at));
+}
+
+/// "0.0138 + 0.2614 − 0.3446 = −0.0694"; of many pairs the sum alone.
+std::string sum_words(const RotaryDot& now) {
+  std::string words;
+  for (const auto& pair : now.pairs) {
+    if (now.pairs.size() > few_pairs) break;
+    if (words.empty())
+      words = widgets::fixed(pair.share, 4);
+    else
+      words += (pair.share < 0 ? " − " : " + ") + widgets::fixed(std::fabs(pair.share), 4);
+  }
+  if (now.pairs.size() > few_pairs) words = "sum of " + std::to_string(now.pairs.size()) + " pairs";
+  if (now.unrotated != 0)
+    words += (now.unrotated < 0 ? " − " : " + ") + widgets::fixed(std::fabs(now.unrotated), 4) +
+             " of columns that stay";
+  return words + " = " + widgets::fixed(now.score, 4);
+}
+
+void draw_sum(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 at, float width) {
+  const auto& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const std::string of =
+      "score of " + sequence.tokens[c.query] + " and " + sequence.keys()[c.key] + ", before scaling";
+  const float words = widgets::text_width(frame.fonts.sans14, of);
+  widgets::draw_text_within(frame.fonts.mono14, at, width - words - frame.metrics.px(16), frame.palette.text,
+                            sum_words(now));
+  widgets::draw_text_right(frame.fonts.sans14, at.x + width, at.y, frame.palette.dim, of);
+  frame.landmarks.mark("positions/sum", at, {at.x + width, at.y + frame.metrics.px(18)});
+}
+
+}  // namespace
+
+bool has_turning(const Frame& frame, Stage stage) {
+  return (stage == Stage::rotated_queries || stage == Stage::rotated_keys) &&
+         frame.shown.model.additions.positions.rotary && frame.shown.model.d_head() > 1;
+}
+
+float turning_height(const Frame& frame) {
+  return frame.metrics.frame + pair_height(frame) + frame.metrics.px(10 + 10 + 8 + 22);
+}
+
+void draw_turning(const Frame& frame, ImVec2 at, float width) {
+  const auto& m = frame.metrics;
+  const TurningChoice c = turning_choice(frame);
+  const RotaryDot now = c.meet(static_cast<double>(c.query_at), static_cast<double>(c.key_at));
+  draw_turning_choice(frame, c, at, width);
+  const ImVec2 top{at.x, at.y + m.frame + m.px(10)};
+  if (!std::isfinite(now.score)) {
+    platform::move_to(top);
+    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
+                       "This query or this key is not made of finite numbers.");
+    return;
+  }
+  const float all = m.px(static_cast<float>(now.pairs.size()) * (pair_width + pair_gap) - pair_gap);
+  const float pairs = std::min(all, width - m.px(curve_width + pair_gap));
+  platform::move_to(top);
+  draw_pairs(frame, c, now, {pairs, pair_height(frame) + (all > pairs ? m.px(10) : 0)});
+  draw_distances(frame, c, {top.x + pairs + m.px(pair_gap), top.y});
+  draw_sum(frame, c, now, {top.x, top.y + pair_height(frame) + m.px(18)},
+           pairs + m.px(pair_gap + curve_width));
+}
+
+}  // namespace app::panels
