@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "app/session/color_choice.hpp"
+#include "app/session/view.hpp"
 #include "core/check/computed.hpp"
 #include "core/check/match.hpp"
 #include "core/editing/presets.hpp"

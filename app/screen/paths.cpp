@@ -5,7 +5,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "app/session/recent.hpp"
+#include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
 #include "core/files/file.hpp"
 

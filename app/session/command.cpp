@@ -56,7 +56,7 @@ template Command::Command(SaveAndContinue);
 template Command::Command(CancelQuestion);
 template Command::Command(TakeMemory);
 template Command::Command(GoOn);
-template Command::Command(TakeUpLeft);
+template Command::Command(RestoreLeft);
 template Command::Command(DropLeft);
 template Command::Command(KeepLeft);
 template Command::Command(EndNow);

@@ -104,7 +104,7 @@ struct CancelQuestion {};
 struct TakeMemory {};  ///< the answer to the question about memory
 struct GoOn {};        ///< the answer to any other
 /// Makes what a window before has left the document, throws it away, or leaves all of it to the next one.
-struct TakeUpLeft {
+struct RestoreLeft {
   std::size_t index = 0;
 };
 struct DropLeft {
@@ -198,7 +198,7 @@ struct AnyCommand
                    SwitchHead, DropEdits, WriteToken, CompareEdits, SweepHeads, ImportTensors, ChooseLayer,
                    FinishOpening, MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs,
                    ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
-                   CancelQuestion, TakeMemory, GoOn, TakeUpLeft, DropLeft, KeepLeft, EndNow, StartLesson,
+                   CancelQuestion, TakeMemory, GoOn, RestoreLeft, DropLeft, KeepLeft, EndNow, StartLesson,
                    GoInLesson, LeaveLesson, KeepReference, KeepSwitched, GiveFile, FillFromFile,
                    LoadReference, CheckTensors, MapTensor, ReadTensorsAs, SearchCauses, StopSearch,
                    DropReference, RenameReference, ShowReference> {

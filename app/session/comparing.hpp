@@ -1,15 +1,151 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "app/session/comparison.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/live_trace.hpp"
-#include "app/session/tensor_check.hpp"
+#include "app/session/picture_source.hpp"
+#include "core/check/check.hpp"
+#include "core/graph/compare.hpp"
+#include "core/graph/difference.hpp"
+#include "core/graph/head_facts.hpp"
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/trace.hpp"
+
+namespace core::formats {
+class TensorFile;
+}
 
 namespace app {
+
+struct TensorCheck;  // in tensor_check.hpp, with what few look at
+
+/// A state of attention that was kept to be compared with the live one.
+struct Reference {
+  std::string name;   ///< "A2"
+  std::string title;  ///< what it is: "mask off · Your journey"
+  core::attention::Model model;
+  std::uint64_t id = 0;  ///< no other has it
+  /// Somebody's tensors, which are B while the live model is A; else nullptr.
+  std::shared_ptr<const core::formats::TensorFile> tensors = nullptr;
+  std::map<std::string, std::string> by_hand = {};  ///< the stages of tensors as a person said
+  std::string layout = {},
+              layer = {};  ///< of tensors likewise: names, or "" for whichever fits and the first
+  std::size_t mapped = 0;  ///< how often they were said
+};
+
+/// One stage of A against the same stage of B.
+struct ComparedStage {
+  core::compare::StageDifference all;  ///< over all heads
+  core::compare::Farthest shown;       ///< in the shown head
+  /// In the shown head: the numbers of both and their difference of the chosen kind; empty where nothing is
+  /// to be seen.
+  arma::mat numbers_a, numbers_b, difference;
+  bool within = false;     ///< it does not differ; of tensors: it agrees within the tolerance
+  ValueRange a, b, apart;  ///< of these numbers
+};
+
+/// What a comparison was worked out for.
+struct ComparisonKey {
+  std::uint64_t reference = 0, trace = 0;  ///< of A: which one, and the version of its trace or of its check
+  std::uint64_t version = 0;               ///< of the live trace
+  std::size_t sequence = 0, head = 0;
+  core::compare::DifferenceKind kind{};
+  /// Whether both are of the same numbers, whatever is shown of them.
+  bool same_numbers(const ComparisonKey& other) const;
+  bool is_near(const ComparisonKey& other) const { return reference == other.reference; }
+  friend bool operator==(const ComparisonKey&, const ComparisonKey&) = default;
+};
+
+/// The chosen reference A against the live model B, for the shown sequence; tensors are B and the live model
+/// is A.
+struct Comparison {
+  ComparisonKey key;
+  std::uint64_t revision = 0;    ///< another number, other numbers
+  core::attention::Model model;  ///< of the reference, or the live one of tensors
+  core::attention::Model live;   ///< the live model that it was compared with
+  std::size_t sequence = 0;      ///< of the reference: the shown one, or its last when it has fewer
+  std::shared_ptr<const core::attention::Trace>
+      trace;  ///< of the reference; of tensors only the stages that they have
+  std::shared_ptr<const TensorCheck> tensors;  ///< when the reference is of tensors
+  bool is_exact = true;                        ///< equal means equal to the bit; else to rounding
+  std::vector<ComparedStage> stages;
+  const ComparedStage* first = nullptr;  ///< the first of them that differs
+  /// n_tokens × n_keys, 0 where a cell is hidden: in the reference, in the live model, in both (or empty).
+  arma::mat visible_kept, visible_live, visible;
+  arma::mat kept_by_reference, kept_by_live;  ///< the shown head's dropout masks, where dropped stages differ
+};
+
+/// The tokens that the live model was compared for.
+const core::attention::Sequence& live_sequence(const Comparison& comparison);
+
+/// What panels are told of work on a comparison that is not there yet.
+struct ComparisonWork {
+  bool is_renewing = false;   ///< the comparison is of a state before this one, or there is none yet
+  double seconds = 0;         ///< for how long
+  bool is_searching = false;  ///< for what explains somebody's tensors
+  double seconds_searched = 0;
+  std::size_t tried = 0;  ///< mistakes, alone or in pairs
+};
+
+/// Why A's numbers cannot be shown where B's are, "A is 4×3 with 1 head, B 6×3 with 2", or "" when they can.
+std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b);
+
+/// One side of a comparison.
+struct ComparedState {
+  core::attention::Model model;
+  std::shared_ptr<const core::attention::Trace> trace;
+  std::size_t sequence = 0;
+  bool is_exact = true;  ///< the trace is attend()'s own
+};
+
+/// Compares a kept state with the live one; what is known of all heads is taken from an older comparison of
+/// the same numbers, or nullptr. Incomplete once goes_on says no.
+std::shared_ptr<const Comparison> compared(const ComparisonKey& key, std::uint64_t revision,
+                                           const ComparedState& kept, const ComparedState& live,
+                                           const Comparison* older, const core::Token& token);
+
+/// Compares the live trace, A, with tensors that were checked against it, B.
+std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std::uint64_t revision,
+                                                   std::shared_ptr<const TensorCheck> check,
+                                                   const ComparedState& live, const core::Token& token);
+
+}  // namespace app
+
+namespace app {
+
+/// Somebody's tensors against the live model.
+struct TensorCheck {
+  core::check::Matched matched;
+  core::check::Report report;                  ///< points into matched
+  bool searched = false;                       ///< whether all causes were tried
+  std::string problem;                         ///< why nothing can be compared, or ""
+  std::vector<core::attention::Stage> stages;  ///< that the tensors have
+  core::attention::Trace observed;             ///< which has only these
+};
+
+/// What a check is of.
+struct CheckKey {
+  std::uint64_t reference = 0, version = 0;  ///< of the tensors and of the live trace
+  std::size_t sequence = 0, mapped = 0;
+  bool searches = false;  ///< for what explains them
+  bool is_near(const CheckKey& other) const {
+    return reference == other.reference && !searches && !other.searches;
+  }
+  friend bool operator==(const CheckKey&, const CheckKey&) = default;
+};
+
+/// Reads a reference's tensors as stages of the live model and checks them; counts what was tried to explain
+/// them. What the search has not found once goes_on says no is missing.
+std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Reference& reference,
+                                                   const core::attention::Model& live,
+                                                   const core::Token& token);
 
 /// Keeps the comparison of the chosen reference with the live model up to date, beside the window where that
 /// takes longer than a frame: the reference's trace or the check of its tensors, then what differs, then what

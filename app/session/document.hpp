@@ -2,19 +2,51 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "app/session/whole_model.hpp"
+#include "app/session/view.hpp"
 #include "core/base/text.hpp"
 #include "core/editing/history.hpp"
 #include "core/graph/model.hpp"
+#include "core/graph/trace.hpp"
 #include "core/importing/import.hpp"
+#include "core/model/reading.hpp"
 
 namespace app {
+
+/// An open whole model, its edits, and the layer that is the document's model.
+struct WholeModel {
+  core::transformer::ModelRef model;
+  core::experiment::Experiment experiment;
+  std::size_t layer = 0;           ///< of the document's model; experiment.layer is the requested one
+  core::attention::Model of_pass;  ///< that layer as the pass gives it, with ablated heads
+  /// The computation of the pass that of_pass was made of; another one may have the same numbers.
+  std::shared_ptr<const void> computed = nullptr;
+};
+
+/// What undo brings back: a model, and the whole model that it is a layer of, or nullptr.
+struct Undoable {
+  core::attention::Model model;
+  std::shared_ptr<const WholeModel> whole = nullptr;
+};
+
+/// For the bytes that undo may take.
+inline std::vector<const core::attention::Model*> models_in(const Undoable& work) {
+  std::vector<const core::attention::Model*> models{&work.model};
+  if (!work.whole) return models;
+  models.push_back(&work.whole->of_pass);
+  for (const auto& [layer, edit] : work.whole->experiment.layers) models.push_back(&edit.model);
+  return models;
+}
 
 struct TensorSource;  // in files/opening.hpp
 
@@ -94,6 +126,47 @@ inline std::string nothing_to_undo(const Steps& steps) {
 struct Message {
   std::string text;
   bool is_error = false;
+};
+
+class WholeReading;  // in work/whole_reading.hpp
+
+/// What is shown: a trace, the model that it is of, and what is looked at as far as that model has it.
+struct Shown {
+  const core::attention::Model& model;
+  const core::attention::Trace& trace;  ///< of the shown sequence
+  std::uint64_t version;                ///< of the trace: another number, other numbers
+  const Look& look;
+  const Selection& selection;
+};
+
+/// What edits change, whatever is shown: it may have no trace yet.
+struct Newest {
+  const core::attention::Model& model;
+  const Look& look;
+  const Selection& selection;
+  const WholeModel* whole = nullptr;      ///< that the model is a layer of, or nullptr
+  const WholeReading* reading = nullptr;  ///< of that: what is known of its text
+  const LayersLook* layers = nullptr;
+};
+
+/// Where a person stands in one lesson, from one run of the program to the next.
+struct LessonProgress {
+  std::size_t step = 0;
+  std::set<std::size_t> done;
+  friend bool operator==(const LessonProgress&, const LessonProgress&) = default;
+};
+
+/// What an action may look at.
+struct Situation {
+  Shown shown;
+  Newest newest;
+  const Settings& settings;
+  const Forms& forms;
+  const DocumentState& document;
+  /// The ends of all colors as they are now; empty where no picture is drawn.
+  std::function<std::map<std::pair<Stage, std::size_t>, Ends>()> color_ends = {};
+  /// How far each lesson was taken, by its name; or nullptr.
+  const std::map<std::string, LessonProgress>* progress = nullptr;
 };
 
 }  // namespace app

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/session/command.hpp"
-#include "app/session/situation.hpp"
+#include "app/session/document.hpp"
 #include "core/base/token.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/trace.hpp"

@@ -14,10 +14,21 @@
 #include <utility>
 #include <vector>
 
-#include "app/session/failure.hpp"
 #include "core/base/token.hpp"
 
 namespace app {
+
+/// Why something has not given what it was to give.
+struct Failure {
+  std::string words;        ///< one line
+  bool is_stopped = false;  ///< it was asked to stop
+  bool lacks_memory = false;
+  bool is_outside = false;  ///< a file names others elsewhere
+};
+
+/// What the exception that is being handled says; what was to be had is named where the exception does not.
+/// To be called in a handler.
+Failure failure_of(const std::string& what = "");
 
 /// For so long nobody notices that something is awaited, in seconds; beyond it the window says so.
 constexpr double unnoticed_seconds = 0.5;

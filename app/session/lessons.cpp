@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/session/file_work.hpp"
+#include "app/session/opening.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/graph/attend.hpp"

@@ -32,13 +32,6 @@ struct LessonState {
   const core::lessons::Step& shown() const { return lesson->steps[step]; }
 };
 
-/// Where a person stands in one lesson, from one run of the program to the next.
-struct LessonProgress {
-  std::size_t step = 0;
-  std::set<std::size_t> done;
-  friend bool operator==(const LessonProgress&, const LessonProgress&) = default;
-};
-
 /// "5 0,1,4": the step, then those that were done.
 std::string progress_text(const LessonProgress& progress);
 /// Reads it back; nothing when it is no such text or names a step that the lesson has not.

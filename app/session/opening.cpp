@@ -1,17 +1,24 @@
 #include "app/session/opening.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <system_error>
+#include <thread>
 
 #include "app/session/journal.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/files/file.hpp"
 #include "core/files/layers.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/importing/import.hpp"
+#include "core/model/transformer.hpp"
 
 namespace app {
+
 namespace {
 
 namespace formats = core::formats;
@@ -151,6 +158,193 @@ std::string preview_text(const std::filesystem::path& path, const core::Token& p
   if (is_quick) text += ", " + range_text(measure(file, tensors[0].name, progress));
   for (const std::string& note : file.notes()) text += (text.ends_with('.') ? " " : ". ") + note;
   return text;
+}
+
+namespace {
+
+namespace experiment = core::experiment;
+namespace transformer = core::transformer;
+
+/// A text in which something comes again, so that heads that look for it have something to find.
+std::string first_text(const transformer::WholeModel& model) {
+  if (const auto& mask = model.description().mask_token; mask && !model.description().causal)
+    return "The cat sat on the mat, and the " + model.token(*mask).piece + " sat on the cat.";
+  return "egg jam fig and egg jam f";
+}
+
+/// Calls a function; errors name the file that was opened.
+template <class Function>
+auto named_errors(const std::filesystem::path& path, Function function) {
+  try {
+    return function();
+  } catch (const core::Stopped&) {
+    throw;
+  } catch (const core::Error& error) {
+    const std::string words = error.what(), place = path.string() + ": ";
+    throw core::Error(words.starts_with(place) ? words : place + words);
+  }
+}
+
+std::shared_ptr<const experiment::Reading> read_at(const std::filesystem::path& path,
+                                                   const transformer::WholeModel& model,
+                                                   const experiment::Experiment& wanted,
+                                                   const experiment::Reading* before,
+                                                   const transformer::Means& means) {
+  return named_errors(path, [&] {
+    return std::make_shared<const experiment::Reading>(experiment::read(model, wanted, before, means));
+  });
+}
+
+}  // namespace
+
+std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path& path) {
+  if (transformer::is_transformer(path)) return path;
+  constexpr std::array names{"config.json", "model.safetensors.index.json", "pytorch_model.bin",
+                             "pytorch_model.bin.index.json", "tokenizer.json"};
+  const std::string name = path.filename().string();
+  const bool is_of_model = std::ranges::find(names, name) != names.end() ||
+                           (name.starts_with("model") && name.ends_with(".safetensors"));
+  const std::filesystem::path folder = path.parent_path().empty() ? "." : path.parent_path();
+  if (is_of_model && transformer::is_transformer(folder)) return folder;
+  return std::nullopt;
+}
+
+OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
+                       std::uint64_t keep_at_most, const core::Token& progress) {
+  const transformer::ModelRef model = transformer::open_transformer(path, keep_at_most);
+  experiment::Experiment wanted;
+  wanted.text = text.empty() ? first_text(*model) : text;
+  wanted.layer = layer;
+  return read_whole(model, wanted, path, progress);
+}
+
+OpenedWhole read_whole(const transformer::ModelRef& model, const experiment::Experiment& wanted,
+                       const std::filesystem::path& path, const core::Token& progress) {
+  transformer::require_layer(*model, wanted.layer);
+  OpenedWhole opened;
+  opened.model = model;
+  core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
+  opened.reading = opened.before = read_at(path, *model, wanted, nullptr, {pool, progress});
+  opened.of_pass = opened.layer = experiment::layer_of(*model, *opened.reading, wanted.layer);
+  return opened;
+}
+
+OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,
+                             core::Elsewhere elsewhere, std::uint64_t keep_at_most,
+                             const core::Token& progress) {
+  OpenedWhole opened;
+  opened.stamp = file_stamp(session);
+  const experiment::SavedExperiment saved = experiment::parse_experiment(text, session, elsewhere);
+  opened.view = saved.view;
+  try {
+    opened.model = transformer::open_transformer(saved.model, keep_at_most);
+  } catch (const core::Error&) {
+    core::formats::throw_without_contents(session.string() + ": whole_model.model: the model ", saved.named,
+                                          session.parent_path());
+  }
+  const transformer::WholeModel& model = *opened.model;
+  experiment::require_mark(saved, model, session);
+  core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
+  const transformer::Means means{pool, progress};
+  experiment::Experiment plain = saved.experiment;
+  plain.heads_off.clear();
+  opened.reading = opened.before = read_at(session, model, plain, nullptr, means);
+  const experiment::Experiment edited =
+      named_errors(session, [&] { return experiment::with_saved_edits(saved, model); });
+  if (edited.is_edited()) opened.reading = read_at(session, model, edited, opened.reading.get(), means);
+  opened.of_pass = opened.layer = experiment::layer_of(model, *opened.reading, edited.layer);
+  if (const auto edit = edited.layers.find(edited.layer); edit != edited.layers.end())
+    opened.layer = experiment::edited(opened.of_pass, edit->second);
+  return opened;
+}
+
+namespace fs = std::filesystem;
+
+Browser browse(const fs::path& directory, std::string name) {
+  std::error_code error;
+  Browser browser;
+  browser.name = std::move(name);
+  const fs::path wanted = directory.empty() ? fs::current_path(error) : directory;
+  browser.directory = fs::weakly_canonical(wanted, error);
+  if (error) browser.directory = wanted;
+  if (browser.directory.empty()) browser.directory = "/";
+  const core::formats::Listing listing = core::formats::list_folder(browser.directory);
+  for (const fs::path& path : listing.paths) {
+    std::error_code ignored, sizeless;
+    BrowserEntry entry{path.filename().string(), fs::is_directory(path, ignored), 0};
+    if (const auto size = fs::file_size(path, sizeless); !entry.is_directory && !sizeless) entry.size = size;
+    browser.entries.push_back(std::move(entry));
+  }
+  if (listing.error != 0)
+    browser.error = browser.directory.string() + ": " + std::generic_category().message(listing.error);
+  std::sort(browser.entries.begin(), browser.entries.end(), [](const BrowserEntry& a, const BrowserEntry& b) {
+    return a.is_directory != b.is_directory ? a.is_directory : a.name < b.name;
+  });
+  return browser;
+}
+
+namespace {
+
+namespace editing = core::editing;
+using core::attention::Model;
+using core::text::shape_text;
+
+/// The only sequence of a model with other numbers, and with as many tokens as these have rows.
+editing::Edit other_tokens(const Model& model, const NumbersInFile& file) {
+  Model next = editing::apply(model, editing::SetTokenCount{file.numbers.n_rows});
+  if (!file.row_names.empty()) next.sequences.front().tokens = file.row_names;
+  next.sequences.front().embeddings = file.numbers;
+  return editing::ReplaceModel{std::move(next), "embeddings from " + file.path.filename().string()};
+}
+
+}  // namespace
+
+NumbersInFile numbers_in_file(const std::filesystem::path& path, const core::Token& progress) {
+  const core::formats::TensorFile file = core::formats::open_tensors(path, progress);
+  if (file.tensors().size() != 1)
+    throw core::Error(path.string() + ": expected one matrix, got " + std::to_string(file.tensors().size()) +
+                      " tensors");
+  const core::formats::Tensor tensor = file.read(file.tensors().front().name, {}, progress);
+  return {path, core::formats::matrix(tensor), tensor.row_labels};
+}
+
+editing::Edit edit_with(const NumbersInFile& file, const Model& model, editing::MatrixPlace place) {
+  const core::attention::SharedMatrix* old = editing::find_matrix(model, place);
+  if (!old) throw core::Error(file.path.string() + ": the model has no matrix that it could fill");
+  const bool takes_tokens = place.name == editing::MatrixName::embeddings && model.sequences.size() == 1;
+  if (file.numbers.n_cols == old->n_cols()) {
+    if (takes_tokens) return other_tokens(model, file);
+    if (file.numbers.n_rows == old->n_rows()) return editing::SetBlock{place, 0, 0, file.numbers};
+  }
+  const std::string expected =
+      takes_tokens ? std::to_string(old->n_cols()) + " columns" : shape_text(old->n_rows(), old->n_cols());
+  throw core::Error(file.path.string() + ": expected " + expected + " for this matrix, got " +
+                    shape_text(file.numbers.n_rows, file.numbers.n_cols));
+}
+
+void FileReader::begin(const std::filesystem::path& path, const Jobs::Job& reading,
+                       const Jobs::Failed& failed) {
+  lane_.cancel();
+  path_ = path;
+  is_aside_ = false;
+  lane_.start(reading, failed);
+}
+
+Document document_of(const OpenedWhole& opened, Origin origin) {
+  const core::experiment::Experiment& first = opened.reading->experiment;
+  Document document = document_of(opened.layer, std::move(origin));
+  document.whole = std::make_shared<const WholeModel>(WholeModel{
+      opened.model, first, first.layer, opened.of_pass, opened.reading->pass->computed(first.layer)});
+  document.saved_experiment = first;
+  return document;
+}
+
+void look_at_layers(View& view) {
+  view.layers.token.reset();
+  view.layers.refused.reset();
+  view.layers.shows_effects = false;
+  view.look.tab = Tab::layers;
+  view.look.head = 0;
 }
 
 }  // namespace app

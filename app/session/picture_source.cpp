@@ -11,7 +11,7 @@
 
 namespace app {
 
-Extent extent_of(const arma::mat& numbers) {
+ValueRange value_range(const arma::mat& numbers) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   constexpr arma::uword lanes =
       8;  // side by side and without branches, so that the compiler can do several at once
@@ -30,10 +30,11 @@ Extent extent_of(const arma::mat& numbers) {
   for (; i + lanes <= numbers.n_elem; i += lanes)
     for (arma::uword k = 0; k < lanes; ++k) add(k, v[i + k]);
   for (; i < numbers.n_elem; ++i) add(i % lanes, v[i]);
-  Extent e{*std::min_element(smallest.begin(), smallest.end()),
-           *std::max_element(largest.begin(), largest.end()), *std::min_element(least.begin(), least.end())};
+  ValueRange e{*std::min_element(smallest.begin(), smallest.end()),
+               *std::max_element(largest.begin(), largest.end()),
+               *std::min_element(least.begin(), least.end())};
   if (e.least == infinity) e.least = 0;
-  return e.smallest <= e.largest ? e : Extent{};
+  return e.smallest <= e.largest ? e : ValueRange{};
 }
 
 Beyond beyond(const arma::mat& numbers, const Range& range) {
@@ -47,7 +48,7 @@ Beyond beyond(const arma::mat& numbers, const Range& range) {
   return b;
 }
 
-void Extents::start_with(std::uint64_t version) {
+void ValueRanges::start_with(std::uint64_t version) {
   if (version == version_) return;
   version_ = version;
   known_.merge(last_);  // what is known stays, what is not is taken from the versions before
@@ -55,8 +56,8 @@ void Extents::start_with(std::uint64_t version) {
   counted_.clear();
 }
 
-const Beyond& Extents::outside(const core::attention::Trace& trace, std::uint64_t version,
-                               core::attention::Stage stage, std::size_t head, const Range& range) {
+const Beyond& ValueRanges::outside(const core::attention::Trace& trace, std::uint64_t version,
+                                   core::attention::Stage stage, std::size_t head, const Range& range) {
   start_with(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = counted_.try_emplace({stage, row.per_head ? head : 0});
@@ -65,22 +66,22 @@ const Beyond& Extents::outside(const core::attention::Trace& trace, std::uint64_
   return c.cells;
 }
 
-const Extent& Extents::of(const core::attention::Trace& trace, std::uint64_t version,
-                          core::attention::Stage stage, std::size_t head) {
+const ValueRange& ValueRanges::of(const core::attention::Trace& trace, std::uint64_t version,
+                                  core::attention::Stage stage, std::size_t head) {
   start_with(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = known_.try_emplace({stage, row.per_head ? head : 0});
-  if (is_new) it->second = extent_of(row.matrix(trace, head));
+  if (is_new) it->second = value_range(row.matrix(trace, head));
   return it->second;
 }
 
-const Extent& Extents::remember(std::uint64_t version, core::attention::Stage stage, std::size_t head,
-                                const Extent& extent) {
+const ValueRange& ValueRanges::remember(std::uint64_t version, core::attention::Stage stage, std::size_t head,
+                                        const ValueRange& extent) {
   start_with(version);
   return known_[{stage, core::attention::info(stage).per_head ? head : 0}] = extent;
 }
 
-const Extent& Extents::last(core::attention::Stage stage, std::size_t head) const {
+const ValueRange& ValueRanges::last(core::attention::Stage stage, std::size_t head) const {
   const std::pair key{stage, core::attention::info(stage).per_head ? head : 0};
   for (const auto* extents : {&known_, &last_})
     if (const auto it = extents->find(key); it != extents->end()) return it->second;
@@ -95,10 +96,10 @@ using core::attention::Stage;
 using core::attention::StageInfo;
 
 /// The extent of all numbers that set the range of one matrix.
-Extent extent_in_force(RangeRule rule, const Model& model, const ExtentOf& extent, const StageInfo& stage,
-                       std::size_t head) {
-  Extent all;
-  const auto add = [&](const Extent& e) {
+ValueRange extent_in_force(RangeRule rule, const Model& model, const ExtentOf& extent, const StageInfo& stage,
+                           std::size_t head) {
+  ValueRange all;
+  const auto add = [&](const ValueRange& e) {
     all.smallest = std::min(all.smallest, e.smallest);
     all.largest = std::max(all.largest, e.largest);
     if (e.least > 0) all.least = all.least > 0 ? std::min(all.least, e.least) : e.least;
@@ -134,7 +135,7 @@ Ends free_ends(const ColorChoice& chosen, const Model& model, const ExtentOf& ex
   const bool is_signed = row.coloring == Coloring::signed_values;
   const bool typed = chosen.range == RangeRule::typed;
   if (!is_signed && !chosen.logarithmic) return typed ? chosen.typed_weights : Ends{0, top};
-  const Extent of = extent_in_force(chosen.range, model, extent, row, head);
+  const ValueRange of = extent_in_force(chosen.range, model, extent, row, head);
   const double most = std::max(-of.smallest, of.largest);
   Ends ends = is_signed ? Ends{-most, most} : Ends{0, top};
   if (typed) ends = is_signed ? chosen.typed_values : chosen.typed_weights;
@@ -155,7 +156,7 @@ Ends color_ends(const ColorChoice& chosen, const Model& model, const ExtentOf& e
 core::figures::DisplayList colored_figure(const Model& model, const core::attention::Trace& trace,
                                           core::figures::FigureOptions options, const ColorChoice& chosen) {
   const auto extent = [&](Stage stage, std::size_t head) {
-    return extent_of(core::attention::info(stage).matrix(trace, head));
+    return value_range(core::attention::info(stage).matrix(trace, head));
   };
   options.sequential = chosen.sequential, options.diverging = chosen.diverging;
   options.range = [&](Stage stage, std::size_t head) -> core::figures::Range {
@@ -238,7 +239,7 @@ bool PictureSource::has_failed(const Wish& wish) const {
   return std::ranges::find(failed_, wish) != failed_.end();
 }
 
-const Extent* PictureSource::extent(Stage stage, std::size_t head) const {
+const ValueRange* PictureSource::extent(Stage stage, std::size_t head) const {
   const auto found = extents_.find(place_of(stage, head));
   return found == extents_.end() ? nullptr : &found->second;
 }
@@ -263,7 +264,7 @@ void PictureSource::begin(const Wish& wish) {
                      version = version_](const core::Token&) -> Jobs::Delivery {
     const auto& [stage, head] = wish.what;
     const arma::mat& numbers = core::attention::info(stage).matrix(*trace, head);
-    if (!wish.outside) return [this, wish, extent = extent_of(numbers)] { extents_[wish.what] = extent; };
+    if (!wish.outside) return [this, wish, extent = value_range(numbers)] { extents_[wish.what] = extent; };
     const Beyond cells = beyond(numbers, *wish.outside);
     return [this, wish, counted = Counted{*wish.outside, version, cells}] { counted_[wish.what] = counted; };
   };

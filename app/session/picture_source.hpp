@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/session/color_choice.hpp"
 #include "app/session/jobs.hpp"
+#include "app/session/view.hpp"
 #include "core/engine/engine.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
@@ -19,7 +19,7 @@
 namespace app {
 
 /// The smallest and the largest finite number of a matrix; both 0 when it has none.
-struct Extent {
+struct ValueRange {
   double smallest = 0, largest = 0;
   double least = 0;  ///< the smallest size of those that are not 0; 0 when there is none
 };
@@ -37,19 +37,19 @@ struct Range {
 };
 Beyond beyond(const arma::mat& numbers, const Range& range);
 
-Extent extent_of(const arma::mat& numbers);
+ValueRange value_range(const arma::mat& numbers);
 
-/// Extents of stages, each worked out once for a version of the trace.
-class Extents {
+/// ValueRanges of stages, each worked out once for a version of the trace.
+class ValueRanges {
  public:
-  const Extent& of(const core::attention::Trace& trace, std::uint64_t version, core::attention::Stage stage,
-                   std::size_t head);
+  const ValueRange& of(const core::attention::Trace& trace, std::uint64_t version,
+                       core::attention::Stage stage, std::size_t head);
   /// Remembers one that was worked out elsewhere.
-  const Extent& remember(std::uint64_t version, core::attention::Stage stage, std::size_t head,
-                         const Extent& extent);
+  const ValueRange& remember(std::uint64_t version, core::attention::Stage stage, std::size_t head,
+                             const ValueRange& extent);
 
   /// That of the latest version for which it was worked out, or an empty one.
-  const Extent& last(core::attention::Stage stage, std::size_t head) const;
+  const ValueRange& last(core::attention::Stage stage, std::size_t head) const;
 
   /// The cells beyond a range; counted anew only when the range is another one.
   const Beyond& outside(const core::attention::Trace& trace, std::uint64_t version,
@@ -63,13 +63,13 @@ class Extents {
   void start_with(std::uint64_t version);
 
   std::uint64_t version_ = 0;
-  std::map<std::pair<core::attention::Stage, std::size_t>, Extent> known_, last_;
-  const Extent nothing_;
+  std::map<std::pair<core::attention::Stage, std::size_t>, ValueRange> known_, last_;
+  const ValueRange nothing_;
   std::map<std::pair<core::attention::Stage, std::size_t>, Counted> counted_;
 };
 
 /// The extent of one matrix of a trace.
-using ExtentOf = std::function<Extent(core::attention::Stage stage, std::size_t head)>;
+using ExtentOf = std::function<ValueRange(core::attention::Stage stage, std::size_t head)>;
 
 /// The ends of the colors of a matrix, as they were chosen: locked, typed, fixed, or following the numbers.
 Ends color_ends(const ColorChoice& chosen, const core::attention::Model& model, const ExtentOf& extent,
@@ -105,7 +105,7 @@ class PictureSource {
   /// window, once the trace has stayed the same for a frame.
   bool is_ready(core::attention::Stage stage, std::size_t head) const;
   /// The extent of a stage that is ready, where it was found beside the window; else nullptr.
-  const Extent* extent(core::attention::Stage stage, std::size_t head) const;
+  const ValueRange* extent(core::attention::Stage stage, std::size_t head) const;
   /// Whether all numbers of a stage are few enough to be looked at in every frame.
   bool is_small(core::attention::Stage stage, std::size_t head) const;
   /// The cells of a stage beyond a range; while they are counted beside the window, those of a version
@@ -146,7 +146,7 @@ class PictureSource {
   std::vector<core::attention::fast::HeadChange> changes_;  // [head]; empty for everything
   std::optional<Mask> mask_;
   Visible visible_;
-  std::map<StageOf, Extent> extents_;  // of this version
+  std::map<StageOf, ValueRange> extents_;  // of this version
   std::map<StageOf, Counted> counted_;
   mutable std::optional<Wish> wish_;  // of the last frame, the first one
   std::vector<Wish> failed_;          // of this version: they are not tried again

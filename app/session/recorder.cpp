@@ -198,7 +198,7 @@ void Recorder::forget() {
   is_clear_ = true;
 }
 
-void Recorder::take_up(std::shared_ptr<Journal> journal) {
+void Recorder::restore(std::shared_ptr<Journal> journal) {
   const JournalHead head = journal->head();
   forget();
   since_ = head.since;

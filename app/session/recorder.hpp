@@ -54,7 +54,7 @@ class Recorder {
 
   const std::vector<std::shared_ptr<Journal>>& left() const { return left_; }
   /// Goes on in a journal that was left, whose work is the document from now on.
-  void take_up(std::shared_ptr<Journal> journal);
+  void restore(std::shared_ptr<Journal> journal);
   void drop(std::size_t index);
   /// The others may offer it.
   void keep_for_later();

@@ -243,4 +243,12 @@ void recall(const Words& s, View& view) {
   view.look.colors.logarithmic = word(s, "measure") == "logarithmic";
 }
 
+std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent,
+                                               const std::filesystem::path& file) {
+  std::erase(recent, file);
+  recent.insert(recent.begin(), file);
+  if (recent.size() > most_recent) recent.resize(most_recent);
+  return recent;
+}
+
 }  // namespace app

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/session/view.hpp"
 
@@ -32,5 +35,12 @@ void recall(const std::map<std::string, std::string>& settings, View& view);
 /// A whole number of the settings, when it lies within bounds.
 std::optional<int> remembered_number(const std::map<std::string, std::string>& settings, const char* key,
                                      int least, int most);
+
+/// So many files are remembered, in memory and from one run to the next.
+constexpr std::size_t most_recent = 10;
+
+/// A list of recent files, newest first, with one more; each stands in it once.
+std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent,
+                                               const std::filesystem::path& file);
 
 }  // namespace app

@@ -146,7 +146,7 @@ struct MaskDrawing::Portion {
   std::vector<arma::vec> row_sums;
   arma::mat mean;  ///< empty when it is what it was
   arma::mat difference;
-  Extent mean_extent, difference_extent;
+  ValueRange mean_extent, difference_extent;
 
   void advance(std::size_t n_masks, const core::Token& token) {
     const auto end = std::chrono::steady_clock::now() + portion_time;
@@ -162,7 +162,7 @@ struct MaskDrawing::Portion {
     row_sums.assign(study->row_sums().begin() + first, study->row_sums().end());
     if (mean.empty()) return;
     difference = mean - study->weights();
-    mean_extent = extent_of(mean), difference_extent = extent_of(difference);
+    mean_extent = value_range(mean), difference_extent = value_range(difference);
   }
 };
 

@@ -131,7 +131,7 @@ struct Laboratory {
   std::vector<arma::vec> row_sums;  ///< likewise
   arma::mat mean,
       difference;  ///< of the first n_masks, or of as many as were drawn; the mean less the weights
-  Extent mean_extent, difference_extent;
+  ValueRange mean_extent, difference_extent;
   arma::vec sums_before, sums_after;  ///< of the trace's weights, and of what its one mask leaves
   arma::rowvec ones;                  ///< ten ones under the same dropout
   std::uint64_t revision = 0;         ///< another number, other numbers

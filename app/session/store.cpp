@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "app/session/command.hpp"
-#include "app/session/failure.hpp"
+#include "app/session/jobs.hpp"
 #include "app/session/journal.hpp"
 #include "app/session/navigation.hpp"
-#include "app/session/recent.hpp"
 #include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
 
 namespace app {
+
 namespace {
 
 namespace editing = core::editing;
@@ -24,12 +24,12 @@ Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::functi
   jobs_.fail_by([this](const Failure& failure) { say(failure.words, true); });
   const editing::Preset& preset = editing::default_preset();
   start_with(document_of(preset.make(), {preset.title, preset.name}));
-  settle();
+  update();
 }
 
 void Store::dispatch(const Command& command) {
   attempt("what was asked for",
-          [&] { std::visit([this](const auto& c) { carry_out(c); }, command.any().kinds()); });
+          [&] { std::visit([this](const auto& c) { handle(c); }, command.any().kinds()); });
   tidy();
 }
 
@@ -41,7 +41,7 @@ void Store::attempt(const std::string& what, const std::function<void()>& act) {
   }
 }
 
-void Store::settle() {
+void Store::update() {
   jobs_.deliver();
   leave_once_written();
   take_what_was_read();
@@ -96,7 +96,7 @@ void Store::recall(Kept kept) {
   if (!kept.journals.empty()) record_in(kept.journals);
 }
 
-void Store::carry_out(const ApplyEdit& command) {
+void Store::handle(const ApplyEdit& command) {
   if (document_.whole) require_layer_of_text();
   core::attention::Model after = editing::apply(document_.model, command.edit);
   if (after == document_.model || !may_take_memory(after, command)) return;
@@ -123,16 +123,16 @@ void Store::record_step(const std::string& target, const std::string& words) {
         " MiB: from here on it lets go of the oldest steps.");
 }
 
-void Store::carry_out(const ChangeView& command) {
+void Store::handle(const ChangeView& command) {
   command.change(view_);
   keep_view_within_model();
 }
 
-void Store::carry_out(const EndGesture&) {
+void Store::handle(const EndGesture&) {
   document_.history.end_gesture();
 }
 
-void Store::carry_out(const Undo&) {
+void Store::handle(const Undo&) {
   auto& history = document_.history;
   if (!history.can_undo()) {
     std::string words = nothing_to_undo(document().steps) + ".";
@@ -142,12 +142,12 @@ void Store::carry_out(const Undo&) {
   const std::string words = history.undo_description();
   take_back(history.undo(work()));
   if (lessons_.is_under_way() && words == the_lesson)
-    return carry_out(LeaveLesson{});  // what was undone is the lesson itself
+    return handle(LeaveLesson{});  // what was undone is the lesson itself
   keep_view_within_model();
   say("Undone: " + words);
 }
 
-void Store::carry_out(const Redo&) {
+void Store::handle(const Redo&) {
   auto& history = document_.history;
   if (!history.can_redo()) return say("There is nothing to redo.");
   const std::string words = history.redo_description();
@@ -156,7 +156,7 @@ void Store::carry_out(const Redo&) {
   say("Done again: " + words);
 }
 
-void Store::carry_out(const LoadPreset& command) {
+void Store::handle(const LoadPreset& command) {
   const editing::Preset* preset = editing::find_preset(command.name);
   if (!preset) throw core::Error("preset " + command.name + ": there is no such preset");
   leave_lesson();
@@ -165,16 +165,16 @@ void Store::carry_out(const LoadPreset& command) {
   say(std::string(preset->title) + ": " + preset->about);
 }
 
-void Store::carry_out(const ShowDialog& command) {
+void Store::handle(const ShowDialog& command) {
   if (lessons_.is_under_way() && command.dialog == Dialog::save_as)
-    return carry_out(SaveFile{});  // which says why not
-  if (view_.forms.dialog == Dialog::writing) carry_out(CancelQuestion{});
+    return handle(SaveFile{});  // which says why not
+  if (view_.forms.dialog == Dialog::writing) handle(CancelQuestion{});
   const Origin& origin = document_.origin;
   if (command.dialog == Dialog::import_tensors) {
     if (origin.source) choose_from(origin.source->tensors);
     return;
   }
-  if (command.dialog == Dialog::none && view_.forms.dialog != Dialog::none) carry_out(CancelReading{});
+  if (command.dialog == Dialog::none && view_.forms.dialog != Dialog::none) handle(CancelReading{});
   view_.forms.dialog = command.dialog;
   if (command.dialog == Dialog::none) stay();
   const bool is_opening = chooses_file(command.dialog);
@@ -193,22 +193,22 @@ void Store::carry_out(const ShowDialog& command) {
   message_ = {};  // an error of this dialog is shown in it, one from before is not
 }
 
-void Store::carry_out(const BrowseTo& command) {
+void Store::handle(const BrowseTo& command) {
   const bool opens = view_.forms.dialog == Dialog::open;  // what was chosen there is not here
   if (opens) view_.forms.browser.name.clear();
   list(command.directory);
 }
 
-void Store::carry_out(const CopyText& command) {
+void Store::handle(const CopyText& command) {
   clipboard_ = command.text;
   say("Copied");
 }
 
-void Store::carry_out(const ShowMessage& command) {
+void Store::handle(const ShowMessage& command) {
   say(command.text, command.is_error);
 }
 
-void Store::carry_out(const Quit& command) {
+void Store::handle(const Quit& command) {
   leave_lesson();
   if (!may_leave(command)) return;
   if (is_writing()) return leave_when_written(command);
@@ -216,7 +216,7 @@ void Store::carry_out(const Quit& command) {
   quit_ = true;
 }
 
-void Store::carry_out(const DiscardAndContinue&) {
+void Store::handle(const DiscardAndContinue&) {
   if (view_.forms.dialog == Dialog::writing) return writer_.exporting.stop(true);
   view_.forms.dialog = Dialog::none;
   if (!waiting_.next) return;
@@ -225,13 +225,13 @@ void Store::carry_out(const DiscardAndContinue&) {
   if (!waiting_.next) waiting_.given_up.reset();
 }
 
-void Store::carry_out(const TakeMemory&) {
+void Store::handle(const TakeMemory&) {
   waiting_.granted_bytes = std::max(waiting_.granted_bytes, waiting_.asked_bytes);
   view_.forms.dialog = Dialog::none;
   go_on();
 }
 
-void Store::carry_out(const CancelQuestion&) {
+void Store::handle(const CancelQuestion&) {
   stay();
   view_.forms.dialog = Dialog::none;
 }
@@ -297,7 +297,7 @@ void Store::keep_view_within_model() {
   if (view_.look.tab == Tab::layers && !document_.whole) view_.look.tab = Tab::stages;
 }
 
-void Store::carry_out(const StartLesson& command) {
+void Store::handle(const StartLesson& command) {
   start_lesson(command.name, {});
 }
 
@@ -318,7 +318,7 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
   keep_view_within_model();
   message_ = {};
   try_again(tried);
-  if (std::ranges::count(recorder_.left(), tried.journal)) recorder_.take_up(tried.journal);
+  if (std::ranges::count(recorder_.left(), tried.journal)) recorder_.restore(tried.journal);
   say(tried.words);
 }
 
@@ -330,7 +330,7 @@ void Store::assess_lesson() {
   }
 }
 
-void Store::carry_out(const GoInLesson& command) {
+void Store::handle(const GoInLesson& command) {
   if (!lesson()) return;
   const std::size_t last = lesson()->lesson->steps.size() - 1, now = lesson()->step;
   if (command.by > 0 && now == last) return say("That was the last step. Esc brings your own work back.");
@@ -340,7 +340,7 @@ void Store::carry_out(const GoInLesson& command) {
   message_ = {};
 }
 
-void Store::carry_out(const LeaveLesson&) {
+void Store::handle(const LeaveLesson&) {
   if (!lesson()) return;
   leave_lesson();
   say("Your own work is back.");
@@ -355,6 +355,80 @@ void Store::leave_lesson() {
 void Store::run_laboratory() {
   if (view_.look.tab != Tab::laboratory) return drawing_.stop();
   drawing_.follow(live_, std::min(view_.look.head, live_.model().n_heads - 1), view_.look.laboratory_masks);
+}
+
+namespace {
+
+bool is_answered_in(Dialog dialog) {
+  return dialog == Dialog::unsaved_work || dialog == Dialog::memory || dialog == Dialog::question ||
+         dialog == Dialog::save_as;  // which asks for a name before something else goes on
+}
+
+bool has_browser(Dialog dialog) {
+  return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
+         dialog == Dialog::open_given || dialog == Dialog::save_as || dialog == Dialog::export_files;
+}
+
+}  // namespace
+
+void Store::wait_for(const Command& next, bool is_for_writing) {
+  if (!next.as<FinishOpening>()) drop_opened();
+  waiting_.next = next;
+  waiting_.is_for_writing = is_for_writing;
+}
+
+void Store::drop_opened() {
+  if (found_.ready) jobs_.let_go(std::exchange(found_.ready, std::nullopt));
+}
+
+void Store::go_on() {
+  if (waiting_.next) dispatch(*std::exchange(waiting_.next, std::nullopt));
+}
+
+void Store::stay() {
+  if (waiting_.next && waiting_.next->as<FinishOpening>()) drop_opened();
+  waiting_.next.reset();
+  waiting_.given_up.reset();
+  waiting_.is_for_writing = false;
+}
+
+void Store::take_when_answered(Jobs::Delivery was_read) {
+  if (!was_read) return;
+  if (!waiting_.next) return was_read();
+  waiting_.was_read = std::move(was_read);
+}
+
+void Store::take_what_was_read() {
+  if (waiting_.next || !waiting_.was_read) return;
+  attempt("what was read", std::exchange(waiting_.was_read, {}));
+}
+
+void Store::close(Dialog dialog) {
+  if (view_.forms.dialog == dialog) view_.forms.dialog = Dialog::none;
+}
+
+void Store::tidy() {
+  // Whatever else was asked first, what was left by a window before is still to be answered.
+  if (view_.forms.dialog == Dialog::none && !recorder_.left().empty() && !is_reading()) show_left();
+  const Dialog open = view_.forms.dialog;
+  if (waiting_.next && !waiting_.is_for_writing && !is_answered_in(open)) stay();
+  if (found_.tensors && open != Dialog::import_tensors)
+    jobs_.let_go(std::exchange(found_.tensors, std::nullopt));
+  if (!view_.forms.browser.entries.empty() && !has_browser(open)) view_.forms.browser.entries = {};
+}
+
+void Store::read_for_document(const std::filesystem::path& path, const Jobs::Job& reading) {
+  const auto layer = [this] { return document_.whole ? document_.whole->layer : 0; };
+  read_beside(path,
+              [this, path, reading, layer, of = document_.mark,
+               of_layer = layer()](const core::Token& progress) -> Jobs::Delivery {
+                return [this, path, layer, of, of_layer, delivery = reading(progress)] {
+                  if (document_.mark != of || layer() != of_layer)
+                    throw core::Error(path.string() +
+                                      ": what it was read for is no longer there, nothing was changed");
+                  delivery();
+                };
+              });
 }
 
 }  // namespace app

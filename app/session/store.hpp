@@ -8,12 +8,11 @@
 #include "app/session/command.hpp"
 #include "app/session/comparing.hpp"
 #include "app/session/document.hpp"
-#include "app/session/file_work.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/lessons.hpp"
 #include "app/session/live_trace.hpp"
 #include "app/session/memory.hpp"
-#include "app/session/pair.hpp"
+#include "app/session/opening.hpp"
 #include "app/session/recorder.hpp"
 #include "app/session/statistics.hpp"
 #include "app/session/view.hpp"
@@ -43,7 +42,7 @@ class Store {
   void open(const std::filesystem::path& path, const std::string& text = "", std::size_t layer = 0);
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
   /// beside the window.
-  void settle();
+  void update();
   /// What takes longer than a frame.
   Jobs& jobs() { return jobs_; }
 
@@ -95,59 +94,59 @@ class Store {
     Jobs::Delivery was_read;  // meanwhile, and is taken in once the person has answered
   };
 
-  void carry_out(const ApplyEdit&);
-  void carry_out(const GiveFile& command);
-  void carry_out(const FillFromFile& command);
-  void carry_out(const ChangeView&);
-  void carry_out(const EndGesture&);
-  void carry_out(const Undo&);
-  void carry_out(const Redo&);
-  void carry_out(const LoadPreset&);
-  void carry_out(const ReadText& command);
-  void carry_out(const LookAtLayer& command);
-  void carry_out(const SwitchHead& command);
-  void carry_out(const DropEdits& command);
-  void carry_out(const WriteToken& command);
-  void carry_out(const CompareEdits&);
-  void carry_out(const SweepHeads&);
-  void carry_out(const OpenFile&);
-  void carry_out(const ImportTensors&);
-  void carry_out(const ChooseLayer&);
-  void carry_out(const FinishOpening&);
-  void carry_out(const MeasureTensor&);
-  void carry_out(const PreviewFile&);
-  void carry_out(const CancelReading&);
-  void carry_out(const SaveFile&);
-  void carry_out(const SaveFileAs&);
-  void carry_out(const ExportAs&);
-  void carry_out(const ShowDialog&);
-  void carry_out(const BrowseTo&);
-  void carry_out(const CopyText&);
-  void carry_out(const ShowMessage&);
-  void carry_out(const Quit&);
-  void carry_out(const DiscardAndContinue&);
-  void carry_out(const SaveAndContinue&);
-  void carry_out(const CancelQuestion&);
-  void carry_out(const TakeMemory&);
-  void carry_out(const GoOn&);
-  void carry_out(const TakeUpLeft&);
-  void carry_out(const DropLeft&);
-  void carry_out(const KeepLeft&);
-  void carry_out(const EndNow&);
-  void carry_out(const StartLesson&);
-  void carry_out(const GoInLesson&);
-  void carry_out(const LeaveLesson&);
-  void carry_out(const KeepReference&);
-  void carry_out(const KeepSwitched&);
-  void carry_out(const LoadReference&);
-  void carry_out(const CheckTensors&);
-  void carry_out(const MapTensor&);
-  void carry_out(const ReadTensorsAs&);
-  void carry_out(const SearchCauses&);
-  void carry_out(const StopSearch&);
-  void carry_out(const DropReference&);
-  void carry_out(const RenameReference&);
-  void carry_out(const ShowReference&);
+  void handle(const ApplyEdit&);
+  void handle(const GiveFile& command);
+  void handle(const FillFromFile& command);
+  void handle(const ChangeView&);
+  void handle(const EndGesture&);
+  void handle(const Undo&);
+  void handle(const Redo&);
+  void handle(const LoadPreset&);
+  void handle(const ReadText& command);
+  void handle(const LookAtLayer& command);
+  void handle(const SwitchHead& command);
+  void handle(const DropEdits& command);
+  void handle(const WriteToken& command);
+  void handle(const CompareEdits&);
+  void handle(const SweepHeads&);
+  void handle(const OpenFile&);
+  void handle(const ImportTensors&);
+  void handle(const ChooseLayer&);
+  void handle(const FinishOpening&);
+  void handle(const MeasureTensor&);
+  void handle(const PreviewFile&);
+  void handle(const CancelReading&);
+  void handle(const SaveFile&);
+  void handle(const SaveFileAs&);
+  void handle(const ExportAs&);
+  void handle(const ShowDialog&);
+  void handle(const BrowseTo&);
+  void handle(const CopyText&);
+  void handle(const ShowMessage&);
+  void handle(const Quit&);
+  void handle(const DiscardAndContinue&);
+  void handle(const SaveAndContinue&);
+  void handle(const CancelQuestion&);
+  void handle(const TakeMemory&);
+  void handle(const GoOn&);
+  void handle(const RestoreLeft&);
+  void handle(const DropLeft&);
+  void handle(const KeepLeft&);
+  void handle(const EndNow&);
+  void handle(const StartLesson&);
+  void handle(const GoInLesson&);
+  void handle(const LeaveLesson&);
+  void handle(const KeepReference&);
+  void handle(const KeepSwitched&);
+  void handle(const LoadReference&);
+  void handle(const CheckTensors&);
+  void handle(const MapTensor&);
+  void handle(const ReadTensorsAs&);
+  void handle(const SearchCauses&);
+  void handle(const StopSearch&);
+  void handle(const DropReference&);
+  void handle(const RenameReference&);
+  void handle(const ShowReference&);
 
   /// What undo would bring back.
   Undoable work() const;
@@ -155,7 +154,7 @@ class Store {
   /// What is there now becomes a step of undo; says when that lets go of others.
   void record_step(const std::string& target, const std::string& words);
   /// What a window before has left becomes the document, and its journal goes on.
-  void take_up(const FoundInFiles::Ready& ready);
+  void restore(const FoundInFiles::Ready& ready);
   void start_with_whole(const FoundInFiles::Ready& ready);
   /// What a window before has left of a lesson; its journal is kept until all of it is back.
   struct Tried {

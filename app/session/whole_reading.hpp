@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
-#include "app/session/whole_model.hpp"
 #include "core/base/thread_pool.hpp"
 #include "core/graph/address.hpp"
 

@@ -9,17 +9,15 @@
 #include <vector>
 
 #include "app/screen/painter.hpp"
-#include "app/session/changes.hpp"
 #include "app/session/command.hpp"
-#include "app/session/comparison.hpp"
+#include "app/session/comparing.hpp"
 #include "app/session/document.hpp"
-#include "app/session/forms.hpp"
 #include "app/session/lessons.hpp"
+#include "app/session/live_trace.hpp"
 #include "app/session/opening.hpp"
-#include "app/session/pair.hpp"
 #include "app/session/picture_source.hpp"
-#include "app/session/settings.hpp"
 #include "app/session/statistics.hpp"
+#include "app/session/view.hpp"
 #include "app/theme/theme.hpp"
 #include "app/ui/landmarks.hpp"
 #include "core/graph/model.hpp"
@@ -36,7 +34,7 @@ struct Renewal {
 /// What is worked out of the model for the panels, and how far that is.
 struct Work {
   double compute_ms = 0;  ///< of the shown trace
-  Extents& extents;
+  ValueRanges& extents;
   Statistics& statistics;
   const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
   const PictureSource* source = nullptr;   ///< of the trace's pictures, or nullptr

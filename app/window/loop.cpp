@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "app/session/command.hpp"
-#include "app/session/dropping.hpp"
-#include "app/session/failure.hpp"
+#include "app/session/jobs.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/keys.hpp"
@@ -28,7 +27,7 @@ void follow_held_key(Store& store) {
                     !view.selection.presenting.on && !io.KeyShift && platform::key_down(ImGuiKey_Space);
   if (held == view.selection.shows_a) return;
   store.dispatch(ShowReference{held});
-  store.settle();
+  store.update();
 }
 
 ShownState shown_state(const Store& store) {
@@ -271,7 +270,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
     undrawn_ = {store_.live().version(), store_.view().look.tab};
   }
   painter_.end_frame();
-  carry_out(commands);
+  handle(commands);
 }
 
 void Loop::end_frame() {
@@ -358,7 +357,7 @@ void Loop::watch_changes(const Command& command) {
     changes_.edit(store_.model(), store_.view().look.sequence);
 }
 
-void Loop::carry_out(Commands& commands) {
+void Loop::handle(Commands& commands) {
   for (const Command& command : commands.take()) {
     watch_changes(command);
     store_.dispatch(command);
@@ -367,7 +366,7 @@ void Loop::carry_out(Commands& commands) {
     store_.dispatch(EndGesture{});
     changes_.end_gesture();
   }
-  store_.settle();
+  store_.update();
   changes_.follow(store_.model());
   if (const auto text = store_.take_clipboard()) ImGui::SetClipboardText(text->c_str());
   const DocumentState document = store_.document();

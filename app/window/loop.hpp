@@ -7,9 +7,9 @@
 #include "app/screen/painter.hpp"
 #include "app/screen/paths.hpp"
 #include "app/screen/screen.hpp"
-#include "app/session/changes.hpp"
+#include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
-#include "app/session/pair.hpp"
+#include "app/session/live_trace.hpp"
 #include "app/session/picture_source.hpp"
 #include "app/session/statistics.hpp"
 #include "app/session/store.hpp"
@@ -103,7 +103,7 @@ class Loop {
   double seconds_to_wait() const;
   void read_input(const std::vector<KeyPress>& keys, Commands& commands);
   void draw(Commands& commands);
-  void carry_out(Commands& commands);
+  void handle(Commands& commands);
   void steer_keyboard(const std::vector<KeyPress>& keys);
   bool is_moving() const;
   bool is_new() const;
@@ -115,7 +115,7 @@ class Loop {
   Store& store_;
   Draw draw_;
   std::optional<Undrawn> undrawn_;
-  Extents extents_;
+  ValueRanges extents_;
   Changes changes_;
   Statistics statistics_;
   PictureSource source_, source_of_a_;  // of the live trace, and of the kept one in its place

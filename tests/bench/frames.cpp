@@ -105,10 +105,10 @@ class Bench {
     for (int i = 0; i < count; ++i) {
       const auto before = Clock::now();
       edit();
-      store_.settle();
+      store_.update();
       while (store_.live().is_behind()) {
         window_.wait(0.01);
-        store_.settle();
+        store_.update();
       }
       loop_.frame();
       times.push_back(ms_since(before));

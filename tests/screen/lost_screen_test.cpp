@@ -123,7 +123,7 @@ TEST(LostScreen, EndsTheWindowAndItsWorkIsOfferedByTheNext) {
   const bool before = next.model().mask.causal;
   next.recall({{}, {}, state, {}});
   ASSERT_EQ(next.view().forms.left.size(), 1u);
-  next.dispatch(app::TakeUpLeft{0});
+  next.dispatch(app::RestoreLeft{0});
   support::finish_reading(next);
   EXPECT_THAT(next.message().text, testing::StartsWith("Recovered: "));
   EXPECT_EQ(next.model().mask.causal, !before);

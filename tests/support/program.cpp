@@ -22,7 +22,7 @@ void Program::before_computing() const {
 void Program::edit(const core::editing::Edit& edit) {
   store.dispatch(app::ApplyEdit{edit});
   store.dispatch(app::EndGesture{});
-  store.settle();
+  store.update();
   run();
 }
 

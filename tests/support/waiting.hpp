@@ -18,7 +18,7 @@ inline void catch_up(app::Jobs& jobs, app::LiveTrace& live, const core::attentio
 
 /// Waits until whatever is being read or written has been taken in.
 inline void finish_reading(app::Store& store) {
-  for (; store.is_reading() || store.is_writing(); std::this_thread::yield()) store.settle();
+  for (; store.is_reading() || store.is_writing(); std::this_thread::yield()) store.update();
 }
 
 /// Waits until the comparison and the laboratory's first masks are there.
@@ -29,7 +29,7 @@ inline void finish_working(app::Store& store) {
            !(shown && shown->version == store.live().version());
   };
   const auto reads = [&] { return store.newest().whole && store.newest().reading->is_busy(); };
-  for (store.settle(); store.comparing().is_busy() || awaits_masks() || reads(); store.settle())
+  for (store.update(); store.comparing().is_busy() || awaits_masks() || reads(); store.update())
     std::this_thread::yield();
 }
 

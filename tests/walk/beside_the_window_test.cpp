@@ -28,7 +28,7 @@ struct LargeModel : testing::Test {
 
 TEST_F(LargeModel, IsShownWithoutAStageThatTheWindowsThreadMade) {
   ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
-  while (ui.store.live().is_behind()) ui.store.settle();
+  while (ui.store.live().is_behind()) ui.store.update();
   ui.loop.frame();
   EXPECT_FALSE(ui.store.live().trace().heads[0].scores.is_made());
   EXPECT_FALSE(ui.store.live().trace().mask.is_made());
@@ -41,7 +41,7 @@ TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
   ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
   rest();
   put_space(true);
-  while (!ui.store.comparing().kept()) ui.store.settle();
+  while (!ui.store.comparing().kept()) ui.store.update();
   const auto trace = ui.store.comparing().kept()->lease().trace;
   EXPECT_FALSE(trace->heads[0].scores.is_made());
   ui.loop.frame();  // the first one that may show it

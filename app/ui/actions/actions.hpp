@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "app/session/command.hpp"
+#include "app/session/document.hpp"
 #include "app/session/key_press.hpp"
-#include "app/session/situation.hpp"
 
 namespace app {
 

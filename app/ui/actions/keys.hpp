@@ -4,8 +4,8 @@
 #include <string>
 
 #include "app/session/command.hpp"
+#include "app/session/document.hpp"
 #include "app/session/key_press.hpp"
-#include "app/session/situation.hpp"
 
 namespace app {
 

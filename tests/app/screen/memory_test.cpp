@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "app/screen/paths.hpp"
-#include "app/session/recent.hpp"
+#include "app/session/remembered.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "app/session/changes.hpp"
+#include "app/session/live_trace.hpp"
 
 #include <gtest/gtest.h>
 

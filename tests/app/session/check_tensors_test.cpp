@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "app/session/tensor_check.hpp"
+#include "app/session/comparing.hpp"
 #include "core/graph/changes.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/out/export.hpp"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/session/tensor_check.hpp"
+#include "app/session/comparing.hpp"
 #include "core/base/error.hpp"
 #include "core/files/session.hpp"
 #include "core/graph/mistakes.hpp"
@@ -42,12 +42,12 @@ struct LargeComparison : testing::Test {
   }
   void edit(double number) {
     store.dispatch(ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, number}});
-    store.settle();
+    store.update();
   }
 };
 
 TEST_F(LargeComparison, IsWorkedOutBesideTheWindow) {
-  store.settle();
+  store.update();
   EXPECT_EQ(store.comparing().comparison(), nullptr) << "the window's thread compares nothing";
   EXPECT_TRUE(store.comparing().work().is_renewing);
   finish();
@@ -92,7 +92,7 @@ TEST_F(LargeComparison, OfAnotherHeadKnowsAllHeadsAlready) {
 TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
   finish();
   store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::stages; }});
-  store.settle();
+  store.update();
   EXPECT_EQ(store.comparing().comparison(), nullptr);
   EXPECT_EQ(store.comparing().kept(), nullptr);
 }
@@ -115,7 +115,7 @@ struct LargeCheck : LargeComparison {
 
 TEST_F(LargeCheck, IsMadeBesideTheWindow) {
   check("no_scale");
-  store.settle();
+  store.update();
   EXPECT_EQ(store.comparing().comparison(), nullptr) << "the window's thread checks nothing";
   EXPECT_TRUE(store.comparing().work().is_renewing);
   finish();
@@ -126,14 +126,14 @@ TEST_F(LargeCheck, IsMadeBesideTheWindow) {
 
 TEST_F(LargeCheck, CanBeStoppedAndBegunAgain) {
   check("");
-  while (!store.comparing().work().is_searching) store.settle();
+  while (!store.comparing().work().is_searching) store.update();
   store.dispatch(StopSearch{});
   finish();
   EXPECT_FALSE(store.comparing().work().is_searching);
   EXPECT_FALSE(store.comparing().comparison()->tensors->searched);
   EXPECT_NE(store.comparing().comparison()->first, nullptr) << "what differs is known without a search";
   store.dispatch(SearchCauses{});
-  store.settle();
+  store.update();
   EXPECT_TRUE(store.comparing().work().is_searching);
   finish();
   EXPECT_TRUE(store.comparing().comparison()->tensors->searched);
@@ -142,7 +142,7 @@ TEST_F(LargeCheck, CanBeStoppedAndBegunAgain) {
 
 TEST_F(LargeCheck, OfAnOutdatedModelIsGivenUp) {
   check("");
-  while (!store.comparing().work().is_searching) store.settle();
+  while (!store.comparing().work().is_searching) store.update();
   edit(7);
   finish();
   EXPECT_FALSE(store.comparing().comparison()->tensors->searched) << "the search was for the model before";

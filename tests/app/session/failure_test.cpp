@@ -1,5 +1,5 @@
 // What throws becomes a line of the status bar, wherever it is thrown.
-#include "app/session/failure.hpp"
+#include "app/session/jobs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "app/session/browser.hpp"
+#include "app/session/opening.hpp"
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
 #include "tests/support/program.hpp"

@@ -1,10 +1,10 @@
 // Files that are dropped: on the matrix editor, on a dialog, anywhere else.
-#include "app/session/filling.hpp"
 #include "app/session/command.hpp"
+#include "app/session/opening.hpp"
 
 #include <gmock/gmock.h>
 
-#include "app/session/dropping.hpp"
+#include "app/session/navigation.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -63,7 +63,7 @@ double number_of(const core::attention::Model& model) {
     if (random() % 24 == 0) store.dispatch(SaveFileAs{places.session()});
     if (random() % 24 == 0)
       store.dispatch(ExportAs{ExportForm::csv, ExportWhat::everything, {}, places.stages()});
-    store.settle();
+    store.update();
     shared.times[value] = Clock::now().time_since_epoch().count();
     shared.value = value;
     std::this_thread::sleep_for(4ms);
@@ -94,7 +94,7 @@ double recovered(const Places& places, const Shared& shared) {
   EXPECT_LE(store.view().forms.left.size(), 1u);
   if (!store.view().forms.left.empty()) {
     EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
-    store.dispatch(TakeUpLeft{0});
+    store.dispatch(RestoreLeft{0});
     support::finish_reading(store);
     EXPECT_THAT(store.message().text, testing::StartsWith("Recovered: "));
     EXPECT_TRUE(store.document().modified);

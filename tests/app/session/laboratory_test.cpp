@@ -97,7 +97,7 @@ TEST(LaboratoryAtSixtyFourTokens, IsDrawnInPortionsBesideTheWindow) {
   p.edit(core::editing::SetTokenCount{64});
   p.edit(core::editing::SetDropoutRate{0.3});
   p.store.dispatch(app::ChangeView{[](app::View& v) { v.look.tab = Tab::laboratory; }});
-  p.store.settle();
+  p.store.update();
   EXPECT_EQ(p.store.laboratory(), nullptr) << "the window's thread draws no mask";
   EXPECT_TRUE(p.store.is_working());
   support::finish_working(p.store);
@@ -109,7 +109,7 @@ TEST(LaboratoryOfMoreTokensThanPixels, DrawsAllOfItsMapsBesideEachOther) {
   Program p;
   p.edit(core::editing::SetTokenCount{700});
   p.store.dispatch(app::ChangeView{[](app::View& v) { v.look.tab = Tab::laboratory; }});
-  p.store.settle();
+  p.store.update();
   support::finish_working(p.store);
   p.run();
   const auto room = p.rect("region/laboratory");
@@ -129,14 +129,14 @@ TEST(LaboratoryOfAnEditedModel, StaysThatOfTheOldOneUntilTheNewOneHasAMask) {
   const auto version = p.store.laboratory()->version;
   const arma::rowvec ones = p.store.laboratory()->ones;
   p.store.dispatch(app::ApplyEdit{core::editing::SetDropoutSeed{p.store.model().dropout.seed + 1}});
-  p.store.settle();
+  p.store.update();
   ASSERT_NE(p.store.laboratory(), nullptr);
   EXPECT_EQ(p.store.laboratory()->version, version);
   support::finish_working(p.store);
   EXPECT_EQ(p.store.laboratory()->version, p.store.live().version());
   EXPECT_FALSE(arma::approx_equal(p.store.laboratory()->ones, ones, "absdiff", 0));
   p.store.dispatch(app::ApplyEdit{core::editing::RemoveToken{0}});
-  p.store.settle();
+  p.store.update();
   EXPECT_EQ(p.store.laboratory(), nullptr) << "masks of another shape say nothing";
 }
 

@@ -196,7 +196,7 @@ TEST_F(LargeModel, IsEditedWhileThePicturesAreStillOfTheLastOne) {
   wait();
   const Model before = ui.store.model();
   ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.5}}});
-  ui.store.settle();
+  ui.store.update();
   EXPECT_TRUE(ui.store.live().is_behind());
   EXPECT_EQ(ui.store.live().model(), before);
   ui.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 3, 1, 0.75});
@@ -260,7 +260,7 @@ TEST_F(LargeModel, SaysThatItIsBeingRenewed) {
   EXPECT_FALSE(ui.has("status/renewal"));
   ui.set_traces(gui::Program::Traces::wait);
   ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.125}}});
-  ui.store.settle();
+  ui.store.update();
   ASSERT_TRUE(ui.store.live().is_behind());
   ui.run(1);
   EXPECT_TRUE(ui.has("status/renewal"));

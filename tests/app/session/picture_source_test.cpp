@@ -133,10 +133,10 @@ TEST(PictureSource, MakesTheMaskAnewOnlyForAnotherMask) {
   EXPECT_EQ((*visible())(3, 4), other.mask.causal ? 0 : 1);
 }
 
-TEST(Extents, KeepTheLastOneUntilTheNextIsWorkedOut) {
+TEST(ValueRanges, KeepTheLastOneUntilTheNextIsWorkedOut) {
   const Model model = model_of(12);
   const core::attention::Trace trace = core::attention::attend(model);
-  Extents extents;
+  ValueRanges extents;
   EXPECT_EQ(extents.last(Stage::scores, 1).largest, 0);
   const double largest = extents.of(trace, 1, Stage::scores, 1).largest;
   extents.of(trace, 2, Stage::queries, 1);

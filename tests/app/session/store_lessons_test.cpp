@@ -14,7 +14,7 @@ using core::editing::SetDropoutRate;
 
 void start(Store& store, const char* name) {
   store.dispatch(StartLesson{name});
-  store.settle();
+  store.update();
 }
 
 TEST(Lesson, PutsTheOwnWorkAsideWithItsHistoryAndView) {
@@ -96,7 +96,7 @@ TEST(Lesson, KeepsItsProgress) {
   Store store;
   start(store, "dropout");
   store.dispatch(ApplyEdit{SetDropoutRate{0.5}});
-  store.settle();
+  store.update();
   EXPECT_FALSE(store.lesson()->seen.empty());
   store.dispatch(GoInLesson{1});
   store.dispatch(GoInLesson{1});

@@ -49,7 +49,7 @@ struct ReadMeanwhile : testing::Test {
     store.dispatch(ImportTensors{choices});
   }
   Dialog dialog() const { return store.view().forms.dialog; }
-  void finish() { support::finish_reading(store), store.settle(); }
+  void finish() { support::finish_reading(store), store.update(); }
 };
 
 TEST_F(ReadMeanwhile, NumbersForADocumentAreNotPutIntoTheNext) {
@@ -101,7 +101,7 @@ TEST_F(ReadMeanwhile, NumbersForALayerAreNotPutIntoAnother) {
     for (int column = 0; column < 128; ++column) text += zero + (column < 127 ? "," : "\n");
   store.dispatch(FillFromFile{{MatrixName::query_weight, 0}, put("w.csv", text)});
   store.dispatch(LookAtLayer{2});
-  while (store.newest().whole->layer != 2) store.settle(), std::this_thread::yield();
+  while (store.newest().whole->layer != 2) store.update(), std::this_thread::yield();
   finish();
   EXPECT_FALSE(store.newest().whole->experiment.layers.contains(2));
 }
@@ -118,7 +118,7 @@ TEST_F(ReadMeanwhile, TensorsLeaveAQuestionOpen) {
   EXPECT_EQ(dialog(), Dialog::unsaved_work);
   EXPECT_TRUE(store.references().empty());
   store.dispatch(CancelQuestion{});
-  store.settle();
+  store.update();
   EXPECT_EQ(dialog(), Dialog::none);
   EXPECT_EQ(store.references().size(), 1u) << store.message().text;
   EXPECT_FALSE(store.wants_to_quit());
@@ -145,7 +145,7 @@ TEST_F(ReadMeanwhile, AFileIsOpenedAfterTheAnswerToAQuestion) {
   EXPECT_NE(store.document().preset, "004-causal");
   store.dispatch(DiscardAndContinue{});
   EXPECT_EQ(store.document().preset, "004-causal");
-  store.settle();
+  store.update();
   EXPECT_EQ(store.document().title, "a.json");
 }
 
@@ -175,7 +175,7 @@ TEST_F(ReadMeanwhile, AQuestionIsNotAnsweredByTheEndOfASave) {
   store.dispatch(SaveFileAs{pipe});
   store.dispatch(LoadPreset{"004-causal"});
   store.dispatch(OpenFile{directory / "in/s.json"});
-  while (store.is_reading()) store.settle(), std::this_thread::yield();
+  while (store.is_reading()) store.update(), std::this_thread::yield();
   std::ifstream reader(pipe);
   const std::string saved{std::istreambuf_iterator<char>(reader), {}};
   finish();
@@ -206,7 +206,7 @@ TEST_F(ReadMeanwhile, WhatIsNotWantedIsLetGoOf) {
   store.dispatch(CancelQuestion{});
   // Beside the window, which needs a frame.
   for (int k = 0; k < 10'000 && !file.expired(); ++k) {
-    store.settle();
+    store.update();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_TRUE(file.expired());
@@ -218,7 +218,7 @@ TEST_F(ReadMeanwhile, TheNamesOfAFolderStayNoLongerThanItsDialog) {
   put("a.json", "{}");
   store.dispatch(ShowDialog{Dialog::open});
   store.dispatch(BrowseTo{directory.path()});
-  store.settle();
+  store.update();
   finish();
   ASSERT_EQ(store.view().forms.browser.entries.size(), 1u);
   store.dispatch(ShowDialog{Dialog::none});

@@ -59,13 +59,13 @@ void record(Store& store, const TemporaryDirectory& state) {
 /// Edits, and waits until that is recorded or could not be.
 void edit_and_record(Store& store, double value) {
   store.dispatch(edited(value));
-  store.settle();
+  store.update();
   store.jobs().finish();
 }
 
 /// Makes what was left first the document.
-void take_up(Store& store) {
-  store.dispatch(TakeUpLeft{0});
+void restore(Store& store) {
+  store.dispatch(RestoreLeft{0});
   support::finish_reading(store);
 }
 
@@ -99,13 +99,13 @@ TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
     EXPECT_EQ(state.names().size(), 2u);  // a journal and its lock
     store.dispatch(SaveFileAs{folder / "a.json"});
     support::finish_reading(store);
-    store.settle();
+    store.update();
     EXPECT_EQ(state.names().size(), 1u);
     edit_and_record(store, 2);
     store.dispatch(Quit{});
     store.dispatch(DiscardAndContinue{});
     EXPECT_TRUE(store.wants_to_quit());
-    store.settle();  // as the window's last frame does
+    store.update();  // as the window's last frame does
   }
   EXPECT_THAT(state.names(), IsEmpty());
 }
@@ -121,7 +121,7 @@ TEST(Recovery, KnowsThePresetThatWasEdited) {
   }
   Store store;
   record(store, state);
-  take_up(store);
+  restore(store);
   EXPECT_EQ(store.document().preset, "004-causal");
   EXPECT_FALSE(store.document().is_preset) << "it was edited";
   store.dispatch(ShowDialog{Dialog::save_as});
@@ -144,11 +144,11 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
     {
       Store store;  // which does not find the lesson's model
       record(store, state);
-      take_up(store);
+      restore(store);
       EXPECT_FALSE(store.lesson());
       EXPECT_THAT(store.message().text, HasSubstr("The lesson needs the model"));
       EXPECT_EQ(store.document().modified, own_is_edited);
-      store.settle();
+      store.update();
       store.jobs().finish();
       EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
       EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson ")));
@@ -160,7 +160,7 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
     ASSERT_EQ(left.size(), own_is_edited ? 2u : 1u);  // what the second window had open is left too
     const auto lesson =
         std::ranges::find_if(left, [](const std::string& line) { return line.find("lesson") != line.npos; });
-    store.dispatch(TakeUpLeft{static_cast<std::size_t>(lesson - left.begin())});
+    store.dispatch(RestoreLeft{static_cast<std::size_t>(lesson - left.begin())});
     support::finish_reading(store);
     ASSERT_TRUE(store.lesson()) << store.message().text;
     EXPECT_EQ(store.newest().whole->experiment.heads_off.size(), 1u);
@@ -185,7 +185,7 @@ TEST(Recovery, BringsWhatWasTriedBackIntoItsStepOfAFinishedLesson) {
   }
   Store store;
   store.recall({{}, progress, state.path()});
-  take_up(store);
+  restore(store);
   ASSERT_TRUE(store.lesson()) << store.message().text;
   EXPECT_EQ(store.lesson()->step, n_steps - 1);
   EXPECT_EQ(store.model().mask.causal, !was_causal);
@@ -208,7 +208,7 @@ TEST(Recovery, OfAStepThatALessonNoLongerHasBringsTheOwnWorkBack) {
   }
   Store store;
   record(store, state);
-  take_up(store);
+  restore(store);
   EXPECT_FALSE(store.lesson());
   EXPECT_THAT(store.message().text, HasSubstr("no step 100 any more"));
   EXPECT_EQ(edited_number(store), 3);
@@ -268,7 +268,7 @@ TEST(Recovery, OfAWindowThatIsAskedToEndKeepsTheNewestEdit) {
   Store store;
   record(store, state);
   ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 1 edit, at ")));
-  take_up(store);
+  restore(store);
   EXPECT_EQ(edited_number(store), 3);
 }
 
@@ -281,14 +281,14 @@ TEST(Recovery, WritesTheNewestOfTheEditsThatWaited) {
   // The first of them is what the next writing is begun for; the others come while it waits.
   for (const double value : {2.0, 3.0, 4.0}) {
     store.dispatch(edited(value));
-    store.settle();
+    store.update();
   }
   while (recorded_number(state) == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(recorded_number(state), 4);
   store.dispatch(edited(5));
-  store.settle();
+  store.update();
   while (recorded_number(state) == 4) {
-    store.settle();
+    store.update();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(recorded_number(state), 5);
@@ -301,17 +301,17 @@ TEST(Recovery, RecordsWhatWasUndoneAndRedoneWhileItWaited) {
   edit_and_record(store, 1);
   store.dispatch(edited(2));  // waits, as one was written just now
   store.dispatch(EndGesture{});
-  store.settle();
+  store.update();
   store.dispatch(Undo{});
   store.dispatch(Undo{});
-  store.settle();
+  store.update();
   ASSERT_FALSE(store.document().modified);
   store.dispatch(Redo{});
   store.dispatch(Redo{});
-  store.settle();
+  store.update();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (recorded_number(state) != 2 && std::chrono::steady_clock::now() < end) {
-    store.settle();
+    store.update();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(recorded_number(state), 2);
@@ -341,7 +341,7 @@ TEST(Recovery, IsOfferedAfterWhatIsAskedAboutTheFileThatTheNextWindowOpens) {
   ASSERT_EQ(store.view().forms.dialog, Dialog::import_tensors);
   store.dispatch(ShowDialog{Dialog::none});
   EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
-  take_up(store);
+  restore(store);
   EXPECT_EQ(edited_number(store), 3);
   store.dispatch(ShowDialog{Dialog::about});
   store.dispatch(ShowDialog{Dialog::none});
@@ -355,16 +355,16 @@ TEST(Recovery, FindsTheJournalOfAWindowThatIsStillEnding) {
   edit_and_record(*ending, 3);
   Store store;
   record(store, state);
-  store.settle();
+  store.update();
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   ending.reset();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (store.view().forms.dialog == Dialog::none && std::chrono::steady_clock::now() < end) {
-    store.settle();
+    store.update();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ASSERT_EQ(store.view().forms.dialog, Dialog::recovery);
-  take_up(store);
+  restore(store);
   EXPECT_EQ(edited_number(store), 3);
 }
 
@@ -395,7 +395,7 @@ TEST(Recovery, SavesWhereTheFileLayWhateverFolderTheNextWindowIsStartedIn) {
   const In in(elsewhere.path());
   Store store;
   record(store, state);
-  take_up(store);
+  restore(store);
   store.dispatch(SaveFile{});
   support::finish_reading(store);
   EXPECT_EQ(store.document().path, folder / "s.json");
@@ -425,7 +425,7 @@ TEST(Recovery, CountsTheEditsThatAreNotSaved) {
     Store store;
     record(store, state);
     EXPECT_THAT(store.view().forms.left, ElementsAre(StartsWith("lesson2.json, 3 edits, at ")));
-    take_up(store);
+    restore(store);
     EXPECT_THAT(store.message().text, StartsWith("Recovered: lesson2.json, 3 edits, at "));
     edit(store, 7);
     store.dispatch(EndNow{});
@@ -471,7 +471,7 @@ TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
     store.recall({{}, {}, state.path(), models});
     ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson "))) << name;
     EXPECT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 2 edits, at "))) << name;
-    take_up(store);
+    restore(store);
     ASSERT_TRUE(store.lesson()) << name << ": " << store.message().text;
     EXPECT_THAT(store.message().text, StartsWith("Recovered: "));
     EXPECT_EQ(store.lesson()->step, 1u);
@@ -496,7 +496,7 @@ TEST(Recovery, KeepsWhatWasTriedInALessonWhereTheOwnWorkIsSaved) {
   }
   Store store;
   record(store, state);
-  take_up(store);
+  restore(store);
   ASSERT_TRUE(store.lesson());
   EXPECT_FALSE(store.model().mask.causal);
   store.dispatch(LeaveLesson{});
@@ -515,7 +515,7 @@ TEST(Recovery, SaysWhatIsWrongWithAJournalAndLeavesIt) {
   Store store;
   record(store, state);
   ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr("path: expected two digits for each byte")));
-  take_up(store);
+  restore(store);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
 }
@@ -572,7 +572,7 @@ TEST(Recovery, LeavesTheWorkOfAnotherWindowAlone) {
   Store one;
   record(one, state);
   one.dispatch(edited(1));
-  one.settle();
+  one.update();
   one.jobs().finish();
   Store other;
   record(other, state);
@@ -613,10 +613,10 @@ TEST(Recovery, SaysThatItCannotRecordAtTheFirstEditOfAFileToo) {
   store.open(folder / "s.json");
   EXPECT_THAT(store.message().text, StartsWith("Opened "));
   store.dispatch(edited(1));
-  store.settle();
+  store.update();
   EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
   store.dispatch(edited(2));
-  store.settle();
+  store.update();
   EXPECT_EQ(store.message().text, "") << "once is enough";
 }
 
@@ -632,7 +632,7 @@ TEST(Recovery, SaysOnceThatItCannotRecordUntilItCanAgain) {
   edit_and_record(store, 1);
   const std::string said = store.message().text;
   store.dispatch(ShowMessage{"something else"});
-  store.settle();  // which tries it again, after a second
+  store.update();  // which tries it again, after a second
   store.jobs().finish();
   ::setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_THAT(said, StartsWith("Edits are not recorded for the case of a crash: "));
@@ -652,7 +652,7 @@ TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
       if (is_asked_to_end) {
         store.dispatch(EndNow{});
       } else {
-        store.settle();
+        store.update();
         store.jobs().finish();
       }
       EXPECT_FALSE(store.message().is_error) << store.message().text;
@@ -661,7 +661,7 @@ TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
     Store next;
     next.recall({{}, {}, state});
     ASSERT_EQ(next.view().forms.left.size(), 1u);
-    take_up(next);
+    restore(next);
     EXPECT_EQ(edited_number(next), 2);
     next.dispatch(Quit{});
     next.dispatch(DiscardAndContinue{});
@@ -681,12 +681,12 @@ TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
   std::filesystem::rename(folder / "tiny", folder / "elsewhere");
   Store store;
   record(store, state);
-  take_up(store);
+  restore(store);
   EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text, HasSubstr((folder / "tiny").string()));
   std::filesystem::rename(folder / "elsewhere", folder / "tiny");
-  take_up(store);
+  restore(store);
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   EXPECT_TRUE(store.newest().whole);
 }
@@ -720,11 +720,11 @@ TEST(Recovery, RecordsAWholeModelAgainOnceThereIsRoom) {
   const rlimit none{100, before.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &none);
   store.dispatch(SwitchHead{2, 3});
-  store.settle();
+  store.update();
   store.jobs().finish();
   ::setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(state.names().size(), 1u);  // the lock, and nothing half-written
-  store.settle();                       // without another edit
+  store.update();                       // without another edit
   store.jobs().finish();
   EXPECT_EQ(state.names().size(), 2u);
 }

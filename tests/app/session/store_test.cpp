@@ -53,7 +53,7 @@ TEST(Store, ComputesTheTraceOfTheEditedModel) {
   Store store;
   const auto version = store.live().version();
   store.dispatch(change(2.5));
-  store.settle();
+  store.update();
   EXPECT_GT(store.live().version(), version);
   const auto expected = core::attention::attend(store.model());
   EXPECT_TRUE(arma::approx_equal(*store.live().trace().output, *expected.output, "absdiff", 0));
@@ -64,7 +64,7 @@ TEST(Store, ComputesNothingWhenNothingChanged) {
   Store store;
   const auto version = store.live().version();
   store.dispatch(ChangeView{[](View& v) { v.look.head = 1; }});
-  store.settle();
+  store.update();
   EXPECT_EQ(store.live().version(), version);
 }
 
@@ -214,7 +214,7 @@ TEST(Store, AsksTheSystemForNothingWhenANumberIsEdited) {
   int asked = 0;
   Store store([&asked] { return ++asked, std::uint64_t{1} << 40; });
   store.dispatch(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 0.5}});
-  store.settle();
+  store.update();
   EXPECT_EQ(asked, 0);
 }
 
@@ -278,7 +278,7 @@ TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
   const support::TemporaryDirectory directory;
   Store store;
   store.dispatch(ApplyEdit{SetCausal{false}});
-  store.settle();
+  store.update();
   const auto path = directory.path() / "w.csv";
   store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 1, 0, 0}, path});
   support::finish_reading(store);

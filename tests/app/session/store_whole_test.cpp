@@ -24,7 +24,7 @@ struct WholeModelStore : testing::Test {
 
   void settle() {
     support::settle(store, [this] {
-      store.settle();
+      store.update();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });
   }
@@ -90,7 +90,7 @@ TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   Store store;
   const auto settle = [&] {
     support::settle(store, [&] {
-      store.settle();
+      store.update();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });
   };
@@ -245,7 +245,7 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
       << "tokens behind the text are read on by rounding";
   EXPECT_FALSE(other.document().modified);
   for (int k = 0; k < 500 && !other.newest().reading->prediction(); ++k) {
-    other.settle();
+    other.update();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   EXPECT_NEAR(other.newest().reading->prediction()->chosen.now, probability, 1e-6);
@@ -302,7 +302,7 @@ TEST(WholeModelFiles, ThatAreNotSavedAreOfferedByTheNextWindow) {
   Store next;
   next.recall({{}, {}, state.path()});
   ASSERT_EQ(next.view().forms.dialog, Dialog::recovery);
-  next.dispatch(TakeUpLeft{0});
+  next.dispatch(RestoreLeft{0});
   support::finish_reading(next);
   ASSERT_TRUE(next.newest().whole) << next.message().text;
   EXPECT_EQ(next.newest().whole->experiment, experiment);

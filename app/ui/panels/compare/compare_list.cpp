@@ -6,9 +6,9 @@
 #include <functional>
 #include <optional>
 
+#include "app/session/comparing.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/navigation.hpp"
-#include "app/session/tensor_check.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/compare/compare_panel.hpp"
 #include "app/ui/panels/compare/compare_report.hpp"

@@ -199,7 +199,7 @@ using core::compare::DifferenceKind;
 struct Side {
   const arma::mat& numbers;
   const core::attention::Sequence& sequence;
-  const Extent& extent;
+  const ValueRange& extent;
   const arma::mat &visible, &kept;  ///< what hides and drops its numbers
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/session/tensor_check.hpp"
+#include "app/session/comparing.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"

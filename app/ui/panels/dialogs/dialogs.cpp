@@ -77,7 +77,7 @@ void recovery(const Frame& frame) {
     widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.left[k]);
     const std::string place = std::to_string(k);
     if (widgets::button(frame, ("dialog/look" + place).c_str(), "Look at it"))
-      frame.commands.add(TakeUpLeft{k});
+      frame.commands.add(RestoreLeft{k});
     ImGui::SameLine();
     if (widgets::button(frame, ("dialog/drop" + place).c_str(), "Throw it away"))
       frame.commands.add(DropLeft{k});

@@ -412,7 +412,7 @@ Stage manner(const Picture& picture) {
 
 Ends ends_of(const Picture& picture) {
   if (picture.shading != Shading::signed_values) return {0, 1};
-  const Extent e = extent_of(picture.numbers);
+  const ValueRange e = value_range(picture.numbers);
   const double most = std::max(-e.smallest, e.largest);
   return {-most, most};
 }

@@ -26,7 +26,7 @@ struct Profile {
   ImVec2 min, max;  // of its ground
   bool upright;     // numbers run down, bars to the right
   double from, to;  // what is shown of the numbers, in cells
-  Extent extent;
+  ValueRange extent;
 
   float along(double cell) const {
     const float begin = upright ? min.y : min.x, end = upright ? max.y : max.x;
@@ -76,7 +76,7 @@ void draw_bars(const Profile& p, std::size_t count, std::size_t chosen, NumberAt
 void draw_row(const Frame& frame, const core::attention::StageMatrix& stage, const PictureFrame& picture,
               float top, float room, const CellRef& cell) {
   const arma::rowvec numbers = stage.row(cell.row);
-  const Extent extent = extent_of(numbers);
+  const ValueRange extent = value_range(numbers);
   const Profile p{frame, {picture.min.x, top}, {picture.max.x, top + room},
                   false, picture.part.left,    picture.part.right,
                   extent};
@@ -97,7 +97,7 @@ void draw_column(const Frame& frame, const core::attention::StageMatrix& stage, 
                  float left, float room, const CellRef& cell) {
   arma::vec numbers(stage.n_rows());
   for (std::size_t i = 0; i < numbers.n_elem; ++i) numbers[i] = stage(i, cell.column);
-  const Extent extent = extent_of(numbers);
+  const ValueRange extent = value_range(numbers);
   const Profile p{frame, {left, picture.min.y}, {left + room, picture.max.y},
                   true,  picture.part.top,      picture.part.bottom,
                   extent};

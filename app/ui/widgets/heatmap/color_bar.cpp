@@ -148,7 +148,7 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
 void draw_tooltip(const Frame& frame, const Heatmap& map, const ColorScale& scale,
                   const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
   if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
-  const Extent e = shown_extent(frame, map);
+  const ValueRange e = shown_extent(frame, map);
   std::string words = "colours from " + inspected(scale.ends.low) + " to " + inspected(scale.ends.high);
   if (scale.is_logarithmic()) words += ", logarithmic from " + inspected(scale.ends.least) + " on";
   words += "\nsmallest " + inspected(e.smallest) + ", largest " + inspected(e.largest);
@@ -180,7 +180,7 @@ std::vector<std::string> beside_bar(const Frame& frame, const Note& note) {
   return {fitted(note.brief.substr(0, equals + 1)), fitted(note.brief.substr(equals + 2))};
 }
 
-void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, const Extent& extent,
+void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, const ValueRange& extent,
                  const std::vector<Note>& notes, const BarStyle& s) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float x = d.far.x + frame.metrics.px(8), bottom = d.far.y - 1, height = bottom - d.corner.y;
@@ -217,7 +217,7 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, co
 }
 
 void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale,
-                const Extent& extent, const std::vector<Note>& notes, const BarStyle& s) {
+                const ValueRange& extent, const std::vector<Note>& notes, const BarStyle& s) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
   const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
@@ -304,7 +304,7 @@ void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const Colo
                        packed(frame.palette.dim),
                        packed(frame.palette.selection),
                        packed(frame.palette.ground.back)};
-  const Extent extent = shown_extent(frame, map);
+  const ValueRange extent = shown_extent(frame, map);
   const std::vector<Note> notes = notes_of(frame, map, d, scale);
   const float room = bar_room(frame, map);
   if (map.bar_beside) {

@@ -51,7 +51,7 @@ CellRange cells_on_screen(const Drawn& d);
 /// Whether all numbers of a stage can be read now; else they soon will be.
 bool is_ready(const Frame& frame, Stage stage, std::size_t head);
 /// The extent of a stage's numbers, or the last that is known.
-const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head);
+const ValueRange& extent_of_stage(const Frame& frame, Stage stage, std::size_t head);
 
 /// Whether the cells are those of a stage, its own or another state's.
 bool has_cells_of_stage(const Heatmap& map);
@@ -72,7 +72,7 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
 /// The colors of its numbers.
 ColorScale scale_of(const Frame& frame, const Heatmap& map);
 /// The extent of all of its numbers.
-Extent shown_extent(const Frame& frame, const Heatmap& map);
+ValueRange shown_extent(const Frame& frame, const Heatmap& map);
 /// The unit in which they are written, 1 or a power of ten below it.
 double unit_in(const Frame& frame, const Heatmap& map);
 /// How the numbers stand in its cells: in which font, or nullptr where there is no room for them.

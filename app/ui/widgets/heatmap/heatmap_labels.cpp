@@ -397,12 +397,12 @@ NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head) {
   const auto& numbers = core::attention::info(stage).matrix(frame.shown.trace, head);
   if (numbers.n_rows() * numbers.n_cols() <= few_cells)
     return core::text::needs_of(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()});
-  const Extent& e = extent_of_stage(frame, stage, head);
+  const ValueRange& e = extent_of_stage(frame, stage, head);
   return core::text::needs_of(arma::mat{e.smallest, e.largest}, {0, 1, 0, 2});
 }
 
 double unit_in(const Frame& frame, const Heatmap& map) {
-  const Extent e = shown_extent(frame, map);
+  const ValueRange e = shown_extent(frame, map);
   return unit_for(std::max(-e.smallest, e.largest));
 }
 

@@ -20,9 +20,9 @@ bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
   return !frame.work.source || frame.work.source->is_ready(stage, head);
 }
 
-const Extent& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
+const ValueRange& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
   if (!is_ready(frame, stage, head)) return frame.work.extents.last(stage, head);
-  const Extent* known = frame.work.source ? frame.work.source->extent(stage, head) : nullptr;
+  const ValueRange* known = frame.work.source ? frame.work.source->extent(stage, head) : nullptr;
   return known ? frame.work.extents.remember(frame.shown.version, stage, head, *known)
                : frame.work.extents.of(frame.shown.trace, frame.shown.version, stage, head);
 }
@@ -86,7 +86,7 @@ Ends color_ends(const Frame& frame, Stage stage, std::size_t head) {
   const auto extent = [&](Stage of, std::size_t h) {
     // While a number is dragged the colors stay, so that a cell that changes is seen to.
     if (frame.work.changes && frame.work.changes->is_under_way())
-      if (const auto* before = numbers_before(frame, of, h)) return extent_of(*before);
+      if (const auto* before = numbers_before(frame, of, h)) return value_range(*before);
     return extent_of_stage(frame, of, h);
   };
   return app::color_ends(frame.shown.look.colors, frame.shown.model, extent, stage, head);
@@ -107,9 +107,9 @@ ColorScale scale_of(const Frame& frame, const Heatmap& map) {
   return {chosen_map(frame.shown.look.colors, coloring_of(map)), frame.palette.dark, ends};
 }
 
-Extent shown_extent(const Frame& frame, const Heatmap& map) {
+ValueRange shown_extent(const Frame& frame, const Heatmap& map) {
   if (!map.other) return extent_of_stage(frame, map.stage, map.head);
-  return map.other->extent ? *map.other->extent : extent_of(*map.other->numbers);
+  return map.other->extent ? *map.other->extent : value_range(*map.other->numbers);
 }
 
 render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {

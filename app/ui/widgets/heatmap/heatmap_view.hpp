@@ -30,7 +30,7 @@ struct OtherNumbers {
   std::optional<core::attention::Coloring> coloring = {};  ///< instead of the stage's
   const arma::mat* visible = nullptr;                      ///< 0 = hidden, instead of the live mask
   const arma::mat* kept = nullptr;                         ///< 0 = dropped, or nullptr
-  const Extent* extent = nullptr;                          ///< of the numbers, when it is known
+  const ValueRange* extent = nullptr;                      ///< of the numbers, when it is known
 };
 
 /// What stands above the columns of a heatmap; tokens only where a stage has a column a token.

@@ -362,7 +362,7 @@ TEST_F(Compare, TakesAFromASessionFileAndLeavesBAlone) {
   const Model live = store.model();
   store.dispatch(app::LoadReference{directory.path() / "open.json"});
   support::finish_reading(store);
-  store.settle();
+  store.update();
   EXPECT_EQ(store.model(), live);
   EXPECT_FALSE(store.document().path.has_value());
   ASSERT_EQ(store.references().size(), 1u);

@@ -2,8 +2,8 @@
 
 #include <fstream>
 
-#include "app/session/browser.hpp"
 #include "app/session/exporting.hpp"
+#include "app/session/opening.hpp"
 #include "tests/app/ui/panels/side_panels.hpp"
 #include "tests/support/panels.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -233,8 +233,8 @@ TEST_F(Dialogs, OfferWhatWasLeftAndSayWhatIsWrongWithIt) {
   show(Dialog::recovery);
   EXPECT_FALSE(ui.has("dialog/problem"));
   ui.click("dialog/look1");
-  ASSERT_EQ(ui.asked<app::TakeUpLeft>().size(), 1u);
-  EXPECT_EQ(ui.asked<app::TakeUpLeft>()[0].index, 1u);
+  ASSERT_EQ(ui.asked<app::RestoreLeft>().size(), 1u);
+  EXPECT_EQ(ui.asked<app::RestoreLeft>()[0].index, 1u);
   ui.click("dialog/drop0");
   ASSERT_EQ(ui.asked<app::DropLeft>().size(), 1u);
   EXPECT_FALSE(ui.asked<app::DropLeft>()[0].is_agreed);

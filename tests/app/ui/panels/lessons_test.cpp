@@ -24,7 +24,7 @@ core::attention::Model own_work(Program& p) {
 void start(Program& p, const std::string& name) {
   p.store.recall({.recent = {}, .progress = {}, .models = {support::model_of_lessons()}});
   p.store.dispatch(app::StartLesson{name});
-  p.store.settle();
+  p.store.update();
   p.run();
 }
 

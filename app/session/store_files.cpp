@@ -1,18 +1,21 @@
-// The part of the store that opens files: they are read beside the window, and what is found is taken in when
-// it is there.
-#include "app/session/browser.hpp"
-#include "app/session/filling.hpp"
+#include <algorithm>
+
+#include "app/session/exporting.hpp"
 #include "app/session/journal.hpp"
+#include "app/session/opening.hpp"
 #include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
+#include "core/editing/presets.hpp"
 #include "core/files/file.hpp"
 #include "core/files/given_tensors.hpp"
+#include "core/files/session.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
 
 namespace app {
+
 namespace {
 
 namespace formats = core::formats;
@@ -118,9 +121,9 @@ void Store::open(const std::filesystem::path& path, const std::string& text, std
   if (!text.empty() && !whole_model_at(path))
     throw core::Error(path.string() +
                       ": --text: expected a whole model: a folder with its tokenizer, or a .gguf file");
-  carry_out(OpenFile{.path = path, .text = text, .layer = layer});
+  handle(OpenFile{.path = path, .text = text, .layer = layer});
   reader_.wait();
-  settle();
+  update();
   // What a dialog asks about the file is no end.
   if (message_.is_error && view_.forms.dialog != Dialog::import_tensors) throw core::Error(message_.text);
 }
@@ -141,7 +144,7 @@ Opening Store::opening() const {
   return opening;
 }
 
-void Store::carry_out(const OpenFile& command) {
+void Store::handle(const OpenFile& command) {
   const bool asks_for_input =
       view_.forms.import.as == ImportAs::layer || view_.forms.import.as == ImportAs::by_hand;
   if (view_.forms.dialog == Dialog::import_tensors &&
@@ -170,7 +173,7 @@ void Store::carry_out(const OpenFile& command) {
 void Store::take(const std::filesystem::path& path, FoundInFile found) {
   if (found.whole) {
     found_.ready = {path, {}, {}, "", found.whole};
-    return carry_out(FinishOpening{});
+    return handle(FinishOpening{});
   }
   if (!found.imported) {
     const bool names_tell = !found.tensors->layers.empty() || !found.tensors->stages.empty();
@@ -185,7 +188,7 @@ void Store::take(const std::filesystem::path& path, FoundInFile found) {
     return;
   }
   found_.ready = {path, std::move(*found.imported), std::move(found.source), found.stamp};
-  carry_out(FinishOpening{});
+  handle(FinishOpening{});
 }
 
 void Store::choose_from(OpenedTensors tensors) {
@@ -213,16 +216,16 @@ Jobs::Job Store::making_of(const OpenedTensors& tensors, const core::importing::
     return [this, made] {
       found_.ready = {made->source.tensors.file->path(), std::move(made->imported), std::move(made->source),
                       ""};
-      carry_out(FinishOpening{});
+      handle(FinishOpening{});
     };
   };
 }
 
-void Store::carry_out(const ImportTensors& command) {
+void Store::handle(const ImportTensors& command) {
   if (found_.tensors) read_beside(found_.tensors->file->path(), making_of(*found_.tensors, command.choices));
 }
 
-void Store::carry_out(const ChooseLayer& command) {
+void Store::handle(const ChooseLayer& command) {
   if (!document_.origin.source) return;
   core::importing::Choices choices = document_.origin.source->choices;
   choices.layer = std::to_string(command.layer);
@@ -230,7 +233,7 @@ void Store::carry_out(const ChooseLayer& command) {
   read_for_document(tensors.file->path(), making_of(tensors, choices));
 }
 
-void Store::carry_out(const FinishOpening& command) {
+void Store::handle(const FinishOpening& command) {
   if (!found_.ready) return;
   try {
     const auto& whole = found_.ready->whole;
@@ -242,7 +245,7 @@ void Store::carry_out(const FinishOpening& command) {
   leave_lesson();
   if (!may_leave(command)) return;
   FoundInFiles::Ready ready = *std::exchange(found_.ready, std::nullopt);
-  if (ready.left) return take_up(ready);
+  if (ready.left) return restore(ready);
   if (ready.whole) return start_with_whole(ready);
   Origin origin{ready.path.filename().string()};
   if (ready.source)
@@ -258,7 +261,7 @@ void Store::carry_out(const FinishOpening& command) {
   say(opened_words(ready.path, ready.imported.notes));
 }
 
-void Store::carry_out(const MeasureTensor& command) {
+void Store::handle(const MeasureTensor& command) {
   if (!found_.tensors || found_.tensors->ranges.contains(command.name)) return;
   const auto file = found_.tensors->file;
   read_aside(file->path(), [this, file, name = command.name](const core::Token& progress) -> Jobs::Delivery {
@@ -269,7 +272,7 @@ void Store::carry_out(const MeasureTensor& command) {
   });
 }
 
-void Store::carry_out(const PreviewFile& command) {
+void Store::handle(const PreviewFile& command) {
   if (!reader_.is_free_for_asides()) return;
   found_.previewed = command.path;
   found_.preview = "";
@@ -288,7 +291,7 @@ void Store::carry_out(const PreviewFile& command) {
   });
 }
 
-void Store::carry_out(const GiveFile& command) {
+void Store::handle(const GiveFile& command) {
   read_for_document(
       command.path, [this, command, model = document_.model](const core::Token& progress) -> Jobs::Delivery {
         const bool counts = formats::has_counting_line(formats::open_tensors(command.path), progress);
@@ -299,29 +302,299 @@ void Store::carry_out(const GiveFile& command) {
         return [this, stage, counts] {
           close(Dialog::give);
           close(Dialog::open_given);
-          carry_out(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
+          handle(ApplyEdit{core::editing::GiveStage{std::move(*stage)}});
           if (counts) say("The first line, 0, 1 … or 1, 2 …, was taken for the names of the columns");
         };
       });
 }
 
-void Store::carry_out(const FillFromFile& command) {
+void Store::handle(const FillFromFile& command) {
   read_for_document(command.path, [this, command](const core::Token& progress) -> Jobs::Delivery {
     const auto file = std::make_shared<NumbersInFile>(numbers_in_file(command.path, progress));
     return [this, file, place = command.place] {
       document_.history.end_gesture();
-      carry_out(ApplyEdit{edit_with(*file, document_.model, place)});
+      handle(ApplyEdit{edit_with(*file, document_.model, place)});
       document_.history.end_gesture();
       if (view_.forms.dialog == Dialog::none) say("Taken from " + file->path.string());
     };
   });
 }
 
-void Store::carry_out(const CancelReading&) {
+void Store::handle(const CancelReading&) {
   if (opening().is_writing) return writer_.exporting.stop();
   if (reader_.is_free_for_asides()) return;
   reader_.cancel();
   say("Stopped reading " + reader_.path().string());
+}
+
+namespace formats = core::formats;
+
+void Store::handle(const SaveFile&) {
+  if (lesson()) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
+  if (!document_.origin.path) return handle(ShowDialog{Dialog::save_as});
+  if (is_changed_elsewhere())
+    return ask(
+        document_.origin.path->string() +
+            " has been changed by somebody else since it was read here. Saving replaces what is there.",
+        "Replace it", SaveFileAs{*document_.origin.path});
+  save_to(*document_.origin.path);
+}
+
+void Store::handle(const SaveFileAs& command) {
+  save_to(command.path);
+  waiting_.is_for_writing = waiting_.next.has_value();
+}
+
+void Store::handle(const SaveAndContinue&) {
+  view_.forms.dialog = Dialog::none;
+  if (!document_.origin.path) return handle(ShowDialog{Dialog::save_as});
+  if (is_changed_elsewhere()) {
+    handle(ShowDialog{Dialog::save_as});
+    return say(document_.origin.path->string() + " has been changed by somebody else since it was read here.",
+               true);
+  }
+  save_to(*document_.origin.path);
+  if (waiting_.next) leave_when_written(*waiting_.next);
+}
+
+void Store::save_to(const std::filesystem::path& path) {
+  writer_.saved_to = path;
+  if (lessons_.own(document_).whole) return save_whole_to(path);
+  writer_.saving.start(
+      [this, path, model = document_.model, n_steps = document_.history.n_done(), view = view_text(view_),
+       left_out = core::importing::not_supported_words(document_.origin.account)](
+          const core::Token&) -> Jobs::Delivery {
+        formats::save_session(path, {model, view, left_out});
+        return [this, path, model, n_steps, stamp = file_stamp(path)] {
+          Document& own = lessons_.own(document_);
+          own.saved = model;  // which may have been edited since
+          own.n_steps_saved = n_steps;
+          note_saved(own, path, stamp);
+        };
+      },
+      [this, path](const Failure& failure) { fail_to_write(path, failure, true); });
+}
+
+void Store::save_whole_to(const std::filesystem::path& path) {
+  const WholeModel& whole = *lessons_.own(document_).whole;
+  writer_.saving.start(
+      [this, path, model = whole.model, experiment = whole.experiment,
+       n_steps = lessons_.own(document_).history.n_done(),
+       view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
+        core::experiment::save_experiment(path, *model, experiment, view);
+        return [this, path, experiment, n_steps, stamp = file_stamp(path)] {
+          Document& own = lessons_.own(document_);
+          own.saved_experiment = experiment;
+          own.n_steps_saved = n_steps;
+          note_saved(own, path, stamp);
+        };
+      },
+      [this, path](const Failure& failure) { fail_to_write(path, failure, true); });
+}
+
+/// What is on the disk has a name and a place from now on.
+void Store::note_saved(Document& own, const std::filesystem::path& path, const std::string& stamp) {
+  own.origin.path = lasting_path(path);
+  own.origin.stamp = stamp;
+  own.origin.title = path.filename().string();
+  if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;
+  remember(path);
+  say("Saved " + path.string());
+}
+
+void Store::handle(const ExportAs& command) {
+  const auto trace = shows_newest() ? live_.lease().trace : nullptr;
+  writer_.exported = command.path;
+  writer_.exporting.start(
+      [this, command, model = document_.model, trace, view = view_, title = document_.origin.title,
+       left_out = core::importing::not_supported_words(document_.origin.account)](
+          const core::Token& progress) -> Jobs::Delivery {
+        const auto files = export_as({model, trace.get(), view, title, left_out}, command, progress);
+        return [this, files, path = command.path] {
+          if (view_.forms.dialog == Dialog::export_files) view_.forms.dialog = Dialog::none;
+          view_.forms.browser.asks_to_replace = false;
+          say(files.size() == 1 ? "Exported " + files.front().string()
+                                : "Exported " + std::to_string(files.size()) + " files to " + path.string());
+        };
+      },
+      [this, path = command.path](const Failure& failure) { fail_to_write(path, failure, false); });
+}
+
+void Store::fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving) {
+  if (failure.is_stopped) return say("Stopped: nothing was exported");
+  say(failure.lacks_memory ? path.string() + ": there is not enough memory to write it" : failure.words,
+      true);
+  const bool is_awaited = waiting_.is_for_writing && (was_saving || is_quitting());
+  if (!is_awaited) return;
+  waiting_.is_for_writing = false;  // what is not written is not left behind
+  if (view_.forms.dialog != Dialog::save_as) stay();
+  if (view_.forms.dialog == Dialog::writing) view_.forms.dialog = Dialog::none;
+}
+
+void Store::leave_once_written() {
+  if (!waiting_.is_for_writing || writer_.saving.is_busy()) return;
+  if (is_quitting() && writer_.exporting.is_busy()) return;
+  waiting_.is_for_writing = false;
+  if (view_.forms.dialog == Dialog::writing) view_.forms.dialog = Dialog::none;
+  go_on();
+}
+
+namespace {
+
+/// Where work came from that a journal kept; it has no name of a preset, but its title.
+Origin origin_of(const JournalHead& head) {
+  Origin origin{head.title, "", head.path, head.stamp};
+  const auto& presets = core::editing::presets();
+  const auto preset = std::ranges::find(presets, head.title, &core::editing::Preset::title);
+  if (!head.path && preset != presets.end()) origin.preset = preset->name;
+  return origin;
+}
+
+}  // namespace
+
+Recordable Store::to_record() const {
+  const bool in_lesson = lessons_.is_under_way();
+  return {lessons_.own(document_), view_, lessons_.state(), in_lesson ? &document_ : nullptr};
+}
+
+void Store::record_in(const std::filesystem::path& folder) {
+  try {
+    recorder_.begin(folder);
+  } catch (const core::Error& error) {
+    say(not_recorded(error.what()), true);
+  }
+  tidy();
+}
+
+/// Asks about what was left, or no longer when nothing is.
+void Store::show_left() {
+  auto& lines = view_.forms.left;
+  lines.clear();
+  for (const auto& journal : recorder_.left()) {
+    try {
+      lines.push_back(left_words(journal->head()));
+    } catch (const std::exception& error) {
+      lines.push_back(error.what());
+    }
+  }
+  view_.forms.dialog = lines.empty() ? Dialog::none : Dialog::recovery;
+}
+
+void Store::handle(const RestoreLeft& command) {
+  if (command.index >= recorder_.left().size()) return;
+  const auto journal = recorder_.left()[command.index];
+  const JournalHead head = journal->head();
+  const std::filesystem::path path = head.path.value_or(head.title);
+  message_ = {};
+  read_beside(
+      path,
+      [this, journal, head, path, free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
+        JournalTexts texts = journal->texts();
+        auto ready = std::make_shared<FoundInFiles::Ready>();
+        ready->path = path;
+        ready->left = FoundInFiles::Left{journal, head, std::move(texts.in_lesson)};
+        if (core::experiment::is_saved_experiment_text(texts.own)) {
+          // Paths in it are from the root.
+          ready->whole = std::make_shared<const OpenedWhole>(
+              open_saved_whole(texts.own, "/" + head.title, core::Elsewhere::allowed, free / 2, progress));
+        } else {
+          core::formats::Session session = core::formats::parse_session(texts.own, head.title);
+          ready->imported = {std::move(session.model), {}, session.view};
+          for (std::string& words : session.left_out)
+            ready->imported.account.not_supported.push_back({"", std::move(words)});
+        }
+        return [this, ready, journal] {
+          if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted any more
+          found_.ready = std::move(*ready);
+          handle(FinishOpening{});
+        };
+      });
+}
+
+void Store::restore(const FoundInFiles::Ready& ready) {
+  if (!std::ranges::count(recorder_.left(), ready.left->journal))
+    throw core::Error("What was left by a window before is there no longer.");
+  const JournalHead& head = ready.left->head;
+  Origin origin = origin_of(head);
+  origin.account = ready.imported.account;
+  start_with(ready.whole ? document_of(*ready.whole, std::move(origin))
+                         : document_of(ready.imported.model, std::move(origin)));
+  if (const auto* preset = core::editing::find_preset(document_.origin.preset))
+    document_.first = preset->make();  // and not what had become of it
+  if (!head.is_saved) {                // it is nowhere but in the journal
+    document_.saved = {};
+    document_.saved_experiment = {};
+  }
+  if (ready.whole) {
+    whole_.begin_with(*document_.whole, {ready.whole->reading, ready.whole->before});
+    look_at_layers(view_);
+  }
+  recall_view(ready.whole ? ready.whole->view : ready.imported.view, view_);
+  keep_view_within_model();
+  const std::string words =
+      "Recovered: " + left_words(head) + (head.is_saved ? "." : ". It is not saved yet.");
+  say(words);
+  if (head.lesson.empty()) return recorder_.restore(ready.left->journal);
+  start_lesson(head.lesson, {ready.left->in_lesson, words, head.lesson_step, ready.left->journal});
+}
+
+/// What was tried in a lesson before a crash becomes its step's document again, as a step of undo.
+void Store::try_again(const Tried& tried) {
+  if (tried.session.empty()) return;
+  document_.history.end_gesture();
+  record_step("", "what was tried before");
+  if (document_.whole) {
+    const auto saved = core::experiment::parse_experiment(tried.session, "/" + document_.origin.title,
+                                                          core::Elsewhere::allowed);
+    experiment_with(core::experiment::with_saved_edits(saved, *document_.whole->model), "", "");
+  } else {
+    document_.model = core::formats::parse_session(tried.session, document_.origin.title).model;
+  }
+  document_.n_steps_saved = document_.history.n_done();  // those before are counted already
+  document_.history.end_gesture();
+  keep_view_within_model();
+}
+
+void Store::handle(const DropLeft& command) {
+  if (command.index >= recorder_.left().size()) return;
+  if (!command.is_agreed)
+    return ask("This work is nowhere else: " + view_.forms.left.at(command.index) + ".", "Throw it away",
+               DropLeft{command.index, true});
+  recorder_.drop(command.index);
+}
+
+void Store::handle(const KeepLeft&) {
+  recorder_.keep_for_later();
+  view_.forms.dialog = Dialog::none;
+  say("What was left is offered again by the next window.");
+}
+
+void Store::handle(const GoOn&) {
+  view_.forms.dialog = Dialog::none;
+  go_on();
+}
+
+/// Asks something of which the answer is to go on with a command, or not to.
+void Store::ask(std::string question, std::string answer, const Command& next) {
+  wait_for(next, false);
+  view_.forms.question = std::move(question);
+  view_.forms.answer = std::move(answer);
+  view_.forms.dialog = Dialog::question;
+}
+
+bool Store::is_changed_elsewhere() const {
+  const Origin& origin = lessons_.own(document_).origin;
+  if (!origin.path || origin.stamp.empty()) return false;
+  const std::string now = file_stamp(*origin.path);
+  return !now.empty() && now != origin.stamp;
+}
+
+void Store::handle(const EndNow&) {
+  writer_.exporting.stop(true);
+  writer_.saving.wait();
+  jobs_.deliver();
+  attempt("the record of edits", [this] { recorder_.finish(to_record()); });
+  quit_ = true;
 }
 
 }  // namespace app
