@@ -9,12 +9,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "app/cli/manual.hpp"
 #include "core/base/draw_op.hpp"
 #include "core/base/error.hpp"
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
 
@@ -54,20 +54,22 @@ bool choose_format(Text name, formats::ExportOptions& options) {
   return found || options.archive;
 }
 
-bool choose_map(Text name, std::span<const NamedMap> maps, core::color::ColorMap& chosen) {
-  const NamedMap* map = core::find_by(maps, name, [](const NamedMap& m) { return std::string(m.name); });
-  if (map) chosen = map->map;
-  return map;
-}
-
 void read_maps(Text option, const std::vector<std::string>& names, ColorChoice& colors) {
   const auto sequential = core::color::sequential_maps(), diverging = core::color::diverging_maps();
-  for (Text name : names)
-    if (!choose_map(name, sequential, colors.sequential) && !choose_map(name, diverging, colors.diverging))
+  for (Text name : names) {
+    const auto is_named = [&](const NamedMap& map) { return name == map.name; };
+    const auto one = std::ranges::find_if(sequential, is_named),
+               other = std::ranges::find_if(diverging, is_named);
+    if (one != sequential.end())
+      colors.sequential = one->map;
+    else if (other != diverging.end())
+      colors.diverging = other->map;
+    else
       refuse(option,
              "one of " + core::text::joined(sequential, ", ", &NamedMap::name) + ", " +
                  core::text::joined(diverging, ", ", &NamedMap::name),
              name);
+  }
 }
 
 void read_range(Text option, Text range, ColorChoice& colors) {
@@ -78,9 +80,9 @@ void read_range(Text option, Text range, ColorChoice& colors) {
       colors.range = rule;
       return;
     }
-  const std::size_t colon = range.find(':');
+  const std::size_t colon = std::min(range.find(':'), range.size() - 1);
   const auto low = core::text::parse_number(range.substr(0, colon)),
-             high = colon == range.npos ? std::nullopt : core::text::parse_number(range.substr(colon + 1));
+             high = core::text::parse_number(range.substr(colon + 1));
   if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high) || !(*low < *high))
     refuse(option, "matrix, stage, all or LOW:HIGH, two numbers of which the second is larger", range);
   colors.range = RangeRule::typed;
@@ -111,33 +113,36 @@ void read_stage_of_tensor(Text option, Text tensor_and_stage, std::map<std::stri
 }
 
 std::pair<std::size_t, std::size_t> read_head(Text option, Text layer_and_head) {
-  const std::size_t point = layer_and_head.find('.');
+  const std::size_t point = std::min(layer_and_head.find('.'), layer_and_head.size() - 1);
   const auto layer = core::text::parse_whole_number(layer_and_head.substr(0, point)),
-             head = point == layer_and_head.npos
-                        ? std::nullopt
-                        : core::text::parse_whole_number(layer_and_head.substr(point + 1));
+             head = core::text::parse_whole_number(layer_and_head.substr(point + 1));
   if (!layer || !head) refuse(option, "LAYER.HEAD, with commas between several", layer_and_head);
   return {*layer, *head};
 }
 
+/// Accepts what `read` accepts.
+template <class Accepts>
+CLI::Validator expecting(const std::string& expected, const char* name, Accepts accepts) {
+  return {[expected, accepts](Text text) {
+            return accepts(text) ? std::string() : "expected " + expected + ", got \"" + text + "\"";
+          },
+          "", name};
+}
+
 /// Accepts whole numbers from `least` on, which the library would wrap around or round.
 CLI::Validator whole_number(std::uint64_t least = 0) {
-  const auto check = [least](Text text) {
-    const auto number = core::text::parse_whole_number(text);
-    if (number && *number >= least) return std::string();
-    return "expected a whole number" + (least > 0 ? " of at least " + std::to_string(least) : std::string()) +
-           ", got \"" + text + "\"";
-  };
-  return {check, "", "whole number"};
+  return expecting("a whole number" + (least > 0 ? " of at least " + std::to_string(least) : std::string()),
+                   "whole number", [least](Text text) {
+                     const auto number = core::text::parse_whole_number(text);
+                     return number && *number >= least;
+                   });
 }
 
 CLI::Validator number_from(double least, double most, const char* expected) {
-  const auto check = [least, most, expected](Text text) {
+  return expecting(expected, "number", [least, most](Text text) {
     const auto number = core::text::parse_number(text);
-    if (number && *number >= least && *number <= most) return std::string();
-    return std::string("expected ") + expected + ", got \"" + text + "\"";
-  };
-  return {check, "", "number"};
+    return number && *number >= least && *number <= most;
+  });
 }
 
 /// The options of one command. What an option means goes where it belongs; the library answers for numbers,
@@ -328,11 +333,14 @@ void describe(Options options, DrawFigure& command) {
             [&command](Text option, Text path) {
               command.file = path;
               const std::string ending = command.file.extension().string();
-              if (ending != ".svg" && ending != ".png" && ending != ".pdf")
+              if (ending == ".svg")
+                command.format = FigureFormat::svg;
+              else if (ending == ".pdf")
+                command.format = FigureFormat::pdf;
+              else if (ending == ".png")
+                command.format = FigureFormat::png;
+              else
                 refuse(option, "a name that ends in .svg, .pdf or .png", path);
-              command.format = ending == ".svg"   ? FigureFormat::svg
-                               : ending == ".pdf" ? FigureFormat::pdf
-                                                  : FigureFormat::png;
             })
       ->required();
   options.value("--scale", "S", "How much larger a PNG is, 0.1 to 16", command.scale)
@@ -529,28 +537,171 @@ std::string what_is_wrong(const CLI::App& program, const std::vector<std::string
   return "there is no option or place for \"" + *first + "\" (attnscope " + help;
 }
 
-/// The command line as it was described; of its library nothing is known elsewhere.
-Described described(CLI::App& app) {
-  Described all{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
-  for (const CLI::Option* option : app.get_options()) {
-    Described::Option one{{}, option->get_type_name(), option->get_description(), option->get_required()};
-    for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
-    for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
-    if (one.names.empty()) one.type = option->get_name();
-    all.options.push_back(std::move(one));
-  }
-  for (CLI::App* command :
-       app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
-    all.commands.push_back(described(*command));
-  return all;
+// --- The manual page and completions for shells, from the command line as it was described ---
+
+std::vector<std::string> names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
 }
 
-std::string manual_text(CLI::App& program, const std::string& kind) {
-  const Described all = described(program);
-  if (kind == "man") return man_page(all, ATTNSCOPE_VERSION);
-  if (kind == "bash") return bash_completion(all);
-  if (kind == "zsh") return zsh_completion(all);
-  if (kind == "fish") return fish_completion(all);
+std::vector<const CLI::App*> commands_of(const CLI::App& program) {
+  return program.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); });
+}
+
+/// Text as troff shows it: no request at the start of a line, no escape, hyphens that can be copied.
+std::string troff(const std::string& text) {
+  std::string line;
+  for (const char32_t c : core::text::repaired_characters(text)) {
+    if (c == U'\\')
+      line += "\\e";
+    else if (c == U'-')
+      line += "\\-";
+    else if (c == U'\'')
+      line += "\\(aq";
+    else if (c < 0x80)
+      line += static_cast<char>(c);
+    else
+      line += "\\[u" + [c] {
+        constexpr const char* digits = "0123456789ABCDEF";
+        std::string code;
+        for (int shift = c > 0xFFFF ? 20 : 12; shift >= 0; shift -= 4) code += digits[c >> shift & 15];
+        return code;
+      }() + "]";
+  }
+  return line.starts_with('.') ? "\\&" + line : line;
+}
+
+std::string tag_of(const CLI::Option& option) {
+  const std::vector<std::string> names = names_of(option);
+  const std::string type = option.get_type_name();
+  if (names.empty()) return ".TP\n.I " + troff(option.get_name()) + "\n";
+  return ".TP\n.B " + troff(core::text::joined(names, ", ")) +
+         (type.empty() ? "" : " \\fI" + troff(type) + "\\fP") + "\n";
+}
+
+std::string options_text(const CLI::App& command) {
+  std::string text;
+  for (const CLI::Option* option : command.get_options())
+    text += tag_of(*option) + troff(option->get_description()) +
+            (option->get_required() ? " (required)" : "") + ".\n";
+  return text;
+}
+
+/// The long names of the options, blanks between them.
+std::string words_of(const CLI::App& command) {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : command.get_options())
+    if (const auto names = names_of(*option); !names.empty()) words.push_back(names.back());
+  return core::text::joined(words, " ");
+}
+
+/// In single quotes of a shell, of which fish takes the same.
+std::string quoted(const std::string& text) {
+  std::string in_quotes = "'";
+  for (const char c : text) in_quotes += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return in_quotes + "'";
+}
+
+/// The same as zsh's descriptions take it, in which brackets and colons mean something.
+std::string in_zsh(const std::string& text) {
+  std::string plain;
+  for (const char c : text) {
+    if (c == '[' || c == ']' || c == ':' || c == '\\') plain += '\\';
+    plain += c;
+  }
+  return plain;
+}
+
+std::string man_page(const CLI::App& program, const std::string& version) {
+  std::string text = ".TH ATTNSCOPE 1 \"\" \"attnscope " + troff(version) +
+                     "\" \"User Commands\"\n.SH NAME\nattnscope \\- take attention apart: edit it, watch it, "
+                     "explain it\n.SH SYNOPSIS\n.B attnscope\n.RI [ FILE ]\n";
+  for (const CLI::App* command : commands_of(program))
+    text += ".br\n.B attnscope " + troff(command->get_name()) + "\n.RI [ options ]\n";
+  text += ".SH DESCRIPTION\n" + troff(program.get_description()) +
+          "\nWithout a command it opens a window. The commands need no display.\n.SH OPTIONS\n" +
+          options_text(program) + ".SH COMMANDS\n";
+  for (const CLI::App* command : commands_of(program))
+    text += ".SS attnscope " + troff(command->get_name()) + "\n" + troff(command->get_description()) + ".\n" +
+            options_text(*command) +
+            (command->get_footer().empty() ? "" : ".PP\n" + troff(command->get_footer()) + "\n");
+  return text +
+         ".SH EXIT STATUS\n0 when done, 1 when something failed or differs, 2 when the command was wrong.\n"
+         ".SH FILES\n.TP\n.I $XDG_CONFIG_HOME/attnscope\nSettings and recent files; ~/.config without it.\n"
+         ".TP\n.I $XDG_STATE_HOME/attnscope\nEdits that are not saved; ~/.local/state without it.\n";
+}
+
+std::string bash_completion(const CLI::App& program) {
+  const std::string commands =
+      core::text::joined(commands_of(program), " ", [](const CLI::App* c) { return c->get_name(); });
+  const std::string all = quoted(commands + " " + words_of(program));
+  std::string text =
+      "# Completion of attnscope's command line in bash.\n"
+      "_attnscope() {\n  local word=${COMP_WORDS[COMP_CWORD]} words=\n  case ${COMP_WORDS[1]} in\n";
+  for (const CLI::App* command : commands_of(program))
+    text += "    " + command->get_name() + ") words=" + quoted(words_of(*command)) + " ;;\n";
+  return text + "    *) words=" + all +
+         " ;;\n  esac\n"
+         "  [ \"$COMP_CWORD\" -eq 1 ] && words=" +
+         all +
+         "\n"
+         "  if [[ ${COMP_WORDS[COMP_CWORD-1]} == --preset ]]; then\n"
+         "    words=$(\"${COMP_WORDS[0]}\" presets 2>/dev/null | cut -f1)\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n    return\n  fi\n"
+         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+         "  [[ $word == -* ]] || mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"$word\")\n"
+         "}\ncomplete -o filenames -F _attnscope attnscope\n";
+}
+
+std::string zsh_completion(const CLI::App& program) {
+  const auto arguments = [](const CLI::App& command) {
+    std::string text;
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& name : names_of(*option)) {
+        const std::string type = option->get_type_name();
+        text += " \\\n      " + quoted(name + "[" + in_zsh(option->get_description()) + "]" +
+                                       (type.empty() ? "" : ":" + in_zsh(type) + ":_files"));
+      }
+    return text + " \\\n      '*:file:_files'";
+  };
+  std::string text =
+      "#compdef attnscope\n# Completion of attnscope's command line in zsh.\n_attnscope() {\n"
+      "  local -a commands=(\n";
+  for (const CLI::App* command : commands_of(program))
+    text += "    " + quoted(command->get_name() + ":" + in_zsh(command->get_description())) + "\n";
+  text += "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    _arguments" +
+          arguments(program) + "\n    return\n  fi\n  case $words[2] in\n";
+  for (const CLI::App* command : commands_of(program))
+    text += "    " + command->get_name() + ") _arguments" + arguments(*command) + " ;;\n";
+  return text + "    *) _files ;;\n  esac\n}\n_attnscope \"$@\"\n";
+}
+
+std::string fish_completion(const CLI::App& program) {
+  std::string text = "# Completion of attnscope's command line in fish.\n";
+  const auto add = [&text](const CLI::App& command, const std::string& condition) {
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& name : names_of(*option))
+        text += "complete -c attnscope -n " + quoted(condition) +
+                (name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1)) +
+                (option->get_type_name().empty() ? "" : " -r") + " -d " + quoted(option->get_description()) +
+                "\n";
+  };
+  add(program, "__fish_use_subcommand");
+  for (const CLI::App* command : commands_of(program)) {
+    text += "complete -c attnscope -n __fish_use_subcommand -a " + command->get_name() + " -d " +
+            quoted(command->get_description()) + "\n";
+    add(*command, "__fish_seen_subcommand_from " + command->get_name());
+  }
+  return text + "complete -c attnscope -l preset -f -a '(attnscope presets | cut -f1)'\n";
+}
+
+std::string manual_text(const CLI::App& program, const std::string& kind) {
+  if (kind == "man") return man_page(program, ATTNSCOPE_VERSION);
+  if (kind == "bash") return bash_completion(program);
+  if (kind == "zsh") return zsh_completion(program);
+  if (kind == "fish") return fish_completion(program);
   throw core::Error("manual: expected man, bash, zsh or fish, got \"" + kind + "\"");
 }
 

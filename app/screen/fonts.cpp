@@ -6,24 +6,12 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <new>
+#include <tuple>
 #include <utility>
 
 #include "app/theme/imgui_compat.hpp"
 
 namespace app::platform {
-
-namespace {
-
-/// ImGui looks at no null: memory that is not there ends what asked for it, and not the program.
-void* allocated(std::size_t bytes, void*) {
-  return ::operator new(bytes);
-}
-void freed(void* memory, void*) {
-  ::operator delete(memory);
-}
-
-}  // namespace
 
 FontLoader::Set FontLoader::load(float scale, Glyphs glyphs) {
   Set set{std::make_unique<ImFontAtlas>(), {}, glyphs, scale};
@@ -32,7 +20,6 @@ FontLoader::Set FontLoader::load(float scale, Glyphs glyphs) {
 }
 
 FontLoader::FontLoader(Jobs& jobs, float scale) : lane_(jobs) {
-  ImGui::SetAllocatorFunctions(allocated, freed);  // fonts are the first that it makes
   if (!makes_letters_when_asked) begin(scale, Glyphs::first);
 }
 
@@ -48,13 +35,6 @@ ImFontAtlas* FontLoader::first_atlas() {
   lane_.jobs().deliver();
   if (coming_) now_ = *std::exchange(coming_, std::nullopt);
   return now_.atlas.get();
-}
-
-void FontLoader::begin_again() {
-  if (now_.atlas)
-    now_.atlas->Locked = false;  // as every frame leaves it
-  else
-    now_.scale = 0;  // they have ended with the context
 }
 
 bool FontLoader::follow(float scale) {
@@ -155,19 +135,22 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
   const ImWchar* own = glyphs == Glyphs::all ? own_words : first_words;
   LoadedFonts loaded;
   Fonts& f = loaded.fonts;
-  f.sans14 = add(atlas, sans, 14, scale, all);  // the first one is ImGui's default
-  f.sans12 = add(atlas, sans, 12, scale, all);
-  f.sans13 = add(atlas, sans, 13, scale, all);
-  f.sans15 = add(atlas, sans, 15, scale, all);
-  f.sans16 = add(atlas, sans, 16, scale, all);
-  f.sans17 = add(atlas, sans, 17, scale, own);
-  f.sans19 = add(atlas, sans, 19, scale, own);
-  f.mono12 = add(atlas, mono, 12, scale, own);
-  f.mono13 = add(atlas, mono, 13, scale, own);
-  f.mono14 = add(atlas, mono, 14, scale, own);
-  f.mono18 = add(atlas, mono, 18, scale, own);
-  f.mono24 = add(atlas, mono, 24, scale, own);
-  f.mono32 = add(atlas, mono, 32, scale, own);
+  for (const auto& [font, size, ranges] :
+       {std::tuple{&f.sans14, 14, all},  // the first one is ImGui's default
+        {&f.sans12, 12, all},
+        {&f.sans13, 13, all},
+        {&f.sans15, 15, all},
+        {&f.sans16, 16, all},
+        {&f.sans17, 17, own},
+        {&f.sans19, 19, own}})
+    *font = add(atlas, sans, static_cast<float>(size), scale, ranges);
+  for (const auto& [font, size] : {std::pair{&f.mono12, 12},
+                                   {&f.mono13, 13},
+                                   {&f.mono14, 14},
+                                   {&f.mono18, 18},
+                                   {&f.mono24, 24},
+                                   {&f.mono32, 32}})
+    *font = add(atlas, mono, static_cast<float>(size), scale, own);
 #if IMGUI_VERSION_NUM < 19200
   atlas.Build();
 #endif

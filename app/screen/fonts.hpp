@@ -40,9 +40,6 @@ class FontLoader {
   /// allocates, in any thread.
   void stop() { lane_.wait(); }
 
-  /// Between two contexts: the next has the same fonts, or gets its own.
-  void begin_again();
-
   bool is_loading() const { return now_.glyphs != Glyphs::all; }
   const LoadedFonts& fonts() const { return now_.fonts; }
 

@@ -33,9 +33,6 @@ class Screen {
   /// Draws what differs from the frame before, on the ground color, and shows it; version tells when a
   /// texture's pixels are others.
   virtual void end_frame(Rgb ground, const render::Damage::TextureVersion& version) = 0;
-  /// In place of end_frame when an exception has left a frame in the middle: ImGui begins anew, without what
-  /// was scrolled to, typed and popped up; the window shows the frame before.
-  virtual void abandon_frame() = 0;
   /// Between frames: sees to the fonts of that scale; whether there are others than before.
   virtual bool prepare_fonts(float scale) = 0;
   /// Whether some glyphs are still missing.

@@ -4,11 +4,13 @@
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
+#if IMGUI_VERSION_NUM < 18700
+#include <imgui_internal.h>  // of one release, which no longer changes: nothing else tells what was drawn
+#endif
 
 #include <algorithm>
-#include <utility>
+#include <cstdlib>
 
-#include "app/screen/undrawn_popups.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "core/base/error.hpp"
 
@@ -18,9 +20,31 @@ namespace {
 constexpr int smallest_width = 960, smallest_height = 600;
 constexpr int usual_width = 1600, usual_height = 1000;
 
-/// A length that settings ask for, which may be those of a larger screen, or of nobody.
+/// A length from the settings, within what this screen has room for.
 int believed(int length, int smallest, int usual, int room) {
   return std::clamp(length, smallest, std::max(usual, room));
+}
+
+std::string last_complaint() {
+  const char* text = nullptr;
+  glfwGetError(&text);
+  std::string line = text ? text : "no reason given";
+  return line.substr(0, line.find('\n'));
+}
+
+/// Where both are offered, X11: a window of Wayland has no title bar unless another library is installed, and
+/// its lengths are not pixels, so that pictures would be enlarged.
+bool begins_on_x11() {
+#ifdef GLFW_PLATFORM
+  const char* display = std::getenv("DISPLAY");
+  if (!display || !*display || !glfwPlatformSupported(GLFW_PLATFORM_X11)) return false;
+  glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
+  const bool begun = glfwInit() == GLFW_TRUE;
+  glfwInitHint(GLFW_PLATFORM, GLFW_ANY_PLATFORM);
+  return begun;
+#else
+  return false;
+#endif
 }
 
 /// The character that the layout puts on a key, or 0.
@@ -30,11 +54,121 @@ unsigned character_on(int code, int scancode) {
   return static_cast<unsigned char>(name[0]);
 }
 
+Key nth(Key first, unsigned n) {
+  return static_cast<Key>(static_cast<unsigned>(first) + n);
+}
+
+/// The key of a GLFW key code that is no character: arrows, F1, Escape …
+std::optional<Key> key_of_code(int code) {
+  constexpr std::pair<int, Key> keys[]{{GLFW_KEY_ESCAPE, Key::escape},
+                                       {GLFW_KEY_ENTER, Key::enter},
+                                       {GLFW_KEY_KP_ENTER, Key::enter},
+                                       {GLFW_KEY_TAB, Key::tab},
+                                       {GLFW_KEY_BACKSPACE, Key::backspace},
+                                       {GLFW_KEY_DELETE, Key::delete_},
+                                       {GLFW_KEY_HOME, Key::home},
+                                       {GLFW_KEY_END, Key::end},
+                                       {GLFW_KEY_PAGE_UP, Key::page_up},
+                                       {GLFW_KEY_PAGE_DOWN, Key::page_down},
+                                       {GLFW_KEY_LEFT, Key::left},
+                                       {GLFW_KEY_RIGHT, Key::right},
+                                       {GLFW_KEY_UP, Key::up},
+                                       {GLFW_KEY_DOWN, Key::down}};
+  if (code >= GLFW_KEY_F1 && code <= GLFW_KEY_F12)
+    return nth(Key::f1, static_cast<unsigned>(code - GLFW_KEY_F1));
+  for (const auto& [of, key] : keys)
+    if (of == code) return key;
+  return std::nullopt;
+}
+
+/// Closes the popups that were opened and not yet drawn, when Escape is down. Before ImGui::NewFrame.
+///
+/// Dear ImGui before 1.87 gives one menu a frame to go before another comes; Escape in that frame would make
+/// it read the window that the other one does not have.
+void close_undrawn_popups_on_escape() {
+#if IMGUI_VERSION_NUM < 18700
+  const ImGuiIO& io = ImGui::GetIO();
+  const int escape = io.KeyMap[ImGuiKey_Escape];
+  if (escape < 0 || !io.KeysDown[escape]) return;
+  auto& popups = ImGui::GetCurrentContext()->OpenPopupStack;
+  while (!popups.empty() && !popups.back().Window) popups.pop_back();
+#endif
+}
+
 }  // namespace
+
+std::optional<Key> key_of_character(unsigned c) {
+  constexpr std::pair<char, Key> signs[]{
+      {'[', Key::bracket_left}, {']', Key::bracket_right}, {'/', Key::slash}, {'?', Key::question},
+      {'+', Key::plus},         {'-', Key::minus},         {' ', Key::space}};
+  if (c >= 'a' && c <= 'z') return nth(Key::a, c - 'a');
+  if (c >= 'A' && c <= 'Z') return nth(Key::a, c - 'A');
+  if (c >= '0' && c <= '9') return nth(Key::digit_0, c - '0');
+  for (const auto& [sign, key] : signs)
+    if (static_cast<unsigned>(sign) == c) return key;
+  return std::nullopt;
+}
+
+void ShortPresses::put([[maybe_unused]] ImGuiIO& io) {
+  [[maybe_unused]] const std::vector<int> pressed = std::exchange(went_down_, {});
+#if IMGUI_VERSION_NUM < 18700
+  for (const int key : std::exchange(lengthened_, {}))
+    if (std::find(pressed.begin(), pressed.end(), key) == pressed.end()) io.KeysDown[key] = false;
+  for (const int key : pressed) {
+    if (key < 0 || io.KeysDown[key]) continue;
+    io.KeysDown[key] = true;
+    lengthened_.push_back(key);
+  }
+#endif
+}
+
+Display::Display() {
+  if (begins_on_x11() || glfwInit() == GLFW_TRUE) return;
+  throw core::Error(
+      "no display: cannot open a window (is DISPLAY set?); `attnscope export` works without one");
+}
+
+Display::~Display() {
+  glfwTerminate();
+}
+
+std::pair<int, int> Display::room() const {
+  int x = 0, y = 0, width = 0, height = 0;
+  if (GLFWmonitor* monitor = glfwGetPrimaryMonitor())
+    glfwGetMonitorWorkarea(monitor, &x, &y, &width, &height);
+  return {width, height};
+}
+
+GLFWwindow* Display::open(const char* title, int width, int height, bool visible) const {
+  glfwDefaultWindowHints();
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+  glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+  glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
+  glfwWindowHint(GLFW_DEPTH_BITS, 0);
+  glfwWindowHint(GLFW_STENCIL_BITS, 0);
+  glfwWindowHint(GLFW_VISIBLE, visible ? GLFW_TRUE : GLFW_FALSE);
+  glfwWindowHintString(GLFW_X11_CLASS_NAME, "attnscope");
+  glfwWindowHintString(GLFW_X11_INSTANCE_NAME, "attnscope");
+#ifdef GLFW_WAYLAND_APP_ID
+  glfwWindowHintString(GLFW_WAYLAND_APP_ID, "attnscope");
+#endif
+  GLFWwindow* window = glfwCreateWindow(width, height, title, nullptr, nullptr);
+  if (!window)
+    throw core::Error("this display offers no OpenGL 3.3, which the window needs (" + last_complaint() +
+                      "); `attnscope export` works without one");
+  glfwMakeContextCurrent(window);
+  return window;
+}
 
 /// GLFW's callbacks, which find the window by its user pointer.
 struct Window::Input {
   static Window& of(GLFWwindow* w) { return *static_cast<Window*>(glfwGetWindowUserPointer(w)); }
+
+  template <class... Arguments>
+  static void event(GLFWwindow* w, Arguments...) {
+    of(w).had_events_ = true;
+  }
 
   /// Characters typed plainly come through character(); here are the other keys, and those held with Ctrl or
   /// Alt.
@@ -71,18 +205,21 @@ Window::Window(Jobs& jobs, const std::string& title, int width, int height, floa
                             believed(height, smallest_height, usual_height, display_.room().second), true)) {
   glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSwapInterval(1);
-  watch_events();
-  begin_imgui();
-  canvas_.emplace();
-}
+  glfwSetWindowUserPointer(window_, this);
+  glfwSetKeyCallback(window_, Input::key);
+  glfwSetCharCallback(window_, Input::character);
+  glfwSetDropCallback(window_, Input::drop);
+  glfwSetCursorPosCallback(window_, Input::event);
+  glfwSetCursorEnterCallback(window_, Input::event);
+  glfwSetMouseButtonCallback(window_, Input::event);
+  glfwSetScrollCallback(window_, Input::event);
+  glfwSetWindowFocusCallback(window_, Input::event);
+  glfwSetFramebufferSizeCallback(window_, Input::event);
+  glfwSetWindowContentScaleCallback(window_, Input::event);
+  glfwSetWindowCloseCallback(window_, Input::event);
+  glfwSetWindowRefreshCallback(
+      window_, [](GLFWwindow* w) { Input::of(w).had_events_ = Input::of(w).is_exposed_ = true; });
 
-Window::~Window() {
-  canvas_.reset();
-  end_imgui();
-  glfwDestroyWindow(window_);
-}
-
-void Window::begin_imgui() {
   IMGUI_CHECKVERSION();
   ImGui::CreateContext(font_loader_.first_atlas());
   ImGuiIO& io = ImGui::GetIO();
@@ -91,41 +228,16 @@ void Window::begin_imgui() {
   // The backend keeps our callbacks and calls them before its own.
   ImGui_ImplGlfw_InitForOpenGL(window_, true);
   ImGui_ImplOpenGL3_Init("#version 330 core");
+  canvas_.emplace();
 }
 
-void Window::end_imgui() {
+Window::~Window() {
+  canvas_.reset();
   ImGui_ImplOpenGL3_Shutdown();
   ImGui_ImplGlfw_Shutdown();
   font_loader_.stop();
   ImGui::DestroyContext();
-}
-
-/// Windows, groups and styles that were begun can be ended only by whoever began them, and ImGui's own way to
-/// close what was left open ends the program where its assertions are on: a new context is what every release
-/// can do.
-void Window::abandon_frame() {
-  end_imgui();
-  font_loader_.begin_again();
-  begin_imgui();
-  damage_.forget();
-}
-
-void Window::watch_events() {
-  glfwSetWindowUserPointer(window_, this);
-  glfwSetKeyCallback(window_, Input::key);
-  glfwSetCharCallback(window_, Input::character);
-  glfwSetDropCallback(window_, Input::drop);
-  glfwSetCursorPosCallback(window_, [](GLFWwindow* w, double, double) { Input::of(w).had_events_ = true; });
-  glfwSetCursorEnterCallback(window_, [](GLFWwindow* w, int) { Input::of(w).had_events_ = true; });
-  glfwSetMouseButtonCallback(window_, [](GLFWwindow* w, int, int, int) { Input::of(w).had_events_ = true; });
-  glfwSetScrollCallback(window_, [](GLFWwindow* w, double, double) { Input::of(w).had_events_ = true; });
-  glfwSetWindowFocusCallback(window_, [](GLFWwindow* w, int) { Input::of(w).had_events_ = true; });
-  glfwSetFramebufferSizeCallback(window_, [](GLFWwindow* w, int, int) { Input::of(w).had_events_ = true; });
-  glfwSetWindowRefreshCallback(
-      window_, [](GLFWwindow* w) { Input::of(w).had_events_ = Input::of(w).is_exposed_ = true; });
-  glfwSetWindowContentScaleCallback(window_,
-                                    [](GLFWwindow* w, float, float) { Input::of(w).had_events_ = true; });
-  glfwSetWindowCloseCallback(window_, [](GLFWwindow* w) { Input::of(w).had_events_ = true; });
+  glfwDestroyWindow(window_);
 }
 
 bool Window::wait(double seconds) {
@@ -231,13 +343,6 @@ float Window::scale() const {
   glfwGetFramebufferSize(window_, &pixels, &height);
   const float enlarged = width > 0 ? static_cast<float>(pixels) / static_cast<float>(width) : 1;
   return std::max(1.0f, std::max(x, y) / std::max(1.0f, enlarged));
-}
-
-std::vector<KeyPress> Window::take_keys() {
-  return std::exchange(keys_, {});
-}
-std::vector<std::filesystem::path> Window::take_dropped_files() {
-  return std::exchange(dropped_, {});
 }
 
 }  // namespace app::platform

@@ -5,22 +5,55 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <optional>
-#include <string>
-#include <vector>
+#include <utility>
 
-#include "app/screen/damage.hpp"
-#include "app/screen/display.hpp"
-#include "app/screen/fonts.hpp"
-#include "app/screen/image.hpp"
-#include "app/screen/keys.hpp"
 #include "app/screen/screen.hpp"
-#include "app/screen/short_presses.hpp"
-#include "app/theme/theme.hpp"
+
+struct GLFWwindow;
 
 namespace app::platform {
+
+/// The key of a character, letters in either case; nothing for characters that no command is bound to.
+std::optional<Key> key_of_character(unsigned codepoint);
+
+/// GLFW, from its beginning to its end; one at a time.
+class Display {
+ public:
+  /// Throws core::Error when there is no display to open windows on.
+  Display();
+  ~Display();
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+
+  /// Width and height that the first screen has for windows; 0 × 0 where that is not known.
+  std::pair<int, int> room() const;
+
+  /// A window with an OpenGL 3.3 core context, which is made current; the owner destroys it before the
+  /// display ends. Throws core::Error when the driver has no such context.
+  GLFWwindow* open(const char* title, int width, int height, bool visible) const;
+};
+
+/// Holds a key that was pressed and released between two frames down for one of them.
+///
+/// Dear ImGui before 1.87 has no queue of keys and sees only their state when a frame begins. Keys are named
+/// as in ImGuiIO::KeysDown.
+class ShortPresses {
+ public:
+  void went_down(int key) { went_down_.push_back(key); }
+  /// Before ImGui::NewFrame, when the devices were read.
+  void put(ImGuiIO& io);
+
+ private:
+  std::vector<int> went_down_;   // since the last frame
+  std::vector<int> lengthened_;  // down in the last frame only because they are here
+};
+
+/// Pixels, 4 bytes each (red, green, blue, alpha), top row first.
+struct Image {
+  int width = 0, height = 0;
+  std::vector<std::uint8_t> rgba;
+};
 
 /// The program's window with an OpenGL 3.3 context and ImGui in it; used from one thread, except wake().
 class Window : public Screen {
@@ -32,48 +65,31 @@ class Window : public Screen {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  /// Handles what has happened, waiting up to that many seconds for something to; whether anything did.
   bool wait(double seconds) override;
-  /// Ends a wait; may be called from any thread.
   void wake() override;
-
   bool should_close() const override;
   void request_close();
   void cancel_close() override;
 
-  /// Begins ImGui's frame. Scripted input is given in adjust, after the devices were read.
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {}) override;
-  /// Draws what differs from the frame before, on the ground color, and shows it; version tells when a
-  /// texture's pixels are others.
   void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {}) override;
-  void abandon_frame() override;
   /// The last frame as it was drawn.
   Image read_pixels() const;
-  /// Between frames: sees to the fonts of that scale; whether there are others than before.
+  /// The next frame is drawn as if there had been none before.
+  void forget_frame() { damage_.forget(); }
   bool prepare_fonts(float scale) override;
-  /// Whether some glyphs are still missing.
   bool is_loading_fonts() const override { return font_loader_.is_loading(); }
   const LoadedFonts& fonts() const override { return font_loader_.fonts(); }
-  /// The next frame is drawn as if nothing had been.
-  void forget_frame() { damage_.forget(); }
 
   void set_title(const std::string& title) override;
   void fill_screen(bool on) override;
-  /// Of the drawing area, in screen coordinates.
   ImVec2 size() const override;
-  /// Pixels a length of 1 should have on this display, 1 or more.
   float scale() const override;
-
-  /// Keys that went down since the last call, as the keyboard's layout names them.
-  std::vector<KeyPress> take_keys() override;
-  /// Files dropped on the window since the last call.
-  std::vector<std::filesystem::path> take_dropped_files() override;
+  std::vector<KeyPress> take_keys() override { return std::exchange(keys_, {}); }
+  std::vector<std::filesystem::path> take_dropped_files() override { return std::exchange(dropped_, {}); }
 
  private:
   struct Input;
-  void watch_events();
-  void begin_imgui();
-  void end_imgui();
 
   FontLoader font_loader_;
   Display display_;

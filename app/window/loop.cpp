@@ -10,9 +10,6 @@
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/keys.hpp"
-#include "app/ui/panels/bars/bars.hpp"
-#include "app/ui/panels/dialogs/dialogs.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app {
 
@@ -79,31 +76,6 @@ void Remembering::finish(const platform::Memory& now) {
   lane_.cancel();
   lane_.wait();
   write_changes(folder_, written_, now);
-}
-
-void draw_plain_window(const Frame& frame) {
-  const ImVec2 size = ImGui::GetIO().DisplaySize;
-  ImGui::SetNextWindowPos({0, 0});
-  ImGui::SetNextWindowSize(size);
-  ImGui::Begin("attnscope", nullptr,
-               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                   ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoBringToFrontOnFocus);
-  panels::draw_menu_bar(frame);
-  const Metrics& m = frame.metrics;
-  platform::move_to({m.padding, m.menu + m.padding});
-  ImGui::BeginGroup();
-  const float width = size.x - 2 * m.padding;
-  widgets::paragraph(frame.fonts.sans17,
-                     frame.message.is_error ? frame.palette.status.bad : frame.palette.text, width,
-                     frame.message.text.empty() ? " " : frame.message.text);
-  widgets::paragraph(
-      frame.fonts.sans15, frame.palette.dim, width,
-      "This view cannot be drawn. The model is as it was: it can be saved (Ctrl+S) and the last "
-      "step undone (Ctrl+Z). Any key tries to draw again.");
-  ImGui::EndGroup();
-  frame.landmarks.mark_item("plain window");
-  ImGui::End();
-  panels::draw_dialogs(frame);
 }
 
 namespace {
@@ -240,51 +212,31 @@ void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
     io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
 }
 
-/// Whether it could be done; if not, the message says why.
-bool Loop::attempt(const char* what, const std::function<void()>& act) {
-  try {
-    act();
-    return true;
-  } catch (...) {
-    store_.dispatch(ShowMessage{failure_of(what).words, true});
-    return false;
-  }
-}
-
 void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<KeyPress>& scripted_keys) {
   prepare_style();
   Commands commands;
   std::vector<KeyPress> keys = screen_.take_keys();
   keys.insert(keys.end(), scripted_keys.begin(), scripted_keys.end());
-  attempt("a key", [&] { read_input(keys, commands); });
+  try {
+    read_input(keys, commands);
+  } catch (...) {
+    store_.dispatch(ShowMessage{failure_of("a key").words, true});
+  }
   steer_keyboard(keys);
   screen_.begin_frame(adjust);
   landmarks_.clear();
   follow_held_key(store_);  // before anything of the store is looked at: it may change all of it
-  if (undrawn_ && *undrawn_ != Undrawn{store_.live().version(), store_.view().look.tab}) undrawn_.reset();
-  if (attempt("this view", [&] { draw(commands); })) {
-    end_frame();
-  } else {
-    screen_.abandon_frame();
-    if (!undrawn_) frames_to_draw_ = frames_after_an_event + 1;  // of the plain window
-    undrawn_ = {store_.live().version(), store_.view().look.tab};
-  }
+  draw(commands);
+  screen_.end_frame(
+      palette(store_.view().settings.dark).ground.panel,
+      [this](std::uint64_t texture, const render::Share& part) { return painter_.painted(texture, part); });
   painter_.end_frame();
   handle(commands);
-}
-
-void Loop::end_frame() {
-  const auto version = [this](std::uint64_t texture, const render::Share& part) {
-    return painter_.painted(texture, part);
-  };
-  attempt("this frame",
-          [&] { screen_.end_frame(palette(store_.view().settings.dark).ground.panel, version); });
 }
 
 void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
   const View& view = store_.view();
   if (!keys.empty() && !ImGui::GetIO().WantTextInput) {
-    undrawn_.reset();
     const DocumentState document = store_.document();
     const ShownState shown = shown_state(store_);
     const Kept kept = store_.kept();
@@ -345,10 +297,7 @@ void Loop::draw(Commands& commands) {
                .progress = &kept.progress},
       .compared = {store_.references(), store_.comparing().comparison(), store_.comparing().work()},
       .lesson = store_.lesson()};
-  if (undrawn_)
-    draw_plain_window(frame);
-  else
-    draw_(frame);
+  draw_(frame);
 }
 
 /// Notes what an edit is about to change.

@@ -56,10 +56,6 @@ class Remembering {
   bool has_failed_ = false;
 };
 
-/// The window when its views cannot be drawn: why, the menus and the dialogs, so that work can be saved and
-/// what is in the way be left.
-void draw_plain_window(const Frame& frame);
-
 /// The corridor: events become commands, panels draw and ask, the store carries out, and round again.
 class Loop {
  public:
@@ -75,8 +71,7 @@ class Loop {
   bool step();
 
   /// Draws one frame and carries out what it asked for; scripted input is given in adjust, scripted keys
-  /// beside it. An exception becomes the message; a frame that it breaks off is not shown, and a plain window
-  /// stands in its place until something is done about it.
+  /// separately.
   void frame(const std::function<void(ImGuiIO&)>& adjust = {},
              const std::vector<KeyPress>& scripted_keys = {});
 
@@ -90,16 +85,7 @@ class Loop {
   const Fonts& fonts() const { return screen_.fonts().fonts; }
 
  private:
-  /// What a frame depends on that cannot be drawn.
-  struct Undrawn {
-    std::uint64_t version = 0;
-    Tab tab{};
-    friend bool operator==(const Undrawn&, const Undrawn&) = default;
-  };
-
   void prepare_style();
-  bool attempt(const char* what, const std::function<void()>& act);
-  void end_frame();
   double seconds_to_wait() const;
   void read_input(const std::vector<KeyPress>& keys, Commands& commands);
   void draw(Commands& commands);
@@ -114,7 +100,6 @@ class Loop {
   render::Painter& painter_;
   Store& store_;
   Draw draw_;
-  std::optional<Undrawn> undrawn_;
   ValueRanges extents_;
   Changes changes_;
   Statistics statistics_;

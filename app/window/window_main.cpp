@@ -104,9 +104,14 @@ int run_window(const WindowOptions& options) {
   Loop loop(window, renderer, store);
   const EndWatch::Window called(end, [&window] { window.wake(); });
   Remembering remembering(store.jobs(), platform::config_directory(), began);
-  while (loop.step()) {
-    if (end.signal() != 0) store.dispatch(EndNow{});
-    remembering.follow(memory_of(store, window.size()));
+  try {
+    while (loop.step()) {
+      if (end.signal() != 0) store.dispatch(EndNow{});
+      remembering.follow(memory_of(store, window.size()));
+    }
+  } catch (...) {
+    store.dispatch(EndNow{});  // the next window offers what is not saved
+    throw;
   }
   remembering.finish(memory_of(store, window.size()));
   return end.signal() == 0 ? 0 : status_of_signal(end.signal());

@@ -55,47 +55,80 @@ Sequence your_journey() {
 namespace {
 
 using attention::Model;
+using random::Block;
 using random::DrawKind;
 using random::DrawOp;
 using random::Generator;
 
-bool uniform(EmbeddingsDraw draw) {
+bool is_uniform(EmbeddingsDraw draw) {
   return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::rand_last;
 }
 
-void draw_embeddings(Generator& generator, EmbeddingsDraw draw, Model& model) {
-  const std::size_t n = model.n_tokens(), columns = model.d_model(), rows = model.sequences.size() * n;
-  const arma::mat all = filled(
-      uniform(draw) ? generator.rand(rows * columns) : generator.normal(rows * columns), rows, columns);
-  for (std::size_t s = 0; s < model.sequences.size(); ++s)
-    model.sequences[s].embeddings = arma::mat(all.rows(s * n, (s + 1) * n - 1));
+/// Of a layer: 0 for queries … 3 for the output.
+std::size_t part_index(DrawnPart layer) {
+  return static_cast<std::size_t>(layer) - static_cast<std::size_t>(DrawnPart::query);
 }
 
-DrawOp layer_op(std::size_t d_in, std::size_t d_out, bool bias) {
+/// How a notebook draws a model.
+struct Layout {
+  std::vector<DrawOp> before = {};
+  EmbeddingsDraw embeddings = EmbeddingsDraw::none;
+  bool repeated = false;  // the embeddings of one sequence are those of all
+  LayerOrder order = LayerOrder::query_key_value;
+  DrawKind kind = DrawKind::linear;
+  bool by_head = false, has_layers = true, has_output = false;
+  std::array<bool, 4> bias = {};  // of query, key, value and output
+};
+
+/// A layer as it is drawn: as nn.Linear, or as a bare tensor.
+DrawOp layer_op(DrawKind kind, std::size_t d_in, std::size_t d_out, bool bias) {
   DrawOp op;
-  op.kind = DrawKind::linear;
-  op.shape = {d_out, d_in};
-  op.bias = bias;
+  op.kind = kind;
+  op.bias = kind == DrawKind::linear && bias;
+  op.shape = {d_in, d_out};
+  if (kind == DrawKind::linear) std::swap(op.shape[0], op.shape[1]);
   return op;
 }
 
-/// Queries, keys and values in the order in which they are drawn, each with the shape of its projection.
-struct DrawnLayer {
-  attention::Part part;
-  std::size_t d_in, columns;
-};
-std::array<DrawnLayer, 3> layers_of(const Model& model, LayerOrder order) {
-  using attention::Part;
-  const std::size_t of_groups = model.d_out() / model.n_heads * model.n_groups();
-  const DrawnLayer query{Part::query, model.d_model(), model.d_out()},
-      key{Part::key, model.d_memory(), of_groups}, value{Part::value, model.d_memory(), of_groups};
-  if (order == LayerOrder::query_key_value) return {query, key, value};
-  return {key, query, value};
+/// The draws of a layout, in order, in the shapes of a model.
+std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
+  std::vector<RecipeDraw> draws;
+  for (const DrawOp& op : layout.before) draws.push_back({op});
+  const RecipeDraw embeddings{
+      embeddings_op(model, layout.embeddings, layout.repeated), DrawnPart::embeddings, {}, layout.repeated};
+  if (comes_first(layout.embeddings)) draws.push_back(embeddings);
+  const std::size_t heads = layout.by_head ? model.n_heads : 1,
+                    of_groups = model.d_out() / model.n_heads * model.n_groups();
+  std::array parts{DrawnPart::query, DrawnPart::key, DrawnPart::value};
+  if (layout.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
+  for (std::size_t h = 0; h < heads && layout.has_layers; ++h)
+    for (const DrawnPart part : parts) {
+      const bool is_query = part == DrawnPart::query;
+      RecipeDraw draw{layer_op(layout.kind, is_query ? model.d_model() : model.d_memory(),
+                               (is_query ? model.d_out() : of_groups) / heads, layout.bias[part_index(part)]),
+                      part};
+      if (layout.by_head) draw.head = h;
+      draws.push_back(draw);
+    }
+  if (layout.has_output) {
+    const bool has_one = model.projections && model.projections->output;
+    draws.push_back(
+        {layer_op(layout.kind, model.d_out(), has_one ? model.d_output() : model.d_out(), layout.bias[3]),
+         DrawnPart::output});
+  }
+  if (comes_last(layout.embeddings)) draws.push_back(embeddings);
+  return draws;
 }
 
-/// Columns of the output projection that is drawn: as many as there are, else d_out.
-std::size_t output_width(const Model& model) {
-  return model.projections && model.projections->output ? model.d_output() : model.d_out();
+Layout layout_of(const ModelDraw& draw) {
+  Layout layout{draw.before, draw.embeddings, false, draw.order};
+  layout.has_output = draw.output != OutputLayer::none;
+  layout.bias = {draw.bias, draw.bias, draw.bias, draw.output == OutputLayer::with_bias};
+  return layout;
+}
+
+arma::mat matrix_of(const Block& block) {
+  return filled(std::get<std::vector<float>>(block.numbers), block.rows, block.columns);
 }
 
 }  // namespace
@@ -110,7 +143,7 @@ bool comes_last(EmbeddingsDraw draw) {
 
 DrawOp embeddings_op(const Model& model, EmbeddingsDraw draw, bool repeated) {
   DrawOp op;
-  op.kind = uniform(draw) ? DrawKind::rand : DrawKind::randn;
+  op.kind = is_uniform(draw) ? DrawKind::rand : DrawKind::randn;
   if (model.sequences.size() > 1 && !repeated) op.shape.push_back(model.sequences.size());
   op.shape.insert(op.shape.end(), {model.n_tokens(), model.d_model()});
   return op;
@@ -127,33 +160,34 @@ ModelDraw draw_like(const Model& model) {
 
 Model drawn_model(const Model& model, const ModelDraw& draw) {
   Model drawn = model;
-  Generator generator(draw.seed);
-  for (const DrawOp& op : draw.before) random::run(generator, op);
-  if (comes_first(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
-  const std::size_t d_out = model.d_out(), d_output = output_width(model);
   drawn.projections.emplace();
-  for (const auto& [part, d_in, columns] : layers_of(model, draw.order))
-    *find_linear(drawn, part) = drawn_linear(generator, d_in, columns, draw.bias);
-  if (draw.output != OutputLayer::none)
-    drawn.projections->output =
-        drawn_linear(generator, d_out, d_output, draw.output == OutputLayer::with_bias);
-  if (comes_last(draw.embeddings)) draw_embeddings(generator, draw.embeddings, drawn);
+  if (draw.output != OutputLayer::none) drawn.projections->output.emplace();
+  Generator generator(draw.seed);
+  for (const auto& [op, part, head, repeated] : draws_of(model, layout_of(draw))) {
+    const std::vector<Block> blocks = random::run(generator, op);
+    if (part == DrawnPart::nothing) continue;
+    const arma::mat numbers = matrix_of(blocks.front());
+    if (part == DrawnPart::embeddings) {
+      const std::size_t n = model.n_tokens();
+      for (std::size_t s = 0; s < model.sequences.size(); ++s)
+        drawn.sequences[s].embeddings = arma::mat(numbers.rows(s * n, (s + 1) * n - 1));
+      continue;
+    }
+    Linear& layer = *find_linear(drawn, attention::all_parts[part_index(part)]);
+    layer.weight = arma::mat(numbers.t());
+    if (op.bias) layer.bias = matrix_of(blocks[1]);
+  }
   return drawn;
 }
 
 std::string torch_lines(const Model& model, const ModelDraw& draw) {
   std::string lines =
       "import torch\nfrom torch import nn\n\ntorch.manual_seed(" + std::to_string(draw.seed) + ")\n";
-  const auto assign = [&](const std::string& name, const DrawOp& op) {
-    lines += name + " = " + random::torch_words(op) + "\n";
-  };
-  for (const DrawOp& op : draw.before) lines += random::torch_words(op) + "\n";
-  if (comes_first(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
-  for (const auto& [part, d_in, columns] : layers_of(model, draw.order))
-    assign(std::string("W_") + name_of(part)[0], layer_op(d_in, columns, draw.bias));
-  if (draw.output != OutputLayer::none)
-    assign("W_o", layer_op(model.d_out(), output_width(model), draw.output == OutputLayer::with_bias));
-  if (comes_last(draw.embeddings)) assign("x", embeddings_op(model, draw.embeddings));
+  for (const auto& [op, part, head, repeated] : draws_of(model, layout_of(draw))) {
+    if (part == DrawnPart::embeddings) lines += "x = ";
+    if (part > DrawnPart::embeddings) lines += std::string("W_") + "qkvo"[part_index(part)] + " = ";
+    lines += random::torch_words(op) + "\n";
+  }
   return lines;
 }
 
@@ -297,72 +331,12 @@ namespace core::editing {
 
 namespace {
 
-using attention::Linear;
-using attention::Model;
-using random::Block;
-using random::DrawKind;
-using random::DrawOp;
-using random::Generator;
-
 /// More numbers than this are not drawn on the chance that something after them matches.
 constexpr std::size_t many = 1 << 16;
-
-/// How a notebook may have drawn a model.
-struct Layout {
-  bool starts_before = false;  // six tokens to start from were drawn first, as notebook 002 does
-  EmbeddingsDraw embeddings = EmbeddingsDraw::none;
-  bool repeated = false;
-  LayerOrder order = LayerOrder::query_key_value;
-  DrawKind layers = DrawKind::linear;
-  bool by_head = false;
-};
 
 double number(const Block& block, std::size_t row, std::size_t column) {
   return std::visit([&](const auto& all) { return static_cast<double>(all[row * block.columns + column]); },
                     block.numbers);
-}
-
-const Linear& layer_of(const Model& model, DrawnPart part) {
-  const attention::Projections& p = *model.projections;
-  return part == DrawnPart::query   ? p.query
-         : part == DrawnPart::key   ? p.key
-         : part == DrawnPart::value ? p.value
-                                    : *p.output;
-}
-
-DrawOp layer_op(const Linear& layer, DrawKind kind, std::size_t columns) {
-  DrawOp op;
-  op.kind = kind;
-  op.bias = kind == DrawKind::linear && layer.bias;
-  op.shape = kind == DrawKind::linear ? std::vector<std::size_t>{columns, layer.weight->n_rows}
-                                      : std::vector<std::size_t>{layer.weight->n_rows, columns};
-  return op;
-}
-
-/// The draws of a layout, in order.
-std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
-  std::vector<RecipeDraw> draws;
-  if (layout.starts_before) draws.push_back({random::parse_draw_op("randint(0,10,6)")});
-  const RecipeDraw embeddings{
-      embeddings_op(model, layout.embeddings, layout.repeated), DrawnPart::embeddings, {}, layout.repeated};
-  if (comes_first(layout.embeddings)) draws.push_back(embeddings);
-  if (model.projections) {
-    std::array parts{DrawnPart::query, DrawnPart::key, DrawnPart::value};
-    if (layout.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
-    const std::size_t groups = layout.by_head ? model.n_heads : 1;
-    for (std::size_t h = 0; h < groups; ++h)
-      for (const DrawnPart part : parts) {
-        const Linear& layer = layer_of(model, part);
-        RecipeDraw draw{layer_op(layer, layout.layers, layer.weight.n_cols() / groups), part};
-        if (layout.by_head) draw.head = h;
-        draws.push_back(draw);
-      }
-    if (model.projections->output)
-      draws.push_back(
-          {layer_op(*model.projections->output, layout.layers, model.d_output()), DrawnPart::output});
-  }
-  if (comes_last(layout.embeddings)) draws.push_back(embeddings);
-  return draws;
 }
 
 /// How many of a draw's numbers are the model's.
@@ -387,7 +361,7 @@ Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vecto
       }
     return result;
   }
-  const Linear& layer = layer_of(model, draw.part);
+  const Linear& layer = *find_linear(model, attention::all_parts[part_index(draw.part)]);
   const bool transposed = draw.op.kind == DrawKind::linear;
   const std::size_t columns = transposed ? draw.op.shape[0] : draw.op.shape[1],
                     first = draw.head.value_or(0) * columns;
@@ -445,21 +419,33 @@ RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t se
 
 std::vector<Layout> layouts(const Model& model) {
   using enum EmbeddingsDraw;
+  Layout layout;
+  layout.has_layers = model.projections.has_value();
+  layout.has_output = layout.has_layers && model.projections->output;
+  for (const attention::Part part : attention::all_parts)
+    if (const Linear* linear = find_linear(model, part))
+      layout.bias[static_cast<std::size_t>(part)] = linear->bias.has_value();
   std::vector<Layout> all;
-  for (const bool starts_before : {false, true})
+  for (const bool starts_before : {false, true}) {
+    // Notebook 002 draws six tokens to start from.
+    if (starts_before) layout.before = random::parse_draw_ops("randint(0,10,6)");
     for (const EmbeddingsDraw e : {none, rand_first, randn_first, rand_last, randn_last})
       for (const bool repeated : {false, true}) {
         if (repeated && (e == none || model.sequences.size() == 1)) continue;
+        layout.embeddings = e, layout.repeated = repeated;
         if (!model.projections) {
-          all.push_back({starts_before, e, repeated});
+          all.push_back(layout);
           continue;
         }
         for (const DrawKind kind : {DrawKind::linear, DrawKind::rand, DrawKind::randn})
           for (const LayerOrder order : {LayerOrder::query_key_value, LayerOrder::key_query_value})
-            for (const bool by_head : {false, true})
-              if (!by_head || (model.n_heads > 1 && !model.n_kv_heads))
-                all.push_back({starts_before, e, repeated, order, kind, by_head});
+            for (const bool by_head : {false, true}) {
+              if (by_head && (model.n_heads == 1 || model.n_kv_heads)) continue;
+              layout.kind = kind, layout.order = order, layout.by_head = by_head;
+              all.push_back(layout);
+            }
       }
+  }
   return all;
 }
 

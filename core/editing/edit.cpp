@@ -49,6 +49,14 @@ void require_index(const std::string& path, std::size_t index, std::size_t count
            "there are only " + std::to_string(count) + " " + things);
 }
 
+/// Throws core::Error unless a model of another size is within the limits, before anything of it is made.
+template <class Resize>
+void require_room(const Model& model, Resize resize) {
+  attention::Size size = size_of(model);
+  resize(size);
+  require_size(size);
+}
+
 /// Keeps the top left corner of a matrix; what is new is the fill.
 void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns, double fill = 0) {
   const arma::mat& old = matrix;
@@ -284,11 +292,12 @@ void rearrange_mask(Model& model, const Order& order, std::size_t n_tokens) {
 }
 
 void rearrange_all(Model& model, const Order& order, const std::string& name = {}) {
-  attention::Size size = size_of(model);
-  const std::size_t n_tokens = std::exchange(size.n_tokens, order.size());
-  const std::uint64_t times = (order.size() + n_tokens - 1) / n_tokens;
-  size.given_numbers *= times * times;  // at most so many
-  require_size(size);
+  const std::size_t n_tokens = model.n_tokens();
+  require_room(model, [&](attention::Size& size) {
+    size.n_tokens = order.size();
+    const std::uint64_t times = (order.size() + n_tokens - 1) / n_tokens;
+    size.given_numbers *= times * times;  // at most so many
+  });
   const Order keys = order_of_keys(model, order);
   for (SharedMatrix& bias : model.additions.score_bias) bias = taken(bias, order, keys, 0);
   for (std::size_t s = 0; s < model.sequences.size(); ++s) rearrange_sequence(model, s, order, name);
@@ -349,9 +358,7 @@ void change(Model& model, const SetTokenCount& edit) {
   const std::size_t n = model.n_tokens();
   if (edit.n_tokens == 0) refuse("tokens", "expected at least one token");
   if (edit.n_tokens == n) return;
-  attention::Size size = size_of(model);
-  size.n_tokens = edit.n_tokens;
-  require_size(size);  // before the order itself is made
+  require_room(model, [&](attention::Size& size) { size.n_tokens = edit.n_tokens; });
   Order order = unchanged(edit.n_tokens);
   if (edit.n_tokens > n) std::fill(order.begin() + static_cast<std::ptrdiff_t>(n), order.end(), fresh);
   rearrange_all(model, order);
@@ -359,9 +366,7 @@ void change(Model& model, const SetTokenCount& edit) {
 
 void change(Model& model, const AddSequence& edit) {
   require_index("embeddings", edit.copy_of, model.sequences.size(), "sequences");
-  attention::Size size = size_of(model);
-  ++size.n_sequences;
-  require_size(size);
+  require_room(model, [](attention::Size& size) { ++size.n_sequences; });
   for (const auto& [matrices, n] : matrices_a_head(model)) {
     const auto first = matrices->begin() + static_cast<std::ptrdiff_t>(edit.copy_of) * n;
     const std::vector<SharedMatrix> copies(first, first + n);
@@ -443,11 +448,11 @@ std::size_t key_columns(const Model& model, std::size_t d_head) {
 }
 
 void change(Model& model, const SetInputWidth& edit) {
-  attention::Size size = size_of(model);
-  size.d_model = edit.d_in;
-  if (!model.projections) size.d_out = edit.d_in;
   require_width("d_in", edit.d_in, model.projections ? 1 : model.n_heads);
-  require_size(size);
+  require_room(model, [&](attention::Size& size) {
+    size.d_model = edit.d_in;
+    if (!model.projections) size.d_out = edit.d_in;
+  });
   for (attention::Sequence& s : model.sequences) resize(s.embeddings, s.embeddings->n_rows, edit.d_in);
   if (!model.projections) return;
   Projections& p = *model.projections;
@@ -460,9 +465,7 @@ void change(Model& model, const SetOutputWidth& edit) {
   if (edit.d_out == model.d_out()) return;
   if (!model.projections) refuse("d_out", "the model has no projections, so d_out follows d_in");
   require_width("d_out", edit.d_out, model.n_heads);
-  attention::Size size = size_of(model);
-  size.d_out = edit.d_out;
-  require_size(size);
+  require_room(model, [&](attention::Size& size) { size.d_out = edit.d_out; });
   Projections& p = *model.projections;
   resize_layer(p.query, p.query.weight.n_rows(), edit.d_out);
   for (Linear* linear : {&p.key, &p.value})
@@ -476,9 +479,7 @@ void change(Model& model, const SetOutputWidth& edit) {
 void change(Model& model, const SetHeadCount& edit) {
   if (edit.n_heads == model.n_heads) return;
   require_heads("d_out", model.d_out(), edit.n_heads);
-  attention::Size size = size_of(model);
-  size.n_heads = edit.n_heads;
-  require_size(size);
+  require_room(model, [&](attention::Size& size) { size.n_heads = edit.n_heads; });
   const std::size_t old = std::exchange(model.n_heads, edit.n_heads);
   if (model.n_kv_heads) {
     model.n_kv_heads = std::gcd(*model.n_kv_heads, edit.n_heads);
@@ -507,9 +508,7 @@ void change(Model& model, const SetProjections& edit) {
     fit_additions(model);
     return;
   }
-  attention::Size size = size_of(model);
-  size.projections = true;
-  require_size(size);
+  require_room(model, [&](attention::Size& size) { size.projections = true; });
   const Linear linear = identity(model.d_model());
   model.projections = Projections{linear, linear, linear, std::nullopt};
   fit_additions(model);
@@ -518,9 +517,7 @@ void change(Model& model, const SetProjections& edit) {
 void change(Model& model, const SetOutputProjection& edit) {
   if (edit.on == (model.projections && model.projections->output)) return;
   if (!model.projections) refuse("projections.output", "the model has no projections");
-  attention::Size size = size_of(model);
-  size.output_projection = edit.on;
-  require_size(size);
+  require_room(model, [&](attention::Size& size) { size.output_projection = edit.on; });
   if (edit.on)
     model.projections->output = identity(model.d_out());
   else
@@ -588,9 +585,7 @@ void set_rule(Model& model, Value Mask::*rule, Value value) {
 }
 
 void change(Model& model, const SetCausal& edit) {
-  if (model.mask.causal == edit.causal) return;
-  model.mask.causal = edit.causal;
-  drop_cells_that_follow_the_rule(model);
+  set_rule(model, &Mask::causal, edit.causal);
 }
 
 void change(Model& model, const SetMaskAlignment& edit) {

@@ -19,9 +19,30 @@ using attention::Projections;
 using attention::ScaleRule;
 using attention::ScoreRule;
 using attention::Sequence;
-using attention::SharedMatrix;
 using random::Generator;
 using Words = std::vector<std::string>;
+
+namespace {
+
+arma::mat eye(std::size_t n) {
+  return arma::mat(n, n, arma::fill::eye);
+}
+
+/// A model of these sequences whose projections to d_out are drawn at a seed.
+Model projected(std::vector<Sequence> sequences, std::size_t d_out, std::uint64_t seed = 123) {
+  Generator g(seed);
+  Model m;
+  m.sequences = std::move(sequences);
+  m.projections = drawn_projections(g, m.d_model(), d_out);
+  return m;
+}
+
+void drop_half(Model& m) {
+  m.dropout.rate = 0.5;
+  m.dropout.seed = 123;
+}
+
+}  // namespace
 
 /// The models of the five teaching notebooks, 000 to 004, drawn as their code draws them.
 namespace notebooks {
@@ -48,7 +69,6 @@ Model multi_head_class(const ClassSize& size, MergeRule merge) {
 
 namespace {
 
-/// 000: six words × 3 features, 3 → 3, causal, seed 123.
 Model causal_step_by_step() {
   Generator g(123);
   Model m;
@@ -57,7 +77,6 @@ Model causal_step_by_step() {
   return m;
 }
 
-/// 001: the sentence without projections, scale or mask.
 Model raw_dot_product() {
   Model m;
   m.sequences = {your_journey()};
@@ -66,7 +85,7 @@ Model raw_dot_product() {
   return m;
 }
 
-/// 002: uniform scores on four sequences of 8 × 65; renormalise is version 1, negative_infinity version 2.
+/// Uniform scores on four sequences of 8 × 65.
 Model averaging(MaskMethod method) {
   Generator g(1337);
   Model m;
@@ -76,7 +95,6 @@ Model averaging(MaskMethod method) {
   return m;
 }
 
-/// 002: the four sequences through projections 65 → 65, as the final code has it.
 Model full_attention() {
   Generator g(1337);
   Model m;
@@ -85,7 +103,6 @@ Model full_attention() {
   return m;
 }
 
-/// 002: the earlier run that its printed weights come from: four sequences of 8 × 32, 32 → 16, not scaled.
 Model as_printed() {
   Generator inputs(1337), layers(1337);  // the seed was set twice
   Model m;
@@ -96,34 +113,35 @@ Model as_printed() {
   return m;
 }
 
-/// 002: the question in the last row gives five books the relevance of the library analogy.
-Model library() {
-  // One-hot tokens; the question's scores are logarithms of the relevance, so that softmax gives the
-  // relevance back.
-  const std::vector<double> relevance{0.35, 0.40, 0.20, 0.00, 0.05};
-  const std::size_t n = relevance.size() + 1, question = n - 1;
+/// One-hot tokens whose keys and values are themselves: a query has the scores that stand in its row of the
+/// weight.
+Model with_scores(Words tokens, arma::mat scores) {
   Model m;
-  m.sequences = {
-      {{"Climate Change Overview", "Polar Bear Biology", "Arctic Ecosystems", "17th Century Poetry",
-        "Ocean Acidification", "How does climate change affect polar bears?"},
-       arma::mat(n, n, arma::fill::eye)}};
-  Projections p;
-  p.key.weight = p.value.weight = arma::mat(n, n, arma::fill::eye);
-  arma::mat query(n, n, arma::fill::zeros);
-  for (std::size_t book = 0; book < question; ++book) {
-    if (relevance[book] > 0)
-      query(question, book) = std::log(relevance[book]);
-    else
-      m.mask.cells.push_back({question, book, false});  // the logarithm of nothing is −∞
-  }
-  m.mask.cells.push_back({question, question, false});  // the question is no book
-  p.query.weight = query;
-  m.projections = p;
+  const arma::mat one_hot = eye(tokens.size());
+  m.sequences = {{std::move(tokens), one_hot}};
+  m.projections.emplace();
+  m.projections->query.weight = std::move(scores);
+  m.projections->key.weight = m.projections->value.weight = one_hot;
   m.scale.rule = ScaleRule::none;
   return m;
 }
 
-/// 003: two equal sequences of 6 × 3, 3 → 2, seed 123.
+/// The question in the last row: its scores are logarithms of the relevance, so that softmax gives it back.
+Model library() {
+  constexpr std::array relevance{0.35, 0.40, 0.20, 0.00, 0.05};
+  constexpr std::size_t question = relevance.size();
+  arma::mat scores(question + 1, question + 1, arma::fill::zeros);
+  for (std::size_t book = 0; book < question; ++book)
+    if (relevance[book] > 0) scores(question, book) = std::log(relevance[book]);
+  Model m = with_scores(
+      {"Climate Change Overview", "Polar Bear Biology", "Arctic Ecosystems", "17th Century Poetry",
+       "Ocean Acidification", "How does climate change affect polar bears?"},
+      std::move(scores));
+  m.mask.cells = {{question, 3, false},          // the logarithm of nothing is −∞
+                  {question, question, false}};  // the question is no book
+  return m;
+}
+
 Model causal_class() {
   Generator g(123);
   const Sequence words{attention::numbered_tokens(6), filled(g.normal(18), 6, 3)};
@@ -134,46 +152,26 @@ Model causal_class() {
   return m;
 }
 
-/// 003: scores that are randn(5, 5) at seed 123, masked and softmaxed.
 Model masked_scores() {
-  // One-hot tokens, queries that are the scores themselves and one-hot keys: QKᵀ is the drawn matrix to the
-  // last bit.
-  constexpr std::size_t n = 5;
-  Generator g(123);
-  Model m;
-  m.sequences = {{attention::numbered_tokens(n), arma::mat(n, n, arma::fill::eye)}};
-  Projections p;
-  p.query.weight = filled(g.normal(n * n), n, n);
-  p.key.weight = arma::mat(n, n, arma::fill::eye);
-  p.value.weight = arma::mat(n, n, arma::fill::eye);
-  m.projections = p;
-  m.scale.rule = ScaleRule::none;
-  return m;
+  return with_scores(attention::numbered_tokens(5), filled(Generator(123).normal(25), 5, 5));
 }
 
-/// 003: an input of ten ones whose output is what dropout leaves of them at rate 0.5 and seed 123.
+/// One token that attends to itself with weight 1 in each of ten heads: the output is
+/// nn.Dropout(0.5)(ones(10)).
 Model ten_ones_dropped() {
-  // One token that attends to itself with weight 1 in each of ten heads: the output is
-  // nn.Dropout(0.5)(ones(10)).
-  constexpr std::size_t n = 10;
   Model m;
-  m.sequences = {{{"ones"}, arma::mat(1, n, arma::fill::ones)}};
-  m.n_heads = n;
-  m.dropout.rate = 0.5;
-  m.dropout.seed = 123;
+  m.sequences = {{{"ones"}, arma::mat(1, 10, arma::fill::ones)}};
+  m.n_heads = 10;
+  drop_half(m);
   return m;
 }
 
-/// 004: the sentence, 3 → 2, seed 123; mask and dropout are what its steps differ in.
-Model your_journey_attention(bool causal, MaskMethod method, double dropout_rate) {
-  Generator g(123);
-  Model m;
-  m.sequences = {your_journey()};
-  m.projections = drawn_projections(g, 3, 2);
+Model your_journey_attention(bool causal, MaskMethod method, bool drops = false) {
+  Model m = projected({your_journey()}, 2);
   m.mask.causal = causal;
   m.mask.method = method;
-  m.dropout.rate = dropout_rate;
-  m.dropout.seed = 123;
+  drop_half(m);
+  if (!drops) m.dropout.rate = 0;
   return m;
 }
 
@@ -184,61 +182,50 @@ Model your_journey_attention(bool causal, MaskMethod method, double dropout_rate
 namespace chapter {
 namespace {
 
-Model sentence(std::size_t n_sequences) {
-  Model m;
-  m.sequences.assign(n_sequences, your_journey());
+Model sentence(std::size_t n_sequences, std::size_t d_out, std::uint64_t seed = 123) {
+  Model m = projected(std::vector<Sequence>(n_sequences, your_journey()), d_out, seed);
   m.context_length = m.n_tokens();
   return m;
 }
 
-Linear side_by_side(const Linear& left, const Linear& right) {
-  return {arma::mat(arma::join_rows(*left.weight, *right.weight)), std::nullopt};
+Model causal_class() {
+  return sentence(2, 2);
+}
+
+/// Two heads of two columns, each drawn whole before the next; the model holds them as bands of columns.
+Model two_heads() {
+  const auto joined = [](const Linear& left, const Linear& right) {
+    return Linear{arma::mat(arma::join_rows(*left.weight, *right.weight)), std::nullopt};
+  };
+  Generator g(123);
+  const Projections first = drawn_projections(g, 3, 2), second = drawn_projections(g, 3, 2);
+  Model m = sentence(2, 2);
+  m.projections = Projections{joined(first.query, second.query), joined(first.key, second.key),
+                              joined(first.value, second.value), std::nullopt};
+  m.n_heads = 2;
+  return m;
 }
 
 Model with_output_projection(std::size_t n_sequences, std::size_t d_out) {
-  Model m = sentence(n_sequences);
   Generator g(123);
+  Model m = sentence(n_sequences, d_out);
   m.projections = drawn_projections(g, 3, d_out);
   m.projections->output = drawn_linear(g, d_out, d_out, true);
   m.n_heads = 2;
   return m;
 }
 
-/// The sentence twice in a batch, 3 → 2, causal, seed 123.
-Model causal_class() {
-  Model m = sentence(2);
-  Generator g(123);
-  m.projections = drawn_projections(g, 3, 2);
-  return m;
-}
-
-/// Two heads of two columns, each drawn whole before the next; the model holds them as bands of columns.
-Model two_heads() {
-  Model m = sentence(2);
-  Generator g(123);
-  const Projections first = drawn_projections(g, 3, 2), second = drawn_projections(g, 3, 2);
-  m.projections = Projections{side_by_side(first.query, second.query), side_by_side(first.key, second.key),
-                              side_by_side(first.value, second.value), std::nullopt};
-  m.n_heads = 2;
-  return m;
-}
-
-/// The same batch, 3 → 2 in two heads of one column, with an output projection, seed 123.
 Model multi_head() {
   return with_output_projection(2, 2);
 }
 
-/// The causal weights of projections drawn at seed 789, under dropout at seed 123.
 Model dropped_weights() {
-  Model m = sentence(1);
-  Generator g(789);
-  m.projections = drawn_projections(g, 3, 2);
-  m.dropout.rate = 0.5;
-  m.dropout.seed = 123;
+  Model m = sentence(1, 2, 789);
+  drop_half(m);
   return m;
 }
 
-/// The sentence, 3 → 4, with two heads and an output projection; not in the chapter.
+/// Not in the chapter.
 Model wider_multi_head() {
   Model m = with_output_projection(1, 4);
   m.context_length.reset();
@@ -256,21 +243,19 @@ namespace {
 
 /// Which word of the vocabulary, in order of first appearance, each token is.
 std::vector<std::size_t> indices(const Words& tokens) {
-  Words vocabulary;
+  const Words vocabulary = text::vocabulary(tokens);
   std::vector<std::size_t> found;
-  for (const std::string& token : tokens) {
-    const auto word = std::find(vocabulary.begin(), vocabulary.end(), token);
-    found.push_back(static_cast<std::size_t>(word - vocabulary.begin()));
-    if (word == vocabulary.end()) vocabulary.push_back(token);
-  }
+  for (const std::string& token : tokens)
+    found.push_back(static_cast<std::size_t>(std::ranges::find(vocabulary, token) - vocabulary.begin()));
   return found;
 }
 
-/// A matrix of zeros but for an identity, times a factor, in the rows from `row` on.
-arma::mat identity_at(std::size_t row, std::size_t n_rows, std::size_t size, double factor) {
-  arma::mat m(n_rows, size, arma::fill::zeros);
-  for (std::size_t k = 0; k < size; ++k) m(row + k, k) = factor;
-  return m;
+/// An identity times a factor for the words, or for the positions below them; zeros for the others.
+arma::mat for_words(std::size_t n, double factor) {
+  return arma::join_cols(eye(n) * factor, arma::mat(n, n, arma::fill::zeros));
+}
+arma::mat for_positions(std::size_t n) {
+  return arma::join_cols(arma::mat(n, n, arma::fill::zeros), eye(n));
 }
 
 /// Tokens as one-hot word beside one-hot position, each n columns wide; values are the words; nothing matches
@@ -282,49 +267,43 @@ Model words_and_positions(const Words& tokens) {
   for (std::size_t i = 0; i < n; ++i) x(i, word[i]) = x(i, n + i) = 1;
   Model m;
   m.sequences = {{tokens, x}};
-  Projections p;
-  p.query.weight = p.key.weight = arma::mat(2 * n, n, arma::fill::zeros);
-  p.value.weight = identity_at(0, 2 * n, n, 1);
-  m.projections = p;
-  m.scale.rule = attention::ScaleRule::none;
+  m.projections.emplace();
+  m.projections->query.weight = m.projections->key.weight = arma::mat(2 * n, n, arma::fill::zeros);
+  m.projections->value.weight = for_words(n, 1);
+  m.scale.rule = ScaleRule::none;
   return m;
 }
 
-/// Position i asks for position i − 1.
 Model previous_token() {
   Model m = words_and_positions({"one", "word", "follows", "another", "word", "here"});
   const std::size_t n = m.n_tokens();
   arma::mat& query = m.projections->query.weight.edit();
-  for (std::size_t i = 1; i < n; ++i) query(n + i, i - 1) = match;  // position i asks for position i − 1
-  m.projections->key.weight = identity_at(n, 2 * n, n, 1);
+  for (std::size_t i = 1; i < n; ++i) query(n + i, i - 1) = match;  // position i looks for position i − 1
+  m.projections->key.weight = for_positions(n);
   return m;
 }
 
-/// Every position asks for position 0.
 Model first_token() {
   Model m = words_and_positions({"Once", "upon", "a", "time", "there", "was"});
   const std::size_t n = m.n_tokens();
-  m.projections->query.weight.edit().col(0).tail(n).fill(match);  // every position asks for position 0
-  m.projections->key.weight = identity_at(n, 2 * n, n, 1);
+  m.projections->query.weight.edit().col(0).tail(n).fill(match);  // every position looks for position 0
+  m.projections->key.weight = for_positions(n);
   return m;
 }
 
-/// Each word asks for itself.
 Model same_token() {
   Model m = words_and_positions({"a", "rose", "is", "a", "rose", "is"});
-  const std::size_t n = m.n_tokens();
-  m.projections->query.weight = identity_at(0, 2 * n, n, match);
-  m.projections->key.weight = identity_at(0, 2 * n, n, 1);
+  m.projections->query.weight = for_words(m.n_tokens(), match);
+  m.projections->key.weight = for_words(m.n_tokens(), 1);
   return m;
 }
 
-/// Nothing matches: all visible keys weigh the same.
 Model average() {
   return words_and_positions({"all", "words", "count", "the", "same", "here"});
 }
 
-/// Each token's embedding carries the token before it: the head looks for "what came after this word last
-/// time".
+/// Each token's embedding carries the token before it: the head looks for what came after this word last
+/// time.
 Model induction() {
   const Words tokens{"the", "cat", "sat", "and", "the", "cat", "sat"};
   const std::size_t n = tokens.size();
@@ -333,8 +312,8 @@ Model induction() {
   arma::mat& x = m.sequences.front().embeddings.edit();
   x.tail_cols(n).zeros();
   for (std::size_t i = 1; i < n; ++i) x(i, n + word[i - 1]) = 1;  // the word before, instead of the position
-  m.projections->query.weight = identity_at(0, 2 * n, n, match);  // asks: who comes after my word?
-  m.projections->key.weight = identity_at(n, 2 * n, n, 1);
+  m.projections->query.weight = for_words(n, match);              // who comes after my word?
+  m.projections->key.weight = for_positions(n);
   return m;
 }
 
@@ -346,10 +325,8 @@ namespace modern {
 namespace {
 
 const Words mat{"The", "cat", "sat", "on", "the", "mat", "and", "slept"};
-
-struct Width {
-  std::size_t d_model = 8, n_heads = 4, d_head = 4;
-};
+const Words first_six{mat.begin(), mat.begin() + 6};
+constexpr std::size_t d_model = 8, d_head = 4;
 
 /// Normal numbers; wide enough for heads to prefer some keys.
 arma::mat drawn(Generator& g, std::size_t rows, std::size_t columns) {
@@ -360,100 +337,91 @@ Linear layer(Generator& g, std::size_t d_in, std::size_t d_out) {
   return {arma::mat(drawn(g, d_in, d_out) / std::sqrt(static_cast<double>(d_in))), std::nullopt};
 }
 
-/// Words with embeddings and projections that are drawn at seed 123; so many keys and values for all heads.
-Model words(const Words& tokens, const Width& width, std::size_t n_kv_heads) {
+/// Words with embeddings and projections that are drawn at seed 123.
+Model words(const Words& tokens, std::size_t n_heads, std::size_t n_kv_heads = 2) {
   Generator g(123);
   Model m;
-  m.sequences.push_back({tokens, drawn(g, tokens.size(), width.d_model)});
-  const std::size_t d_out = width.n_heads * width.d_head, of_groups = n_kv_heads * width.d_head;
-  Linear query = layer(g, width.d_model, d_out), key = layer(g, width.d_model, of_groups),
-         value = layer(g, width.d_model, of_groups), output = layer(g, d_out, width.d_model);
-  m.projections = Projections{std::move(query), std::move(key), std::move(value), std::move(output)};
-  m.n_heads = width.n_heads;
-  if (n_kv_heads != width.n_heads) m.n_kv_heads = n_kv_heads;
+  m.sequences.push_back({tokens, drawn(g, tokens.size(), d_model)});
+  const std::size_t d_out = n_heads * d_head, of_groups = n_kv_heads * d_head;
+  // Braces: drawn in this order.
+  m.projections = Projections{layer(g, d_model, d_out), layer(g, d_model, of_groups),
+                              layer(g, d_model, of_groups), layer(g, d_out, d_model)};
+  m.n_heads = n_heads;
+  if (n_kv_heads != n_heads) m.n_kv_heads = n_kv_heads;
   return m;
 }
 
-/// One word so many times, whose query and key are the same rows, all ones.
-Model one_word(const std::string& word, std::size_t times, std::size_t n_heads, std::size_t d_head) {
+/// A word eight times, whose queries and keys are the same rows, all ones: only positions tell them apart.
+Model eight_ticks(std::size_t n_heads, std::size_t width) {
   Model m;
-  const std::size_t width = n_heads * d_head;
-  m.sequences.push_back({Words(times, word), arma::mat(times, width, arma::fill::ones)});
-  const Linear same{arma::mat(width, width, arma::fill::eye), std::nullopt};
+  m.sequences.push_back({Words(8, "tick"), arma::mat(8, width, arma::fill::ones)});
+  const Linear same{eye(width), std::nullopt};
   m.projections = Projections{same, same, same, std::nullopt};
   m.n_heads = n_heads;
   return m;
 }
 
-/// Four heads that share two keys and values.
 Model grouped() {
-  return words({mat.begin(), mat.begin() + 6}, {}, 2);
+  return words(first_six, 4);
 }
 
-/// One word eight times, so that only rotary positions tell its places apart.
 Model rotary() {
-  Model m = one_word("tick", 8, 1, 4);
+  Model m = eight_ticks(1, 4);
   m.additions.positions.rotary.emplace().base = 100;
   return m;
 }
 
-/// Groups and rotary positions as in Llama 3.
 Model llama() {
-  Model m = words(mat, {}, 2);
+  Model m = words(mat, 4);
   m.additions.positions.rotary.emplace().base = 500000;
   return m;
 }
 
-/// A window of four keys.
 Model window() {
-  Model m = words(mat, {.n_heads = 2}, 2);
+  Model m = words(mat, 2);
   m.mask.window = {3, 0};
   return m;
 }
 
-/// One word eight times in eight heads that fall with distance, each at its own slope.
 Model alibi() {
-  Model m = one_word("tick", 8, 8, 1);
+  Model m = eight_ticks(8, 8);
   m.additions.positions.alibi.emplace();
   return m;
 }
 
-/// Wide scores that a cap keeps below 2.
 Model cap() {
-  Model m = words({mat.begin(), mat.begin() + 6}, {.n_heads = 2}, 2);
-  m.scale.rule = attention::ScaleRule::none;
+  Model m = words(first_six, 2);
+  m.scale.rule = ScaleRule::none;
   m.additions.score_cap = 2;
   return m;
 }
 
-/// A window with a sink in each head.
 Model sink() {
   Model m = window();
   m.additions.sink = arma::mat{{0, 2}};
   return m;
 }
 
-/// Three words that ask four others.
 Model cross() {
   Generator g(123);
   Model m;
-  const Words asked{"The", "cat", "is", "asleep"};
-  m.sequences.push_back({{"Le", "chat", "dort"}, drawn(g, 3, 6), asked, drawn(g, asked.size(), 4)});
+  const Words source{"The", "cat", "is", "asleep"};
+  const arma::mat x = drawn(g, 3, 6);
+  m.sequences.push_back({{"Le", "chat", "dort"}, x, source, drawn(g, source.size(), 4)});
   m.projections = Projections{layer(g, 6, 4), layer(g, 4, 4), layer(g, 4, 4), layer(g, 4, 6)};
   m.n_heads = 2;
   m.mask.causal = false;
   return m;
 }
 
-/// The newest word asks a cache of all words up to itself.
+/// The last word with a cache of all keys up to itself.
 Model decode() {
   Model m = llama();
-  attention::Sequence& s = m.sequences.front();
+  Sequence& s = m.sequences.front();
   s.key_embeddings = s.embeddings;
   s.key_tokens = s.tokens;
-  const std::size_t last = s.tokens.size() - 1;
-  s.embeddings = arma::mat(s.embeddings.row(last));
-  s.tokens = {s.tokens[last]};
+  s.embeddings = arma::mat(s.embeddings.row(s.tokens.size() - 1));
+  s.tokens = {s.tokens.back()};
   return m;
 }
 
@@ -523,19 +491,19 @@ constexpr std::array table{
     Preset{"004-self-attention", "004 Self-attention",
            "the sentence, three features to two at seed 123, nothing hidden",
            Evidence::printed, "notebook 004, weights and output",
-           [] { return notebooks::your_journey_attention(false, MaskMethod::negative_infinity, 0); }},
+           [] { return notebooks::your_journey_attention(false, MaskMethod::negative_infinity); }},
     Preset{"004-renormalise", "004 Mask by renormalising",
            "softmax first, then the triangle, then each row divided by its sum",
            Evidence::printed, "notebook 004, renormalised weights",
-           [] { return notebooks::your_journey_attention(true, MaskMethod::renormalise, 0); }},
+           [] { return notebooks::your_journey_attention(true, MaskMethod::renormalise); }},
     Preset{"004-causal", "004 Mask by −∞",
            "−∞ ahead of each query before the softmax: the same weights in one step",
            Evidence::printed, "notebook 004, masked weights",
-           [] { return notebooks::your_journey_attention(true, MaskMethod::negative_infinity, 0); }},
+           [] { return notebooks::your_journey_attention(true, MaskMethod::negative_infinity); }},
     Preset{"004-causal-dropout", "004 Causal and dropout",
            "the causal weights under dropout at p = 0.5 and seed 123: survivors are doubled",
            Evidence::reference, "PyTorch run of notebook 004", 
-           [] { return notebooks::your_journey_attention(true, MaskMethod::negative_infinity, 0.5); }},
+           [] { return notebooks::your_journey_attention(true, MaskMethod::negative_infinity, true); }},
 
     Preset{"chapter-causal-class", "Chapter: causal class",
            "the sentence twice in a batch, three features to two, at seed 123",

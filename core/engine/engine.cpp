@@ -371,13 +371,10 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
   drift.assign(std::max(all.n_queries, all.n_keys), 0);
   if (!*finite || !measure_lengths()) return compute_by_reference(std::move(next), s);
   output.all_changed();
-  if (by_reference || trace.heads.empty() || !(kind == kind_of(model)))
-    trace = trace_on_request(all, model, held, sequence, [this]() -> const arma::mat& {
-      return output.bring_up_to_date(all, held, threads);
-    });
+  trace = trace_on_request(all, model, held, sequence, [this]() -> const arma::mat& {
+    return output.bring_up_to_date(all, held, threads);
+  });
   by_reference = false;
-  kind = kind_of(model);
-  renew(trace);
   hold(std::move(next), s);
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   operations_per_ms = operations(model) / std::max(ms, 1e-3);
@@ -416,8 +413,7 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
   all.uniform = model.scores == ScoreRule::uniform;
   all.scale = scale_factor(model);
   all.empty_rows = model.mask.empty_rows;
-  if (!all.preparing.fits(model)) all.preparing = Preparing(model);
-  if (!all.adjusting.fits(model)) all.adjusting = Adjusting(model);
+  if (!all.rules.fit(model)) all.rules = Rules(model);
   all.sinks.clear();
   if (const auto& sink = model.additions.sink) all.sinks.assign((*sink)->begin(), (*sink)->end());
   put_kept(all, model, s);

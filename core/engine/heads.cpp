@@ -8,9 +8,6 @@
 #include <limits>
 #include <new>
 
-#ifdef __linux__
-#endif
-
 namespace core::attention::fast {
 namespace {
 
@@ -83,7 +80,7 @@ void work_out_scores(Heads& all, std::size_t h, std::size_t first, std::size_t e
   for (std::size_t i = first; i < end; ++i) {
     double* const row = all.scores(h, i);
     if (v.ends()[i] == 0) continue;
-    if (all.adjusting.any()) all.adjusting.adjust(*all.kernels, h, i, row, v.firsts()[i], v.ends()[i]);
+    if (all.rules.adjusts()) all.rules.adjust(*all.kernels, h, i, row, v.firsts()[i], v.ends()[i]);
     std::fill(row + from, row + v.firsts()[i], -infinity);
     for (const std::size_t j : v.hidden(i)) row[j] = -infinity;
   }
@@ -140,18 +137,12 @@ double* Heads::scratch(std::size_t size) {
   return own.data();
 }
 
-void Heads::prepare_query(std::size_t h, std::size_t i) {
-  if (!preparing.any()) return;
-  std::copy_n(bare_query(h, i), d_head, query(h, i));
-  preparing.prepare(Projected::queries, i, query(h, i));
-}
-
-void Heads::prepare_key(std::size_t h, std::size_t j) {
-  if (!preparing.any()) return;
-  std::vector<double> row(d_head);
-  std::copy_n(&bare_key(h, j, 0), d_head, row.data());
-  preparing.prepare(Projected::keys, j, row.data());
-  for (std::size_t c = 0; c < d_head; ++c) key(h, j, c) = row[c];
+void Heads::prepare(Projected what, std::size_t h, std::size_t t) {
+  if (!rules.prepares() || what == Projected::values) return;
+  std::vector<double> row(&projected(what, h, t, 0), &projected(what, h, t, 0) + d_head);
+  rules.prepare(what, t, row.data());
+  for (std::size_t c = 0; c < d_head; ++c)
+    (what == Projected::queries ? query(h, t)[c] : key(h, t, c)) = row[c];
 }
 
 double Heads::longest_key_squared(std::size_t h) const {

@@ -68,8 +68,7 @@ struct Heads : KeptSizes {
   EmptyRows empty_rows = EmptyRows::nan;
   Visibility visibility;
   Survivors kept;
-  Preparing preparing;
-  Adjusting adjusting;
+  Rules rules;
   std::vector<double> sinks;  ///< [head], or empty
   std::vector<Head> heads;
   std::vector<Group> groups;
@@ -79,9 +78,9 @@ struct Heads : KeptSizes {
   tbb::enumerable_thread_specific<Buffer> rows;
 
   bool same_shape(const Model& model) const;
-  /// Puts query i of a head, or key j of the head's group, where it meets the others, from its bare numbers.
-  void prepare_query(std::size_t h, std::size_t i);
-  void prepare_key(std::size_t h, std::size_t j);
+  /// Makes query or key t, of a head or its group, from what was projected; without rules they are the same
+  /// numbers.
+  void prepare(Projected what, std::size_t h, std::size_t t);
   /// Memory for such a model, nothing visible yet.
   void allocate(const Model& model);
 
@@ -93,16 +92,26 @@ struct Heads : KeptSizes {
   std::size_t heads_a_group() const { return heads.size() / groups.size(); }
   Group& group(std::size_t h) { return groups[group_of(h)]; }
   /// Whether scores change by a product when one number of queries or keys does.
-  bool is_bilinear() const { return !preparing.any() && !adjusting.caps() && groups.size() == heads.size(); }
+  bool is_bilinear() const { return !rules.prepares() && !rules.caps() && groups.size() == heads.size(); }
 
   double* query(std::size_t h, std::size_t i) { return heads[h].queries.data() + i * d_head; }
   double* value(std::size_t h, std::size_t j) { return group(h).values.data() + j * value_stride; }
-  /// Queries of a head, and keys of a group, as projected; where nothing is done to keys they lie in panels.
-  double* bare_query(std::size_t h, std::size_t i) {
-    return preparing.any() ? heads[h].bare_queries.data() + i * d_head : query(h, i);
+  /// Number c of query, key or value t, of a head or its group, as projected; where nothing is done to keys
+  /// they lie in panels, else one number after the other.
+  double& projected(Projected what, std::size_t h, std::size_t t, std::size_t c) {
+    const bool is_query = what == Projected::queries;
+    if (what == Projected::values) return value(h, t)[c];
+    if (rules.prepares())
+      return (is_query ? heads[h].bare_queries : group(h).bare_keys).data()[t * d_head + c];
+    return is_query ? query(h, t)[c] : key(h, t, c);
   }
-  double& bare_key(std::size_t h, std::size_t j, std::size_t c) {
-    return preparing.any() ? group(h).bare_keys.data()[j * d_head + c] : key(h, j, c);
+  /// How many heads, or groups, have queries, keys or values of their own, and a head that has part number
+  /// `part`.
+  std::size_t n_parts(Projected what) const {
+    return what == Projected::queries ? heads.size() : groups.size();
+  }
+  std::size_t head_of(Projected what, std::size_t part) const {
+    return what == Projected::queries ? part : part * heads_a_group();
   }
   double* scores(std::size_t h, std::size_t i) { return heads[h].scores.data() + i * row_stride; }
   double* context(std::size_t h, std::size_t i) { return contexts.data() + i * d_out + h * d_head; }

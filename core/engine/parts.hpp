@@ -43,14 +43,6 @@ struct Difference {
 /// What differs for one sequence; everything when it is more than one thing.
 Difference difference(const Model& before, const Model& after, std::size_t sequence);
 
-/// What decides which stages a trace has, and how large those are that do not depend on what is kept.
-struct TraceKind {
-  std::size_t d_model = 0, d_output = 0, n_memory = 0, d_memory = 0;
-  bool norms = false, turns = false, caps = false, places = false, adds = false;
-  friend bool operator==(const TraceKind&, const TraceKind&) = default;
-};
-TraceKind kind_of(const Model& model);
-
 /// A trace of such a model whose stages are made, when they are read, from what is kept and from the model
 /// and the sequence that are held then; all of these must outlive it.
 Trace trace_on_request(Heads& all, const Model& model, const Model& held, const std::size_t& sequence,
@@ -84,10 +76,10 @@ struct Engine::Parts {
   /// One token's numbers, as one that asks, that is asked, or both.
   bool update_rows(const Model& after, const Difference& d, bool asks, bool is_asked, Change& change);
   bool update_projection(const Model& after, const Difference& d, Change& change);
-  bool update_query_or_key(const Difference& d, const std::vector<double>& increments, Change& change);
-  bool update_value(const Difference& d, const std::vector<double>& increments, Change& change);
-  bool update_prepared(const Difference& d, const std::vector<double>& increments, Change& change);
   std::pair<std::size_t, std::size_t> heads_of(const Difference& d) const;
+  bool add_to_column(const Difference& d, const std::vector<double>& increments, std::vector<double>& after);
+  bool update_column_scores(const Difference& d, std::size_t h, const std::vector<double>& increments);
+  void update_values(std::size_t h, std::size_t c, const std::vector<double>& column);
   bool update_mask(const Model& after, const Difference& d, Change& change);
   bool update_all(const Model& after, From from, const Token* progress, Change& change);
   /// How far off scores are at most by the roundings of one addition to queries, keys or values.
@@ -111,7 +103,6 @@ struct Engine::Parts {
   std::mutex restoring;
   bool by_reference = false;  // the trace is attend()'s
   Trace trace;
-  TraceKind kind;  // of the trace, where it is not attend()'s
   Output output;
   double longest_query = 0, longest_key = 0;  // of any head, or more
   std::vector<double> drift;                  // [token]: how far off scores of its query or key may be by now

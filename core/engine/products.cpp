@@ -49,23 +49,13 @@ std::size_t Panels::at_once() const {
 
 namespace {
 
-/// How many times the columns of a head stand side by side.
-std::size_t n_parts(const Heads& all, Projected what) {
-  return what == Projected::queries ? all.heads.size() : all.groups.size();
-}
-
-/// A head whose own, or whose group's, is that part of the columns.
-std::size_t head_of(const Heads& all, Projected what, std::size_t part) {
-  return what == Projected::queries ? part : part * all.heads_a_group();
-}
-
 /// Puts a tile of queries, keys or values in the heads or groups that own its columns.
 void put_tile(Heads& all, Projected what, const ProductTile& tile) {
   const auto numbers = [&](std::size_t column) { return tile.numbers + column * tile.stride; };
-  const bool in_panels = what == Projected::keys && !all.preparing.any();
+  const bool in_panels = what == Projected::keys && !all.rules.prepares();
   for (std::size_t column = 0; column < tile.n_columns;) {
     const std::size_t part = (tile.first_column + column) / all.d_head,
-                      c = (tile.first_column + column) % all.d_head, h = head_of(all, what, part);
+                      c = (tile.first_column + column) % all.d_head, h = all.head_of(what, part);
     const std::size_t n = std::min(all.d_head - c, tile.n_columns - column);  // in this part
     if (in_panels) {                                                          // tiles begin where panels do
       const std::size_t width = all.kernels->panel_width;
@@ -75,10 +65,7 @@ void put_tile(Heads& all, Projected what, const ProductTile& tile) {
                       &all.key(h, tile.first_row + i, c + k));
     } else {
       for (std::size_t i = 0; i < tile.n_rows; ++i) {
-        const std::size_t t = tile.first_row + i;
-        double* row = c + (what == Projected::queries ? all.bare_query(h, t)
-                           : what == Projected::keys  ? &all.bare_key(h, t, 0)
-                                                      : all.value(h, t));
+        double* row = &all.projected(what, h, tile.first_row + i, c);
         for (std::size_t k = 0; k < n; ++k) row[k] = numbers(column + k)[i];
       }
     }
@@ -88,13 +75,13 @@ void put_tile(Heads& all, Projected what, const ProductTile& tile) {
 
 /// Prepares the queries of all heads and the keys of all groups.
 void prepare_all(Heads& all, ThreadPool& threads) {
-  if (!all.preparing.any()) return;
+  if (!all.rules.prepares()) return;
   const std::size_t n_heads = all.heads.size();
   threads.run(n_heads + all.groups.size(), all.n_queries * all.d_out, [&](std::size_t task) {
     const bool of_queries = task < n_heads;
-    const std::size_t h = of_queries ? task : (task - n_heads) * all.heads_a_group();
-    for (std::size_t t = 0; t < (of_queries ? all.n_queries : all.n_keys); ++t)
-      of_queries ? all.prepare_query(h, t) : all.prepare_key(h, t);
+    const Projected what = of_queries ? Projected::queries : Projected::keys;
+    const std::size_t h = all.head_of(what, of_queries ? task : task - n_heads);
+    for (std::size_t t = 0; t < (of_queries ? all.n_queries : all.n_keys); ++t) all.prepare(what, h, t);
   });
 }
 
@@ -141,28 +128,17 @@ std::vector<double> projected_row(const Heads& all, const Model& model, std::siz
 
 std::vector<double> kept_row(Heads& all, Projected what, std::size_t t) {
   std::vector<double> row;
-  for (std::size_t part = 0; part < n_parts(all, what); ++part) {
-    const std::size_t h = head_of(all, what, part);
+  for (std::size_t part = 0; part < all.n_parts(what); ++part)
     for (std::size_t c = 0; c < all.d_head; ++c)
-      row.push_back(what == Projected::queries ? all.bare_query(h, t)[c]
-                    : what == Projected::keys  ? all.bare_key(h, t, c)
-                                               : all.value(h, t)[c]);
-  }
+      row.push_back(all.projected(what, all.head_of(what, part), t, c));
   return row;
 }
 
 void put_row(Heads& all, Projected what, std::size_t t, const double* row) {
-  for (std::size_t part = 0; part < n_parts(all, what); ++part, row += all.d_head) {
-    const std::size_t h = head_of(all, what, part);
-    if (what == Projected::values) {
-      std::copy_n(row, all.d_head, all.value(h, t));
-    } else if (what == Projected::queries) {
-      std::copy_n(row, all.d_head, all.bare_query(h, t));
-      all.prepare_query(h, t);
-    } else {
-      for (std::size_t c = 0; c < all.d_head; ++c) all.bare_key(h, t, c) = row[c];
-      all.prepare_key(h, t);
-    }
+  for (std::size_t part = 0; part < all.n_parts(what); ++part) {
+    const std::size_t h = all.head_of(what, part);
+    for (std::size_t c = 0; c < all.d_head; ++c) all.projected(what, h, t, c) = *row++;
+    all.prepare(what, h, t);
   }
 }
 

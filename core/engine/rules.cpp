@@ -118,58 +118,6 @@ bool Visibility::sees(std::size_t row, std::size_t key) const {
          !std::binary_search(h.begin(), h.end(), static_cast<std::uint32_t>(key));
 }
 
-Preparing::Preparing(const Model& model)
-    : n_queries_(model.n_tokens()),
-      n_keys_(model.n_keys()),
-      d_head_(model.d_head()),
-      norm_(model.additions.normalise),
-      rotary_(model.additions.positions.rotary) {
-  if (!rotary_) return;
-  const std::vector<double> frequencies = positions::frequencies(*rotary_, d_head_);
-  for (std::size_t p = 0; p < frequencies.size(); ++p) pairs_.push_back(columns_of(*rotary_, p, d_head_));
-  // The last query stands at the last key, so that the longer of both lists begins earliest.
-  const std::size_t count = std::max(n_queries_, n_keys_);
-  const std::int64_t last = position_of_key(model, n_keys_ - 1);
-  for (std::size_t k = 0; k < count; ++k) {
-    const auto position = last - static_cast<std::int64_t>(count - 1 - k);
-    const positions::Rotation turn = rotation_at(*rotary_, frequencies, position);
-    cosines_.insert(cosines_.end(), turn.cosines.begin(), turn.cosines.end());
-    sines_.insert(sines_.end(), turn.sines.begin(), turn.sines.end());
-  }
-}
-
-bool Preparing::fits(const Model& model) const {
-  return n_queries_ == model.n_tokens() && n_keys_ == model.n_keys() && d_head_ == model.d_head() &&
-         norm_ == model.additions.normalise && rotary_ == model.additions.positions.rotary;
-}
-
-void Preparing::norm(Projected what, double* row) const {
-  if (!norm_) return;
-  const double n = static_cast<double>(d_head_);
-  double mean = 0, squares = 0;
-  if (norm_->rule == NormRule::layer) {
-    for (std::size_t c = 0; c < d_head_; ++c) mean += row[c];
-    mean /= n;
-  }
-  for (std::size_t c = 0; c < d_head_; ++c) squares += (row[c] - mean) * (row[c] - mean);
-  const double root = std::sqrt(squares / n + norm_->epsilon);
-  const arma::mat& factors = what == Projected::queries ? norm_->query : norm_->key;
-  for (std::size_t c = 0; c < d_head_; ++c) row[c] = (row[c] - mean) / root * factors[c];
-}
-
-void Preparing::turn(std::size_t at, double* row) const {
-  const double *cosine = cosines_.data() + at * pairs_.size(), *sine = sines_.data() + at * pairs_.size();
-  for (std::size_t p = 0; p < pairs_.size(); ++p)
-    positions::rotate_pair(row[pairs_[p].first], row[pairs_[p].second], cosine[p], sine[p]);
-}
-
-void Preparing::prepare(Projected what, std::size_t t, double* row) const {
-  if (what == Projected::values) return;
-  norm(what, row);
-  const std::size_t count = what == Projected::queries ? n_queries_ : n_keys_;
-  if (rotary_) turn(std::max(n_queries_, n_keys_) - count + t, row);
-}
-
 namespace {
 
 /// What positions add to the scores of a head, for each distance from 1 − n_keys on.
@@ -193,52 +141,86 @@ std::vector<double> row_after_row(const arma::mat& m) {
 
 }  // namespace
 
-Adjusting::Adjusting(const Model& m)
-    : n_queries_(m.n_tokens()),
-      n_keys_(m.n_keys()),
-      n_heads_(m.n_heads),
-      positions_(m.additions.positions),
-      score_bias_(m.additions.score_bias),
-      cap_(m.additions.score_cap) {
-  positions_.rotary.reset();  // which is none of the scores
-  if (positions_.has_bias())
-    for (std::size_t h = 0; h < n_heads_; ++h)
-      by_distance_.push_back(biases_by_distance(m, h, n_keys_ + std::max(n_queries_, n_keys_) - 1));
+Rules::Rules(const Model& model)
+    : n_queries_(model.n_tokens()),
+      n_keys_(model.n_keys()),
+      d_head_(model.d_head()),
+      n_heads_(model.n_heads),
+      norm_(model.additions.normalise),
+      rotary_(model.additions.positions.rotary),
+      cap_(model.additions.score_cap),
+      positions_(model.additions.positions),
+      score_bias_(model.additions.score_bias) {
+  // The last query is at the position of the last key, so that the longer of both lists begins earliest.
+  const std::size_t count = std::max(n_queries_, n_keys_);
+  if (rotary_) {
+    const std::vector<double> frequencies = positions::frequencies(*rotary_, d_head_);
+    for (std::size_t p = 0; p < frequencies.size(); ++p) pairs_.push_back(columns_of(*rotary_, p, d_head_));
+    const std::int64_t last = position_of_key(model, n_keys_ - 1);
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto position = last - static_cast<std::int64_t>(count - 1 - k);
+      const positions::Rotation rotation = rotation_at(*rotary_, frequencies, position);
+      cosines_.insert(cosines_.end(), rotation.cosines.begin(), rotation.cosines.end());
+      sines_.insert(sines_.end(), rotation.sines.begin(), rotation.sines.end());
+    }
+  }
+  for (std::size_t h = 0; h < n_heads_ && positions_.has_bias(); ++h)
+    by_distance_.push_back(biases_by_distance(model, h, n_keys_ + count - 1));
   for (const SharedMatrix& bias : score_bias_) bias_.push_back(row_after_row(bias));
 }
 
-bool Adjusting::fits(const Model& m) const {
-  const Additions& a = m.additions;
-  return n_queries_ == m.n_tokens() && n_keys_ == m.n_keys() && n_heads_ == m.n_heads &&
-         cap_ == a.score_cap && positions_.alibi == a.positions.alibi &&
-         positions_.relative == a.positions.relative && score_bias_ == a.score_bias;
+bool Rules::fit(const Model& model) const {
+  const Additions& a = model.additions;
+  return n_queries_ == model.n_tokens() && n_keys_ == model.n_keys() && d_head_ == model.d_head() &&
+         n_heads_ == model.n_heads && norm_ == a.normalise && cap_ == a.score_cap &&
+         positions_ == a.positions && score_bias_ == a.score_bias;
 }
 
-const double* Adjusting::distances(std::size_t head, std::size_t row) const {
+void Rules::norm(Projected what, double* row) const {
+  if (!norm_) return;
+  const double n = static_cast<double>(d_head_);
+  double mean = 0, squares = 0;
+  if (norm_->rule == NormRule::layer) {
+    for (std::size_t c = 0; c < d_head_; ++c) mean += row[c];
+    mean /= n;
+  }
+  for (std::size_t c = 0; c < d_head_; ++c) squares += (row[c] - mean) * (row[c] - mean);
+  const double root = std::sqrt(squares / n + norm_->epsilon);
+  const arma::mat& factors = what == Projected::queries ? norm_->query : norm_->key;
+  for (std::size_t c = 0; c < d_head_; ++c) row[c] = (row[c] - mean) / root * factors[c];
+}
+
+void Rules::prepare(Projected what, std::size_t t, double* row) const {
+  if (what == Projected::values) return;
+  norm(what, row);
+  if (!rotary_) return;
+  const std::size_t count = what == Projected::queries ? n_queries_ : n_keys_,
+                    at = (std::max(n_queries_, n_keys_) - count + t) * pairs_.size();
+  for (std::size_t p = 0; p < pairs_.size(); ++p)
+    positions::rotate_pair(row[pairs_[p].first], row[pairs_[p].second], cosines_[at + p], sines_[at + p]);
+}
+
+const double* Rules::distances(std::size_t head, std::size_t row) const {
   // The last query stands at the last key.
   return by_distance_.empty() ? nullptr : by_distance_[head].data() + (n_queries_ - 1 - row);
 }
 
-const double* Adjusting::given(std::size_t head, std::size_t row) const {
+const double* Rules::given(std::size_t head, std::size_t row) const {
   return bias_.empty() ? nullptr : bias_[bias_.size() == 1 ? 0 : head].data() + row * n_keys_;
 }
 
-double Adjusting::capped(double scaled) const {
-  return *cap_ * std::tanh(scaled / *cap_);
-}
-
-double Adjusting::position_bias(std::size_t head, std::size_t row, std::size_t key) const {
+double Rules::position_bias(std::size_t head, std::size_t row, std::size_t key) const {
   const double* numbers = distances(head, row);
   return numbers ? numbers[key] : 0;
 }
 
-double Adjusting::bias(std::size_t head, std::size_t row, std::size_t key) const {
+double Rules::adjusted(std::size_t head, std::size_t row, std::size_t key, double scaled) const {
   const double* numbers = given(head, row);
-  return position_bias(head, row, key) + (numbers ? numbers[key] : 0);
+  return capped(scaled) + (position_bias(head, row, key) + (numbers ? numbers[key] : 0));
 }
 
-void Adjusting::adjust(const Kernels& kernels, std::size_t head, std::size_t row, double* scores,
-                       std::size_t first, std::size_t end) const {
+void Rules::adjust(const Kernels& kernels, std::size_t head, std::size_t row, double* scores,
+                   std::size_t first, std::size_t end) const {
   if (cap_) {
     constexpr double far = 40;  // tanh is 1 to the last digit long before
     const double c = *cap_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -44,62 +45,46 @@ class Visibility {
 /// Queries, keys and values: each is a projection of embeddings, or the embeddings themselves.
 enum class Projected { queries, keys, values };
 
-/// What a model does to queries and keys before they meet, row by row: norms, then turns; by default nothing.
-class Preparing {
+/// What a model does to queries and keys before they are multiplied, row by row (norms, then rotary
+/// positions), and to scaled scores before the mask (a cap, then biases); by default nothing.
+class Rules {
  public:
-  Preparing() = default;
-  explicit Preparing(const Model& model);
+  Rules() = default;
+  explicit Rules(const Model& model);
+  /// Whether they are those of a model of the same sizes.
+  bool fit(const Model& model) const;
 
-  /// Whether it does anything.
-  bool any() const { return norm_ || rotary_; }
-  /// Whether it is what a model does.
-  bool fits(const Model& model) const;
-
+  /// Whether something is done to queries and keys.
+  bool prepares() const { return norm_ || rotary_; }
   /// Prepares the row of one head, or group: d_head numbers of token t, in place.
   void prepare(Projected what, std::size_t t, double* row) const;
   /// The norm alone.
   void norm(Projected what, double* row) const;
 
- private:
-  void turn(std::size_t at, double* row) const;
-
-  std::size_t n_queries_ = 0, n_keys_ = 0, d_head_ = 0;
-  std::optional<HeadNorm> norm_;
-  std::optional<positions::Rotary> rotary_;
-  std::vector<positions::PairColumns> pairs_;
-  std::vector<double> cosines_, sines_;  // [position from the earliest on][pair]
-};
-
-/// What a model does to scaled scores before the mask: a cap, then biases; by default nothing.
-class Adjusting {
- public:
-  Adjusting() = default;
-  explicit Adjusting(const Model& model);
-
   bool caps() const { return cap_.has_value(); }
-  bool adds() const { return !by_distance_.empty() || !bias_.empty(); }
-  bool any() const { return caps() || adds(); }
-  /// Whether it is what a model does.
-  bool fits(const Model& model) const;
-
+  /// Whether something is done to scores.
+  bool adjusts() const { return caps() || !by_distance_.empty() || !bias_.empty(); }
   /// Scores first … end − 1 of a row, in place.
   void adjust(const Kernels& kernels, std::size_t head, std::size_t row, double* scores, std::size_t first,
               std::size_t end) const;
-
-  double capped(double scaled) const;
+  /// One scaled score with the cap, and then with all that is added.
+  double capped(double scaled) const { return cap_ ? *cap_ * std::tanh(scaled / *cap_) : scaled; }
+  double adjusted(std::size_t head, std::size_t row, std::size_t key, double scaled) const;
   /// What positions alone add.
   double position_bias(std::size_t head, std::size_t row, std::size_t key) const;
-  /// All that is added.
-  double bias(std::size_t head, std::size_t row, std::size_t key) const;
 
  private:
   const double* distances(std::size_t head, std::size_t row) const;
   const double* given(std::size_t head, std::size_t row) const;
 
-  std::size_t n_queries_ = 0, n_keys_ = 0, n_heads_ = 0;
+  std::size_t n_queries_ = 0, n_keys_ = 0, d_head_ = 0, n_heads_ = 0;
+  std::optional<HeadNorm> norm_;
+  std::optional<positions::Rotary> rotary_;
+  std::vector<positions::PairColumns> pairs_;
+  std::vector<double> cosines_, sines_;  // [position from the earliest on][pair]
+  std::optional<double> cap_;
   Positions positions_;
   std::vector<SharedMatrix> score_bias_;
-  std::optional<double> cap_;
   std::vector<std::vector<double>> by_distance_;  // [head][key − query, from the least on]
   std::vector<std::vector<double>> bias_;         // one for all heads or one each, row after row
 };

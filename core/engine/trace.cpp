@@ -92,63 +92,59 @@ StageMatrix by_whole(size_t n_rows, size_t n_cols, Whole whole) {
 }
 
 /// Queries and keys of a head before and after what is done to them.
-void put_prepared(Heads* a, size_t h, const TraceKind& kind, HeadTrace& head) {
-  const size_t n = a->n_queries, n_keys = a->n_keys, d = a->d_head;
-  const auto query = [a, h](size_t i, size_t c) { return a->query(h, i)[c]; };
-  const auto key = [a, h](size_t j, size_t c) { return a->key(h, j, c); };
-  head.queries = by_cells(n, d, [a, h](size_t i, size_t c) { return a->bare_query(h, i)[c]; });
-  head.keys = by_cells(n_keys, d, [a, h](size_t j, size_t c) { return a->bare_key(h, j, c); });
-  Prepared& prepared = head.prepared;
-  if (kind.turns)
-    prepared.rotated_queries = by_cells(n, d, query), prepared.rotated_keys = by_cells(n_keys, d, key);
-  if (!kind.norms) return;
-  const auto normed = [a, h, d](Projected what, size_t t, double* row) {
-    for (size_t c = 0; c < d; ++c)
-      row[c] = what == Projected::queries ? a->bare_query(h, t)[c] : a->bare_key(h, t, c);
-    a->preparing.norm(what, row);
-  };
-  const auto of = [&](Projected what, size_t n_rows) {
-    return by_rows(
-        n_rows, d, [normed, what](size_t t, double* row) { normed(what, t, row); },
-        [normed, what, d](size_t t, size_t c) {
-          std::vector<double> row(d);
-          normed(what, t, row.data());
-          return row[c];
-        });
-  };
-  prepared.normed_queries = kind.turns ? of(Projected::queries, n) : by_cells(n, d, query);
-  prepared.normed_keys = kind.turns ? of(Projected::keys, n_keys) : by_cells(n_keys, d, key);
+void put_prepared(Heads* a, size_t h, const Additions& additions, HeadTrace& head) {
+  const bool rotates = additions.positions.rotary.has_value();
+  for (const Projected what : {Projected::queries, Projected::keys}) {
+    const bool is_query = what == Projected::queries;
+    const size_t n = is_query ? a->n_queries : a->n_keys, d = a->d_head;
+    const auto prepared = [a, h, is_query](size_t t, size_t c) {
+      return is_query ? a->query(h, t)[c] : a->key(h, t, c);
+    };
+    const auto normed = [a, h, d, what](size_t t, double* row) {
+      for (size_t c = 0; c < d; ++c) row[c] = a->projected(what, h, t, c);
+      a->rules.norm(what, row);
+    };
+    const auto one_normed = [normed, d](size_t t, size_t c) {
+      std::vector<double> row(d);
+      normed(t, row.data());
+      return row[c];
+    };
+    Prepared& p = head.prepared;
+    (is_query ? head.queries : head.keys) =
+        by_cells(n, d, [a, h, what](size_t t, size_t c) { return a->projected(what, h, t, c); });
+    if (rotates) (is_query ? p.rotated_queries : p.rotated_keys) = by_cells(n, d, prepared);
+    if (additions.normalise)
+      (is_query ? p.normed_queries : p.normed_keys) =
+          rotates ? by_rows(n, d, normed, one_normed) : by_cells(n, d, prepared);
+  }
 }
 
 /// Scores of a head from QKᵀ to what the mask is laid on. Where it is visible, the last of them is the very
 /// number that is kept: the masked scores are the same to the bit.
-void put_scores(Heads* a, size_t h, const TraceKind& kind, HeadTrace& head) {
-  const auto kept_or = [a, h](size_t i, size_t j, double hidden) {
-    return a->visibility.sees(i, j) ? a->scores(h, i)[j] : hidden;
+void put_scores(Heads* a, size_t h, const Additions& additions, HeadTrace& head) {
+  const auto kept_or = [a, h](bool is_last, size_t i, size_t j, double score) {
+    return is_last && a->visibility.sees(i, j) ? a->scores(h, i)[j] : score;
   };
-  const auto capped = [a, caps = kind.caps](double score) {
-    return caps ? a->adjusting.capped(score * a->scale) : score * a->scale;
-  };
+  const bool caps = additions.score_cap.has_value(), adds = additions.has_bias();
   head.scores = by_scores(a, h, [](size_t, size_t, double score) { return score; });
-  const bool scaled_last = !kind.caps && !kind.adds;
-  head.scaled_scores = by_scores(a, h, [a, kept_or, scaled_last](size_t i, size_t j, double score) {
-    return scaled_last ? kept_or(i, j, score * a->scale) : score * a->scale;
+  head.scaled_scores = by_scores(a, h, [a, kept_or, last = !caps && !adds](size_t i, size_t j, double score) {
+    return kept_or(last, i, j, score * a->scale);
   });
-  if (kind.caps)
+  if (caps)
     head.adjusted.capped_scores =
-        by_scores(a, h, [kept_or, capped, last = !kind.adds](size_t i, size_t j, double score) {
-          return last ? kept_or(i, j, capped(score)) : capped(score);
+        by_scores(a, h, [a, kept_or, last = !adds](size_t i, size_t j, double score) {
+          return kept_or(last, i, j, a->rules.capped(score * a->scale));
         });
-  if (kind.places)
+  if (additions.positions.has_bias())
     head.adjusted.position_bias = by_cells(
-        a->n_queries, a->n_keys, [a, h](size_t i, size_t j) { return a->adjusting.position_bias(h, i, j); });
-  if (kind.adds)
-    head.adjusted.biased_scores = by_scores(a, h, [a, h, kept_or, capped](size_t i, size_t j, double score) {
-      return kept_or(i, j, capped(score) + a->adjusting.bias(h, i, j));
+        a->n_queries, a->n_keys, [a, h](size_t i, size_t j) { return a->rules.position_bias(h, i, j); });
+  if (adds)
+    head.adjusted.biased_scores = by_scores(a, h, [a, h, kept_or](size_t i, size_t j, double score) {
+      return kept_or(true, i, j, a->rules.adjusted(h, i, j, score * a->scale));
     });
 }
 
-HeadTrace head_on_request(Heads& all, size_t h, const TraceKind& kind) {
+HeadTrace head_on_request(Heads& all, size_t h, const Additions& additions) {
   Heads* const a = &all;
   const size_t n = all.n_queries, n_keys = all.n_keys, d = all.d_head;
   const auto weight = [a, h](size_t i, size_t j) {
@@ -162,8 +158,8 @@ HeadTrace head_on_request(Heads& all, size_t h, const TraceKind& kind) {
   };
 
   HeadTrace head;
-  put_prepared(a, h, kind, head);
-  put_scores(a, h, kind, head);
+  put_prepared(a, h, additions, head);
+  put_scores(a, h, additions, head);
   head.values = by_cells(n_keys, d, [a, h](size_t j, size_t c) { return a->value(h, j)[c]; });
   head.masked_scores = by_cells(n, n_keys, [a, h](size_t i, size_t j) { return a->scores(h, i)[j]; });
   head.weights = by_rows(n, n_keys, weights, weight);
@@ -181,31 +177,22 @@ HeadTrace head_on_request(Heads& all, size_t h, const TraceKind& kind) {
 
 }  // namespace
 
-TraceKind kind_of(const Model& m) {
-  const Additions& a = m.additions;
-  TraceKind kind{m.d_model(), m.d_output()};
-  if (m.has_memory()) kind.n_memory = m.n_keys(), kind.d_memory = m.d_memory();
-  kind.norms = a.normalise.has_value(), kind.turns = a.positions.rotary.has_value();
-  kind.caps = a.score_cap.has_value(), kind.places = a.positions.has_bias(), kind.adds = a.has_bias();
-  return kind;
-}
-
 Trace trace_on_request(Heads& all, const Model& model, const Model& held, const size_t& sequence,
                        std::function<const arma::mat&()> output) {
   Heads* const a = &all;
   const Model* const m = &held;
   const size_t* const s = &sequence;
   const size_t n = all.n_queries, d_out = all.d_out;
-  const TraceKind kind = kind_of(model);
   Trace trace;
   trace.embeddings =
       by_whole(n, model.d_model(), [m, s]() -> const arma::mat& { return m->sequences[*s].embeddings; });
   if (model.has_memory())
-    trace.key_embeddings = by_whole(kind.n_memory, kind.d_memory,
+    trace.key_embeddings = by_whole(model.n_keys(), model.d_memory(),
                                     [m, s]() -> const arma::mat& { return m->sequences[*s].key_embeddings; });
   trace.mask =
       by_cells(n, all.n_keys, [a](size_t i, size_t j) { return a->visibility.sees(i, j) ? 1.0 : 0.0; });
-  for (size_t h = 0; h < all.heads.size(); ++h) trace.heads.push_back(head_on_request(all, h, kind));
+  for (size_t h = 0; h < all.heads.size(); ++h)
+    trace.heads.push_back(head_on_request(all, h, model.additions));
   trace.concatenated = by_whole(n, d_out, [a, m] { return merged_contexts(*a, m->merge); });
   trace.output = by_whole(n, model.d_output(), std::move(output));
   return trace;

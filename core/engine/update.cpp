@@ -61,8 +61,7 @@ RowsRedone update_token(Heads& all, std::size_t h, std::size_t t, const double* 
     double& score = all.scores(h, i)[t];
     exponentials[k] = score - all.heads[h].largest[i];
     score = all.uniform ? 0 : all.kernels->dot(all.query(h, i), key.data(), all.d_head) * all.scale;
-    if (all.adjusting.any())
-      score = (all.adjusting.caps() ? all.adjusting.capped(score) : score) + all.adjusting.bias(h, i, t);
+    if (all.rules.adjusts()) score = all.rules.adjusted(h, i, t, score);
     exponentials[n + k] = std::min(score - all.heads[h].largest[i], highest_power);
   }
   all.kernels->exponentials(exponentials.data(), exponentials.size());
@@ -114,15 +113,17 @@ bool finite(const Heads& all, const std::vector<double>& numbers) {
   return all.kernels->finite(numbers.data(), numbers.size());
 }
 
-/// Calls task(first, end) for blocks of rows, the last ones first.
+/// Calls task(first, end) for blocks of rows, the last ones first; whether all of them were finite.
 template <class Task>
-void for_blocks(const Heads& all, ThreadPool& threads, const Task& task) {
+bool for_blocks(const Heads& all, ThreadPool& threads, const Task& task) {
   constexpr size_t rows = 48;
   const size_t n_blocks = (all.n_queries + rows - 1) / rows;
+  std::atomic<bool> all_finite{true};
   threads.run(n_blocks, [&](size_t k) {
     const size_t first = (n_blocks - 1 - k) * rows;
-    task(first, std::min(first + rows, all.n_queries));
+    if (!task(first, std::min(first + rows, all.n_queries))) all_finite = false;
   });
+  return all_finite;
 }
 
 HeadChange unchanged(const Heads& all) {
@@ -232,9 +233,19 @@ bool Engine::Parts::update_projection(const Model& after, const Difference& d, C
   }
   if (!finite(all, increments)) return false;
   change.heads.assign(all.heads.size(), unchanged(all));
-  if (d.projected == Projected::values) return update_value(d, increments, change);
-  return all.is_bilinear() ? update_query_or_key(d, increments, change)
-                           : update_prepared(d, increments, change);
+  std::vector<double> column;
+  if (!add_to_column(d, increments, column)) return false;
+  const auto [first_head, end_head] = heads_of(d);
+  for (size_t h = first_head; h < end_head; ++h) {
+    output.head_changed(h);
+    if (d.projected == Projected::values) {
+      update_values(h, d.column % all.d_head, column);
+      continue;
+    }
+    change.heads[h].all = !all.uniform;
+    if (!all.uniform && !update_column_scores(d, h, increments)) return false;
+  }
+  return true;
 }
 
 /// The heads that have this column of queries, or of the keys or values of their group.
@@ -244,84 +255,51 @@ std::pair<size_t, size_t> Engine::Parts::heads_of(const Difference& d) const {
   return {part * all.heads_a_group(), (part + 1) * all.heads_a_group()};
 }
 
-bool Engine::Parts::update_query_or_key(const Difference& d, const std::vector<double>& increments,
-                                        Change& change) {
-  const size_t h = d.column / all.d_head, c = d.column % all.d_head;
-  const bool of_queries = d.projected == Projected::queries;
-  const size_t n = increments.size(), n_others = of_queries ? all.n_keys : all.n_queries;
-  change.heads[h].all = true;
-  output.head_changed(h);
-  std::vector<double> before(n), after(n), others(n_others);
+/// Adds the increments to a column of queries, keys or values, which it also returns; false when so many
+/// roundings are too much.
+bool Engine::Parts::add_to_column(const Difference& d, const std::vector<double>& increments,
+                                  std::vector<double>& after) {
+  const size_t h = heads_of(d).first, c = d.column % all.d_head, n = increments.size();
+  const double most = largest_size(increments);
+  std::vector<double> before(n);
+  after.resize(n);
   for (size_t i = 0; i < n; ++i) {
-    double& number = of_queries ? all.query(h, i)[c] : all.key(h, i, c);
+    double& number = all.projected(d.projected, h, i, c);
     before[i] = number;
     after[i] = number += increments[i];
+    all.prepare(d.projected, h, i);
   }
-  for (size_t i = 0; i < n_others; ++i)
-    others[i] = (of_queries ? all.key(h, i, c) : all.query(h, i)[c]) * all.scale;
-  (of_queries ? longest_query : longest_key) += largest_size(increments);
-  if (!finite(all, after) || !allow_drift(before, after, largest_size(increments))) return false;
-  if (all.uniform) {
-    change.heads[h].all = false;
-    return true;
-  }
-  std::atomic<bool> all_finite{true};
-  for_blocks(all, threads, [&](size_t first, size_t end) {
-    const std::vector<double>&row_parts = of_queries ? increments : others,
-          &key_parts = of_queries ? others : increments;
-    if (!update_scores(all, h, first, end, row_parts.data(), key_parts.data())) all_finite = false;
-  });
-  return all_finite;
+  if (all.is_bilinear() && d.projected != Projected::values)
+    (d.projected == Projected::queries ? longest_query : longest_key) += most;
+  if (!finite(all, after) || !allow_drift(before, after, most)) return false;
+  return all.is_bilinear() || d.projected == Projected::values || measure_lengths();
 }
 
-/// The same where something is done to queries, keys or scores, or heads share keys: their scores are worked
-/// out from queries and keys again.
-bool Engine::Parts::update_prepared(const Difference& d, const std::vector<double>& increments,
-                                    Change& change) {
-  const auto [first_head, end_head] = heads_of(d);
-  const size_t c = d.column % all.d_head, h = first_head, n = increments.size();
+/// Scores of one head after that: changed by products where that is all, else worked out from queries and
+/// keys again.
+bool Engine::Parts::update_column_scores(const Difference& d, size_t h,
+                                         const std::vector<double>& increments) {
+  if (!all.is_bilinear())
+    return for_blocks(all, threads,
+                      [&](size_t first, size_t end) { return work_out(all, h, first, end, From::queries); });
   const bool of_queries = d.projected == Projected::queries;
-  std::vector<double> before(n), after(n);
-  for (size_t i = 0; i < n; ++i) {
-    double& number = of_queries ? all.bare_query(h, i)[c] : all.bare_key(h, i, c);
-    before[i] = number;
-    after[i] = number += increments[i];
-    of_queries ? all.prepare_query(h, i) : all.prepare_key(h, i);
-  }
-  if (!finite(all, after) || !allow_drift(before, after, largest_size(increments)) || !measure_lengths())
-    return false;
-  std::atomic<bool> all_finite{true};
-  for (size_t head = first_head; head < end_head; ++head) {
-    change.heads[head].all = !all.uniform;
-    output.head_changed(head);
-    if (all.uniform) continue;
-    for_blocks(all, threads, [&](size_t first, size_t end) {
-      if (!work_out(all, head, first, end, From::queries)) all_finite = false;
-    });
-  }
-  return all_finite;
-}
-
-bool Engine::Parts::update_value(const Difference& d, const std::vector<double>& increments, Change& change) {
-  const auto [first_head, end_head] = heads_of(d);
   const size_t c = d.column % all.d_head;
-  std::vector<double> before(all.n_keys), after(all.n_keys);
-  for (size_t j = 0; j < all.n_keys; ++j) {
-    before[j] = all.value(first_head, j)[c];
-    after[j] = all.value(first_head, j)[c] += increments[j];
-  }
-  if (!finite(all, after) || !allow_drift(before, after, largest_size(increments))) return false;
-  for (size_t h = first_head; h < end_head; ++h) {
-    change.heads[h].all = false;
-    output.head_changed(h);
-    for_blocks(all, threads, [&](size_t first, size_t end) {
-      if (all.kept.bits.empty())
-        update_context_column(all, h, first, end, c, after.data());
-      else
-        work_out(all, h, first, end, From::weights);
-    });
-  }
-  return true;
+  std::vector<double> others(of_queries ? all.n_keys : all.n_queries);
+  for (size_t i = 0; i < others.size(); ++i)
+    others[i] = (of_queries ? all.key(h, i, c) : all.query(h, i)[c]) * all.scale;
+  const std::vector<double>&row_parts = of_queries ? increments : others,
+        &key_parts = of_queries ? others : increments;
+  return for_blocks(all, threads, [&](size_t first, size_t end) {
+    return update_scores(all, h, first, end, row_parts.data(), key_parts.data());
+  });
+}
+
+void Engine::Parts::update_values(size_t h, size_t c, const std::vector<double>& column) {
+  for_blocks(all, threads, [&](size_t first, size_t end) {
+    if (!all.kept.bits.empty()) return work_out(all, h, first, end, From::weights);
+    update_context_column(all, h, first, end, c, column.data());
+    return true;
+  });
 }
 
 bool Engine::Parts::update_mask(const Model& after, const Difference& d, Change& change) {

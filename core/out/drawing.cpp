@@ -31,6 +31,15 @@ constexpr std::array<short, 95> sans_widths{
     611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,  635, 634, 278, 278, 579,
     278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838};
 
+/// Takes the first character, or what stands for one in damaged text, off a text that is not empty.
+std::string_view next_character(std::string_view& text) {
+  std::size_t end = 1;
+  while (end < text.size() && !text::starts_character(text[end])) ++end;
+  const std::string_view character = text.substr(0, end);
+  text.remove_prefix(end);
+  return character;
+}
+
 /// In thousandths of the em; what is beyond Latin is taken to be as wide as Chinese.
 double sans_width(std::string_view character) {
   const auto first = static_cast<unsigned char>(character.front());
@@ -44,12 +53,8 @@ double sans_width(std::string_view character) {
 
 double text_width(std::string_view text, double size, bool mono) {
   double width = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t end = begin + 1;
-    while (end < text.size() && !text::starts_character(text[end])) ++end;
-    width += mono ? mono_width : sans_width(text.substr(begin, end - begin)) / 1000;
-    begin = end;
-  }
+  while (!text.empty())
+    width += mono ? (next_character(text), mono_width) : sans_width(next_character(text)) / 1000;
   return width * size;
 }
 
@@ -62,12 +67,9 @@ double text_width(const std::vector<Run>& runs) {
 std::string shortened(const std::string& text, double size, double room) {
   double ems = 0;
   std::size_t fits = 0;  // bytes before which there is room for the sign that something is missing
-  for (std::size_t begin = 0; begin < text.size() && ems * size <= room;) {
-    std::size_t end = begin + 1;
-    while (end < text.size() && !text::starts_character(text[end])) ++end;
-    if (ems * size + size <= room) fits = begin;
-    ems += text_width(std::string_view(text).substr(begin, end - begin), 1);
-    begin = end;
+  for (std::string_view left = text; !left.empty() && ems * size <= room;) {
+    if (ems * size + size <= room) fits = text.size() - left.size();
+    ems += sans_width(next_character(left)) / 1000;
   }
   if (ems * size <= room) return text;
   return text.substr(0, fits) + "…";
@@ -144,40 +146,41 @@ void append(DisplayList& figure, const DisplayList& part, Point by) {
 
 namespace {
 
+using Surface = std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)>;
+
+Surface image_surface(double columns, double rows) {
+  return {cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)),
+          cairo_surface_destroy};
+}
+
+void require(cairo_status_t status, const char* what) {
+  if (status != CAIRO_STATUS_SUCCESS) throw Error(std::string(what) + ": " + cairo_status_to_string(status));
+}
+
 cairo_status_t append(void* bytes, const unsigned char* data, unsigned int length) {
-  try {
-    static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), length);
-    return CAIRO_STATUS_SUCCESS;
-  } catch (...) {  // an exception must not pass through cairo
-    return CAIRO_STATUS_NO_MEMORY;
-  }
+  static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), length);
+  return CAIRO_STATUS_SUCCESS;
 }
 
 std::string png_of_surface(cairo_surface_t* surface) {
   std::string bytes;
-  const cairo_status_t status = cairo_surface_write_to_png_stream(surface, append, &bytes);
-  if (status == CAIRO_STATUS_NO_MEMORY) throw std::bad_alloc();
-  if (status != CAIRO_STATUS_SUCCESS)
-    throw Error(std::string("the picture cannot be made: ") + cairo_status_to_string(status));
+  require(cairo_surface_write_to_png_stream(surface, append, &bytes), "the picture cannot be made");
   return bytes;
 }
 
 }  // namespace
 
 std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const color::Rgb> pixels) {
-  const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
-      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)),
-      cairo_surface_destroy);
-  if (unsigned char* line = cairo_image_surface_get_data(surface.get())) {
-    const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface.get()));
-    for (std::size_t i = 0; i < rows; ++i, line += stride)
-      for (std::size_t j = 0; j < columns; ++j) {
-        const color::Rgb c = pixels[i * columns + j];
-        const std::uint32_t pixel = std::uint32_t{c.r} << 16 | std::uint32_t{c.g} << 8 | c.b;
-        std::memcpy(line + 4 * j, &pixel, sizeof pixel);
-      }
-    cairo_surface_mark_dirty(surface.get());
-  }
+  const Surface surface = image_surface(static_cast<double>(columns), static_cast<double>(rows));
+  unsigned char* line = cairo_image_surface_get_data(surface.get());
+  const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface.get()));
+  for (std::size_t i = 0; i < rows && line; ++i, line += stride)
+    for (std::size_t j = 0; j < columns; ++j) {
+      const color::Rgb c = pixels[i * columns + j];
+      const std::uint32_t pixel = std::uint32_t{c.r} << 16 | std::uint32_t{c.g} << 8 | c.b;
+      std::memcpy(line + 4 * j, &pixel, sizeof pixel);
+    }
+  if (line) cairo_surface_mark_dirty(surface.get());
   return png_of_surface(surface.get());
 }
 
@@ -290,19 +293,19 @@ struct Painter {
   }
 };
 
-void draw_on(cairo_t* c, const DisplayList& figure, double scale) {
+void draw_on(cairo_surface_t* surface, const DisplayList& figure, double scale) {
+  const std::unique_ptr<cairo_t, void (*)(cairo_t*)> c(cairo_create(surface), cairo_destroy);
   const std::unique_ptr<cairo_font_options_t, void (*)(cairo_font_options_t*)> fonts(
       cairo_font_options_create(), cairo_font_options_destroy);
   cairo_font_options_set_antialias(fonts.get(), CAIRO_ANTIALIAS_GRAY);
   cairo_font_options_set_hint_style(fonts.get(), CAIRO_HINT_STYLE_NONE);
   cairo_font_options_set_hint_metrics(fonts.get(), CAIRO_HINT_METRICS_OFF);
-  cairo_set_font_options(c, fonts.get());
-  set_color(c, figure.ground);
-  cairo_paint(c);
-  cairo_scale(c, scale, scale);
-  for (const Item& item : figure.items) std::visit(Painter{c}, item);
-  if (cairo_status(c) != CAIRO_STATUS_SUCCESS)
-    throw Error(std::string("the figure cannot be drawn: ") + cairo_status_to_string(cairo_status(c)));
+  cairo_set_font_options(c.get(), fonts.get());
+  set_color(c.get(), figure.ground);
+  cairo_paint(c.get());
+  cairo_scale(c.get(), scale, scale);
+  for (const Item& item : figure.items) std::visit(Painter{c.get()}, item);
+  require(cairo_status(c.get()), "the figure cannot be drawn");
 }
 
 constexpr double most_pixels = 200e6;
@@ -317,11 +320,8 @@ std::string png_of(const DisplayList& figure, double scale) {
     throw Error("scale: the picture would have " + text::number_text(columns) + " × " +
                 text::number_text(rows) +
                 " pixels; expected at most 32000 in each direction and 200 million in all");
-  const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
-      cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(columns), static_cast<int>(rows)),
-      cairo_surface_destroy);
-  const std::unique_ptr<cairo_t, void (*)(cairo_t*)> owner(cairo_create(surface.get()), cairo_destroy);
-  draw_on(owner.get(), figure, scale);
+  const Surface surface = image_surface(columns, rows);
+  draw_on(surface.get(), figure, scale);
   return png_of_surface(surface.get());
 }
 
@@ -330,11 +330,6 @@ namespace {
 constexpr double points_per_pixel = 72.0 / 96;
 constexpr double longest_side = 14400;  // that readers of PDF are to take, in points
 
-cairo_status_t append_bytes(void* bytes, const unsigned char* data, unsigned length) {
-  static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), length);
-  return CAIRO_STATUS_SUCCESS;
-}
-
 }  // namespace
 
 std::string pdf_of(const DisplayList& figure) {
@@ -342,18 +337,15 @@ std::string pdf_of(const DisplayList& figure) {
   if (width > longest_side || height > longest_side)
     throw Error("the figure is too large for a page of PDF: expected at most 19200 pixels in each direction");
   std::string bytes;
-  const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface(
-      cairo_pdf_surface_create_for_stream(append_bytes, &bytes, width, height), cairo_surface_destroy);
+  const Surface surface(cairo_pdf_surface_create_for_stream(append, &bytes, width, height),
+                        cairo_surface_destroy);
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, figure.title.c_str());
   cairo_pdf_surface_restrict_to_version(surface.get(), CAIRO_PDF_VERSION_1_4);  // every reader knows it
   // Without the time, the same figure gives the same bytes.
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "");
-  const std::unique_ptr<cairo_t, void (*)(cairo_t*)> c(cairo_create(surface.get()), cairo_destroy);
-  draw_on(c.get(), figure, points_per_pixel);
+  draw_on(surface.get(), figure, points_per_pixel);
   cairo_surface_finish(surface.get());
-  if (cairo_surface_status(surface.get()) != CAIRO_STATUS_SUCCESS)
-    throw Error(std::string("the figure cannot be written as PDF: ") +
-                cairo_status_to_string(cairo_surface_status(surface.get())));
+  require(cairo_surface_status(surface.get()), "the figure cannot be written as PDF");
   return bytes;
 }
 
@@ -472,35 +464,28 @@ std::string patterns(const DisplayList& figure) {
   return text;
 }
 
-/// The length of the character that begins there, or 0 when it is none that XML knows.
-std::size_t character_length(std::string_view text) {
-  const auto character = text::first_character(text);
-  if (!character) return 0;
-  const char32_t c = character->value;
-  const bool known = c >= 0x20 ? c != 0xFFFE && c != 0xFFFF : c == '\t' || c == '\n' || c == '\r';
-  return known ? character->size : 0;
-}
-
 }  // namespace
 
 std::string xml_escaped(std::string_view text) {
   std::string escaped;
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    const std::string_view character = text.substr(0, std::max<std::size_t>(1, length));
-    if (length == 0)
-      escaped += "\xEF\xBF\xBD";
-    else if (character == "&")
-      escaped += "&amp;";
-    else if (character == "<")
-      escaped += "&lt;";
-    else if (character == ">")
-      escaped += "&gt;";
-    else if (character == "\"")
-      escaped += "&quot;";
-    else
-      escaped += character;
-    text.remove_prefix(character.size());
+  for (const char32_t c : text::repaired_characters(text)) {
+    const bool known = c >= 0x20 ? c != 0xFFFE && c != 0xFFFF : c == '\t' || c == '\n' || c == '\r';
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        text::append_character(escaped, known ? c : U'\uFFFD');
+    }
   }
   return escaped;
 }

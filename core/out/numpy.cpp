@@ -18,16 +18,11 @@
 
 namespace core::formats {
 
-namespace {
-
-constexpr std::size_t alignment = 64;  // of the first number, so that the file can be mapped into memory
-
-}  // namespace
-
 std::string npy_header(const std::vector<std::size_t>& shape, const std::string& type) {
   std::string header =
       "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + text::tuple_text(shape) + ", }";
-  constexpr std::size_t before_header = 10;
+  // Numbers begin at a multiple of 64, so that the file can be mapped into memory.
+  constexpr std::size_t before_header = 10, alignment = 64;
   while ((before_header + header.size() + 1) % alignment != 0) header += ' ';
   header += '\n';
 
@@ -57,7 +52,6 @@ std::string npy_words(const std::vector<std::string>& words, const std::vector<s
 
 std::string npy_bytes(const arma::mat& matrix) {
   std::string bytes = npy_header({matrix.n_rows, matrix.n_cols});
-  bytes.reserve(bytes.size() + matrix.n_elem * sizeof(double));
   append_rows(bytes, matrix);
   return bytes;
 }
@@ -67,46 +61,22 @@ namespace {
 constexpr zip_uint16_t midnight = 0, first_day = 33;  // 1 January 1980
 constexpr zip_uint32_t quickest = 1;
 
-/// What libzip asks a file for; an exception must not pass through it.
+/// A file while libzip reads it. An exception must not pass through libzip.
 struct Content {
   const ZipContent* file;
-  bool is_made = false;
   std::string bytes = {};
   std::size_t size = 0, at = 0;
   std::exception_ptr failure = {};
 
-  bool make() {
-    if (is_made) return true;
+  zip_int64_t make() {
     try {
-      bytes = file->make();
-      size = bytes.size();
-      return is_made = true;
+      if (bytes.empty()) bytes = file->make();
+      size = bytes.size(), at = 0;
+      return 0;
     } catch (...) {
       failure = std::current_exception();
-      return false;
+      return -1;
     }
-  }
-  bool open() {
-    at = 0;
-    return make();
-  }
-  void close() {
-    bytes = {};
-    is_made = false;
-  }
-  /// The size is told as soon as it is asked for: libzip reserves room for one above 4 GiB otherwise, and
-  /// ends the program where that little memory is not to be had.
-  zip_int64_t stat(zip_stat_t& about) {
-    if (size == 0 && !make()) return -1;
-    zip_stat_init(&about);
-    about.size = size;
-    about.valid = ZIP_STAT_SIZE;
-    return sizeof about;
-  }
-  zip_int64_t read(void* data, zip_uint64_t length) {
-    const std::size_t count = bytes.copy(static_cast<char*>(data), length, at);
-    at += count;
-    return static_cast<zip_int64_t>(count);
   }
 };
 
@@ -114,14 +84,23 @@ zip_int64_t answer(void* content, void* data, zip_uint64_t length, zip_source_cm
   auto& c = *static_cast<Content*>(content);
   switch (command) {
     case ZIP_SOURCE_OPEN:
-      return c.open() ? 0 : -1;
-    case ZIP_SOURCE_READ:
-      return c.read(data, length);
+      return c.make();
+    case ZIP_SOURCE_READ: {
+      const std::size_t count = c.bytes.copy(static_cast<char*>(data), length, c.at);
+      c.at += count;
+      return static_cast<zip_int64_t>(count);
+    }
     case ZIP_SOURCE_CLOSE:
-      c.close();
+      c.bytes = {};
       return 0;
-    case ZIP_SOURCE_STAT:
-      return c.stat(*static_cast<zip_stat_t*>(data));
+    case ZIP_SOURCE_STAT: {  // libzip reserves room for a size above 4 GiB unless it is told
+      if (c.size == 0 && c.make() != 0) return -1;
+      auto& about = *static_cast<zip_stat_t*>(data);
+      zip_stat_init(&about);
+      about.size = c.size;
+      about.valid = ZIP_STAT_SIZE;
+      return sizeof about;
+    }
     case ZIP_SOURCE_ERROR: {
       zip_error_t error;
       zip_error_init_with_code(&error, ZIP_ER_READ);
@@ -137,22 +116,8 @@ zip_int64_t answer(void* content, void* data, zip_uint64_t length, zip_source_cm
   }
 }
 
-using Source = std::unique_ptr<zip_source_t, decltype(&zip_source_free)>;
-using Archive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
-
 [[noreturn]] void fail(zip_error_t& error) {
-  if (zip_error_code_zip(&error) == ZIP_ER_MEMORY) throw std::bad_alloc();
-  const bool has_words = zip_error_code_zip(&error) != ZIP_ER_OK;
-  throw Error(std::string("the archive cannot be made: ") +
-              (has_words ? zip_error_strerror(&error) : "libzip gives no reason"));
-}
-
-[[noreturn]] void fail(zip_t* archive) {
-  fail(*zip_get_error(archive));
-}
-
-[[noreturn]] void fail(zip_source_t* source) {
-  fail(*zip_source_error(source));
+  throw Error(std::string("the archive cannot be made: ") + zip_error_strerror(&error));
 }
 
 void add(zip_t* archive, Content& content) {
@@ -161,33 +126,34 @@ void add(zip_t* archive, Content& content) {
       source ? zip_file_add(archive, content.file->name.c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
   if (added < 0) {
     zip_source_free(source);
-    fail(archive);
+    fail(*zip_get_error(archive));
   }
   const auto index = static_cast<zip_uint64_t>(added);
-  if (zip_set_file_compression(archive, index, ZIP_CM_DEFAULT, quickest) != 0 ||
-      zip_file_set_dostime(archive, index, midnight, first_day, 0) != 0)
-    fail(archive);
+  zip_set_file_compression(archive, index, ZIP_CM_DEFAULT, quickest);
+  zip_file_set_dostime(archive, index, midnight, first_day, 0);
 }
 
 std::string bytes_of(zip_source_t* written) {
   zip_stat_t about;
-  if (zip_source_stat(written, &about) != 0 || zip_source_open(written) != 0) fail(written);
+  if (zip_source_stat(written, &about) != 0 || zip_source_open(written) != 0)
+    fail(*zip_source_error(written));
   std::string bytes(about.size, '\0');
   const zip_int64_t got = zip_source_read(written, bytes.data(), bytes.size());
   zip_source_close(written);
-  if (got < 0 || static_cast<std::size_t>(got) != bytes.size()) fail(written);
+  if (got < 0 || static_cast<std::size_t>(got) != bytes.size()) fail(*zip_source_error(written));
   return bytes;
 }
 
 }  // namespace
 
 std::string zip_bytes(const std::vector<ZipContent>& files) {
-  const Source written(zip_source_buffer_create(nullptr, 0, 0, nullptr), zip_source_free);
-  if (!written) throw std::bad_alloc();
+  const std::unique_ptr<zip_source_t, decltype(&zip_source_free)> written(
+      zip_source_buffer_create(nullptr, 0, 0, nullptr), zip_source_free);
   zip_source_keep(written.get());  // once for the archive
   zip_error_t error;
   zip_error_init(&error);
-  Archive archive(zip_open_from_source(written.get(), ZIP_TRUNCATE, &error), zip_discard);
+  std::unique_ptr<zip_t, decltype(&zip_discard)> archive(
+      zip_open_from_source(written.get(), ZIP_TRUNCATE, &error), zip_discard);
   if (!archive) fail(error);
   std::vector<Content> contents;
   for (const ZipContent& file : files) contents.push_back({&file});
@@ -195,7 +161,7 @@ std::string zip_bytes(const std::vector<ZipContent>& files) {
   if (zip_close(archive.get()) != 0) {
     for (const Content& content : contents)
       if (content.failure) std::rethrow_exception(content.failure);
-    fail(archive.get());
+    fail(*zip_get_error(archive.get()));
   }
   static_cast<void>(archive.release());  // closing has freed it
   return bytes_of(written.get());

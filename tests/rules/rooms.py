@@ -34,7 +34,7 @@ SLOW = ["nlohmann/json.hpp", "CLI/"]
 # Dear ImGui's releases differ in these; imgui_compat evens them out.
 COMPAT = "->FontSize ->Ascent ImGui::PushFont( ImGui::SetCursorScreenPos( ImGui::SetKeyboardFocusHere(".split()
 COMPAT_FILES = ["app/theme/imgui_compat.cpp", "app/theme/imgui_compat.hpp"]
-INNER_FILES = ["app/theme/imgui_compat.cpp", "app/screen/undrawn_popups.cpp"]
+INNER_FILES = ["app/theme/imgui_compat.cpp", "app/screen/window.cpp"]
 
 
 def read_table():

@@ -24,10 +24,4 @@ void BareScreen::end_frame(app::Rgb, const app::render::Damage::TextureVersion&)
   ImGui::Render();
 }
 
-void BareScreen::abandon_frame() {
-  const ImVec2 size = ImGui::GetIO().DisplaySize;
-  imgui_.reset();
-  imgui_.emplace(size);
-}
-
 }  // namespace support

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/screen/display.hpp"
+#include "app/screen/window.hpp"
 
 namespace support {
 
