@@ -1,4 +1,3 @@
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -10,15 +9,14 @@
 #include "app/cli/arguments.hpp"
 #include "app/cli/batch.hpp"
 #include "app/window/window_main.hpp"
-#include "core/base/signals.hpp"
+#include "core/system/process.hpp"
 
 extern "C" void openblas_set_num_threads(int);
 
 int main(int argc, char** argv) {
   try {
-    core::leave_ending_signals_to_first_thread();
-    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error that is said
-    openblas_set_num_threads(1);    // with more, the last bits of a product depend on the machine
+    core::system::ignore_file_size_signal();
+    openblas_set_num_threads(1);  // with more, the last bits of a product depend on the machine
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
     if (const auto* window = std::get_if<app::OpenWindow>(&arguments))

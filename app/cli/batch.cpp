@@ -1,7 +1,5 @@
 #include "app/cli/batch.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -20,7 +18,6 @@
 #include "core/base/utf8.hpp"
 #include "core/check/check.hpp"
 #include "core/check/whole_check.hpp"
-#include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
 #include "core/files/table.hpp"
@@ -30,6 +27,8 @@
 #include "core/model/transformer.hpp"
 #include "core/out/drawing.hpp"
 #include "core/out/program.hpp"
+#include "core/system/file.hpp"
+#include "core/system/process.hpp"
 
 namespace app {
 namespace {
@@ -59,7 +58,7 @@ std::string hex_text(const std::string& bytes) {
 /// A whole model and a text.
 struct Session {
   explicit Session(const OfWholeModel& command)
-      : model(transformer::open_transformer(command.model, free_memory() / 2)),
+      : model(transformer::open_transformer(command.model, core::system::free_memory() / 2)),
         tokens(tokenized(command)),
         pool(std::max(1u, std::thread::hardware_concurrency())) {
     for (const TextToken& token : tokens) ids.push_back(token.id);
@@ -165,10 +164,10 @@ void say_what_became(const std::string& name, const core::importing::Imported& i
 /// Pipes are looked at more than once, to tell what they hold and to read it.
 void read_pipes_whole(const OfModel& command) {
   if (const auto* path = std::get_if<std::filesystem::path>(&command.source))
-    core::formats::read_pipe_whole(*path);
-  if (!command.choices.embeddings.empty()) core::formats::read_pipe_whole(command.choices.embeddings);
+    core::system::read_pipe_whole(*path);
+  if (!command.choices.embeddings.empty()) core::system::read_pipe_whole(command.choices.embeddings);
   for (const auto& given : command.choices.given)
-    core::formats::read_pipe_whole(core::formats::address_of(given.source).file);
+    core::system::read_pipe_whole(core::formats::address_of(given.source).file);
 }
 
 /// A session says itself how many heads it has, of what, and what it leaves out.
@@ -221,7 +220,7 @@ std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, st
     tensor.first_line_is_names = command.choices.first_line_is_names == true;
     if (command.choices.first_line_is_names) continue;
     const auto file = core::formats::open_tensors(core::formats::address_of(tensor.source).file);
-    if (core::formats::has_counting_line(file, core::Token()))
+    if (core::formats::has_index_header(file, core::Token()))
       print_error(err, "note: " + file.path().filename().string() +
                            ": assumed: that its first line, 0, 1 … or 1, 2 …, is a row of "
                            "numbers and no names of columns (--first-line says which)");
@@ -256,7 +255,7 @@ core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
 
 /// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
 void require_memory(const core::attention::Model& model) {
-  const MemoryNeed need = memory_need(model, free_memory());
+  const MemoryNeed need = memory_need(model, core::system::free_memory());
   if (need.is_too_much()) throw core::Error(need.words());
 }
 
@@ -268,10 +267,10 @@ bool has_no_layers(const Check& command) {
 
 core::check::Matched matched_tensors(const Check& command, const core::attention::Model& model,
                                      std::ostream& err) {
-  core::formats::read_pipe_whole(command.against);
+  core::system::read_pipe_whole(command.against);
   auto file = core::formats::open_tensors(command.against);
   if (command.choices.first_line_is_names == true)
-    file = core::formats::with_first_line_as_names(file, core::Token());
+    file = core::formats::with_index_header_as_names(file, core::Token());
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   const std::string& layer = command.choices.layer;
   auto matched = core::check::match(model, file, command.by_hand, {.layout = command.layout, .layer = layer});
@@ -354,13 +353,13 @@ void generate(const Generate& command, std::ostream& out) {
   for (const std::size_t id : session.model->generate(session.ids, session.edits, command.n_tokens,
                                                       command.sampling, generator, session.means))
     text += session.model->token(id).bytes;
-  const bool is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
+  const bool is_terminal = &out == &std::cout && core::system::output_is_terminal();
   out << (is_terminal ? core::text::printable_lines(text) : text) << '\n';
 }
 
 /// Checks tensors of all layers against a whole model, whose text and against are set; whether they agree.
 bool check_whole_model(const Check& command, std::ostream& out, std::ostream& err) {
-  core::formats::read_pipe_whole(command.against);
+  core::system::read_pipe_whole(command.against);
   Session session({std::get<std::filesystem::path>(command.source), *command.text});
   const auto file = core::formats::open_tensors(command.against);
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
@@ -400,7 +399,7 @@ struct Runner {
     const std::string text =
         core::formats::program_text(model_of(command, err).model, title_of(command.source));
     if (command.file)
-      core::formats::write_atomically(*command.file, text);
+      core::system::write_atomically(*command.file, text);
     else
       out << text;
     return done;
@@ -433,7 +432,7 @@ struct Runner {
     require_memory(model);
     const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
     const auto figure = colored_figure(model, trace, command.options, command.colors);
-    core::formats::write_atomically(
+    core::system::write_atomically(
         command.file, command.format == FigureFormat::svg   ? core::figures::svg_text(figure)
                       : command.format == FigureFormat::pdf ? core::figures::pdf_of(figure)
                                                             : core::figures::png_of(figure, command.scale));

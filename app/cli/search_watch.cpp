@@ -1,20 +1,17 @@
 #include "app/cli/search_watch.hpp"
 
-#include <unistd.h>
-
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <string>
-
-#include "core/base/signals.hpp"
 
 namespace app {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr timespec tick{0, 20'000'000};
+constexpr std::chrono::milliseconds tick(20);
 constexpr double seconds_unsaid = 0.4, seconds_between = 0.2;
 constexpr const char* clear_line = "\r\033[K";
 
@@ -25,28 +22,15 @@ std::string progress_words(const core::Token& token, double seconds) {
   return text;
 }
 
-sigset_t interrupts() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  return set;
-}
-
-/// Ends the program as Ctrl+C does when nobody waits for it.
-void end_program(const sigset_t& set) {
-  signal(SIGINT, SIG_DFL);
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-  raise(SIGINT);
-}
-
-void watch(const std::stop_token& ended, core::Token& token, std::ostream& err, bool says) {
-  const sigset_t set = interrupts();
+void watch(const std::stop_token& ended, const core::system::SignalBlocker& blocker, core::Token& token,
+           std::ostream& err, bool says) {
   const auto begin = Clock::now();
   double next = seconds_unsaid;
   bool has_said = false;
   while (!ended.stop_requested()) {
-    if (sigtimedwait(&set, nullptr, &tick) == SIGINT) {
-      if (!token.goes_on()) end_program(set);
+    std::this_thread::sleep_for(tick);
+    if (blocker.take() == SIGINT) {
+      if (!token.goes_on()) core::system::end_by(SIGINT);
       token.stop();
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -60,24 +44,13 @@ void watch(const std::stop_token& ended, core::Token& token, std::ostream& err, 
 
 }  // namespace
 
-SearchWatch::SearchWatch(core::Token& token, std::ostream& err, bool is_terminal) {
-  const sigset_t set = interrupts();
-  pthread_sigmask(SIG_BLOCK, &set, &before_);  // the thread inherits it
-  sigaction(SIGINT, nullptr, &action_before_);
-  core::leave_to_first_thread(SIGINT);  // also where it was to be ignored
-  thread_ = std::jthread(
-      [&token, &err, is_terminal](const std::stop_token& ended) { watch(ended, token, err, is_terminal); });
-}
-
-SearchWatch::~SearchWatch() {
-  thread_.request_stop();
-  thread_.join();
-  sigaction(SIGINT, &action_before_, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
+SearchWatch::SearchWatch(core::Token& token, std::ostream& err, bool is_terminal)
+    : blocker_({SIGINT}), thread_([this, &token, &err, is_terminal](const std::stop_token& ended) {
+        watch(ended, blocker_, token, err, is_terminal);
+      }) {}
 
 bool is_on_terminal(const std::ostream& err) {
-  return &err == &std::cerr && ::isatty(STDERR_FILENO) == 1;
+  return &err == &std::cerr && core::system::errors_are_on_terminal();
 }
 
 }  // namespace app

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <signal.h>
-
 #include <iosfwd>
 #include <thread>
 
 #include "core/base/token.hpp"
+#include "core/system/process.hpp"
 
 namespace app {
 
@@ -17,11 +16,9 @@ class SearchWatch {
   SearchWatch(core::Token& token, std::ostream& err, bool is_terminal);
   SearchWatch(const SearchWatch&) = delete;
   SearchWatch& operator=(const SearchWatch&) = delete;
-  ~SearchWatch();
 
  private:
-  sigset_t before_{};  // what was blocked
-  struct sigaction action_before_ {};
+  core::system::SignalBlocker blocker_;
   std::jthread thread_;
 };
 

@@ -7,7 +7,8 @@
 
 #include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
-#include "core/files/file.hpp"
+#include "core/system/file.hpp"
+#include "core/system/process.hpp"
 
 namespace app::platform {
 namespace {
@@ -24,7 +25,7 @@ std::string environment(const char* name) {
 std::vector<std::string> lines_of(const fs::path& file) {
   std::vector<std::string> lines;
   try {
-    std::istringstream in(core::formats::read_file(file, longest_memory));
+    std::istringstream in(core::system::read_file(file, longest_memory));
     for (std::string line; std::getline(in, line);)
       if (!line.empty()) lines.push_back(line);
   } catch (const core::Error&) {  // as without it: settings are not worth a window that does not open
@@ -43,7 +44,7 @@ fs::path home_directory() {
 
 std::vector<fs::path> example_directories() {
   std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path program = core::system::executable_path();
   std::vector<fs::path> all{program.parent_path().parent_path() / "share/attnscope/examples"};
   fs::path folder = program.parent_path();
   for (int up = 0; up < 3 && folder.has_relative_path(); ++up) folder = folder.parent_path();
@@ -51,7 +52,7 @@ std::vector<fs::path> example_directories() {
   std::vector<fs::path> found;
   for (const fs::path& each : all) {
     if (!fs::is_directory(each, ignored)) continue;
-    for (const fs::path& path : core::formats::list_folder(each).paths)
+    for (const fs::path& path : core::system::list_folder(each).paths)
       if (fs::is_directory(path, ignored)) found.push_back(path);
     break;
   }
@@ -109,8 +110,8 @@ std::string write_memory(const fs::path& directory, const Memory& memory) {
   std::error_code failure;
   fs::create_directories(directory, failure);
   try {
-    core::formats::write_atomically(directory / "settings", settings);
-    core::formats::write_atomically(directory / "recent", recent);
+    core::system::write_atomically(directory / "settings", settings);
+    core::system::write_atomically(directory / "recent", recent);
   } catch (const core::Error&) {
     return directory.string() + ": settings and recent files cannot be written there";
   }

@@ -6,6 +6,7 @@
 #include "app/session/memory.hpp"
 #include "core/base/error.hpp"
 #include "core/check/check.hpp"
+#include "core/system/process.hpp"
 
 namespace app {
 
@@ -150,7 +151,7 @@ std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Re
   core::Token no_search;
   no_search.stop();
   check->report = core::check::check(live, check->matched, {}, key.searches ? token : no_search);
-  if (key.searches) give_back_memory();  // of hundreds of models that were tried
+  if (key.searches) core::system::give_back_memory();  // of hundreds of models that were tried
   check->searched = key.searches && token.goes_on();
   core::check::ObservedTrace observed =
       core::check::observed_trace(live, check->matched, check->report, key.sequence);

@@ -10,12 +10,12 @@
 #include "core/base/text.hpp"
 #include "core/editing/edit.hpp"
 #include "core/engine/engine.hpp"
-#include "core/files/file.hpp"
 #include "core/files/session.hpp"
 #include "core/out/drawing.hpp"
 #include "core/out/export.hpp"
 #include "core/out/numpy.hpp"
 #include "core/out/program.hpp"
+#include "core/system/file.hpp"
 
 namespace app {
 
@@ -298,7 +298,7 @@ std::vector<std::filesystem::path> export_as(const Exported& exported, const Exp
     progress.add(0);
     const std::string bytes = bytes_of(x, e, progress);
     progress.add(0);  // from here on it is too late to stop
-    formats::write_atomically(files.front(), bytes);
+    core::system::write_atomically(files.front(), bytes);
     return files;
   }
   formats::ExportOptions options;

@@ -5,7 +5,6 @@
 #include <new>
 
 #include "core/base/error.hpp"
-#include "core/base/signals.hpp"
 #include "core/base/token.hpp"
 
 namespace app {
@@ -65,7 +64,6 @@ void Jobs::need_thread() {
   if (board_->n_idle >= board_->ready.size() + (board_->discarded.empty() ? 0 : 1) ||
       threads_.size() >= most_threads)
     return;
-  const core::SignalBlocker held;  // the window answers them, not these threads
   threads_.emplace_back([board = board_](const std::stop_token& ends) { board->run(ends); });
 }
 

@@ -1,29 +1,17 @@
 #include "app/session/journal.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <cerrno>
 #include <ctime>
 #include <system_error>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/files/file.hpp"
 #include "core/files/json.hpp"
+#include "core/system/file.hpp"
 
 namespace app {
 
-std::string file_stamp(const std::filesystem::path& path) {
-  struct stat about;
-  if (::stat(path.c_str(), &about) != 0) return "";
-  return std::to_string(about.st_ino) + " " + std::to_string(about.st_size) + " " +
-         std::to_string(about.st_mtim.tv_sec) + "." + std::to_string(about.st_mtim.tv_nsec) + " " +
-         std::to_string(about.st_ctim.tv_sec) + "." + std::to_string(about.st_ctim.tv_nsec);
-}
-
 std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path) {
-  if (core::formats::own_descriptor(path)) return std::nullopt;
+  if (core::system::own_descriptor(path)) return std::nullopt;
   std::error_code nowhere;
   const std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
   return nowhere ? path : whole;
@@ -118,25 +106,12 @@ fs::path lock_beside(fs::path content) {
   return content.replace_extension(lock_ending);
 }
 
-/// Opens a lock's file and takes the lock; a negative descriptor and the error when that cannot be,
-/// EWOULDBLOCK when somebody else has it or has just removed it.
-formats::Descriptor taken(const fs::path& path, int flags) {
-  formats::Descriptor lock(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
-  if (lock.number() < 0) return lock;
-  struct stat about;
-  int error = ::flock(lock.number(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  if (error == 0 && (::fstat(lock.number(), &about) != 0 || about.st_nlink == 0)) error = EWOULDBLOCK;
-  if (error != 0) lock.close();
-  errno = error;
-  return lock;
-}
-
 }  // namespace
 
-Journal::Journal(fs::path content, formats::Descriptor lock)
+Journal::Journal(fs::path content, core::system::LockFile lock)
     : content_(std::move(content)), lock_path_(lock_beside(content_)), lock_(std::move(lock)) {}
 
-Journal::Journal(const fs::path& folder) : lock_(-1) {
+Journal::Journal(const fs::path& folder) {
   lock_in(folder);
 }
 
@@ -144,18 +119,13 @@ Journal::Journal(const fs::path& folder) : lock_(-1) {
 void Journal::lock_in(const fs::path& folder) {
   std::error_code error, ignored;
   fs::create_directories(folder, error);
-  if (error) throw core::Error(formats::cannot_be_written(folder, error.value()));
+  if (error) throw core::Error(core::system::cannot_be_written(folder, error.value()));
   fs::permissions(folder, fs::perms::owner_all, ignored);  // what is in it is the work of one person
   do {
-    content_ = folder / (formats::random_name() + content_ending);
+    content_ = folder / (core::system::random_name() + content_ending);
     lock_path_ = lock_beside(content_);
-    lock_.reset(taken(lock_path_, O_CREAT | O_EXCL).release());
-    // Another window may look at it in the moment before it is locked: then another name.
-    if (lock_.number() >= 0 || errno == EEXIST || errno == EWOULDBLOCK) continue;
-    const int why = errno;  // some file systems have no locks
-    fs::remove(lock_path_, ignored);
-    throw core::Error(formats::cannot_be_written(folder, why));
-  } while (lock_.number() < 0);
+    lock_ = core::system::LockFile::create(lock_path_, folder);
+  } while (!lock_);  // another window may look at it in the moment before it is locked: then another name
 }
 
 Journal::~Journal() {
@@ -165,13 +135,13 @@ Journal::~Journal() {
 
 std::vector<std::shared_ptr<Journal>> Journal::left_in(const fs::path& folder) {
   std::vector<std::shared_ptr<Journal>> left;
-  for (const fs::path& path : formats::list_folder(folder).paths) {
+  for (const fs::path& path : core::system::list_folder(folder).paths) {
     if (path.extension() != lock_ending) continue;
-    formats::Descriptor lock = taken(path, 0);
-    if (lock.number() < 0) continue;
+    auto lock = core::system::LockFile::take(path);
+    if (!lock) continue;
     fs::path content = path;
     content.replace_extension(content_ending);
-    std::shared_ptr<Journal> journal(new Journal(content, std::move(lock)));
+    std::shared_ptr<Journal> journal(new Journal(content, *std::move(lock)));
     std::error_code error;
     if (fs::exists(content, error)) left.push_back(std::move(journal));
   }
@@ -181,11 +151,11 @@ std::vector<std::shared_ptr<Journal>> Journal::left_in(const fs::path& folder) {
 void Journal::write(const JournalHead& head, const std::string& session, const std::string& in_lesson) {
   // Somebody may have removed the folder, and without its lock nobody would find the journal.
   if (std::error_code error; !fs::exists(lock_path_, error)) lock_in(content_.parent_path());
-  formats::write_atomically(content_, journal_text(head, {session, in_lesson}));
+  core::system::write_atomically(content_, journal_text(head, {session, in_lesson}));
 }
 
 JournalHead Journal::head() const {
-  return journal_head(formats::read_begin(content_, longest_journal_head), content_.string());
+  return journal_head(core::system::read_begin(content_, longest_journal_head), content_.string());
 }
 
 formats::Session Journal::session() const {
@@ -193,7 +163,7 @@ formats::Session Journal::session() const {
 }
 
 JournalTexts Journal::texts() const {
-  return journal_texts(formats::read_file(content_, largest_journal), content_.string());
+  return journal_texts(core::system::read_file(content_, largest_journal), content_.string());
 }
 
 void Journal::clear() {

@@ -7,15 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files/file.hpp"
 #include "core/files/session.hpp"
+#include "core/system/file.hpp"
 
 namespace app {
-
-/// What changes when somebody writes a file: its length, times and place on the disk; "" when there is none.
-///
-/// The time of its change is among them, which nobody can set back as that of its contents.
-std::string file_stamp(const std::filesystem::path& path);
 
 /// The path from the root of a file that is there after this program too, so that it means the same to other
 /// windows; as it is where there is no current folder. None of a pipe that the program was given.
@@ -85,11 +80,11 @@ class Journal {
   void clear();
 
  private:
-  Journal(std::filesystem::path content, core::formats::Descriptor lock);
+  Journal(std::filesystem::path content, core::system::LockFile lock);
   void lock_in(const std::filesystem::path& folder);
 
   std::filesystem::path content_, lock_path_;
-  core::formats::Descriptor lock_;
+  std::optional<core::system::LockFile> lock_;
 };
 
 }  // namespace app

@@ -1,15 +1,7 @@
 #include "app/session/memory.hpp"
 
-#include <unistd.h>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
-#include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/engine/engine.hpp"
 #include "core/graph/limits.hpp"
@@ -25,31 +17,6 @@ std::string mebibytes(std::uint64_t bytes) {
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> available_bytes(std::string_view meminfo) {
-  constexpr std::string_view name = "MemAvailable:";
-  const std::size_t line = meminfo.find(name);
-  if (line == meminfo.npos) return std::nullopt;
-  std::string_view rest = meminfo.substr(line + name.size());
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  const auto kibibytes = core::text::take_whole_number(rest);
-  if (!kibibytes || !rest.starts_with(" kB")) return std::nullopt;
-  return *kibibytes << 10;
-}
-
-void give_back_memory() {
-#if defined(__GLIBC__)
-  ::malloc_trim(0);
-#endif
-}
-
-std::uint64_t free_memory() {
-  std::ostringstream meminfo;
-  meminfo << std::ifstream("/proc/meminfo").rdbuf();
-  if (const auto available = available_bytes(meminfo.str())) return *available;
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
-}
 
 MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) {
   MemoryNeed need;

@@ -10,12 +10,13 @@
 #include "app/session/journal.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/files/file.hpp"
 #include "core/files/layers.hpp"
+#include "core/files/session_files.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/transformer.hpp"
+#include "core/system/file.hpp"
 
 namespace app {
 
@@ -53,7 +54,7 @@ FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& p
                          core::Elsewhere elsewhere) {
   FoundInFile found;
   if (core::importing::is_session(path)) {
-    found.stamp = file_stamp(path);
+    found.stamp = core::system::file_stamp(path);
     core::importing::Choices choices;
     choices.elsewhere = elsewhere;
     found.imported = core::importing::import_file(path, choices, progress);
@@ -61,7 +62,7 @@ FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& p
   }
   auto file = std::make_shared<const formats::TensorFile>(formats::open_tensors(path, progress));
   OpenedTensors tensors = look_into(std::move(file), progress);
-  if (!tensors.has_counting_line && leaves_no_choice(tensors)) {
+  if (!tensors.has_index_header && leaves_no_choice(tensors)) {
     try {
       MadeOfTensors made = make_of(tensors, {}, progress);
       found.imported = std::move(made.imported);
@@ -90,7 +91,7 @@ OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const c
     }
   }
   if (const auto* info = core::importing::usual_embeddings(*file)) tensors.embeddings = info->name;
-  tensors.has_counting_line = core::formats::has_counting_line(*file, progress);
+  tensors.has_index_header = core::formats::has_index_header(*file, progress);
   if (tensors.layers.empty()) tensors.stages = core::importing::find_stages(*file, progress);
   tensors.file = std::move(file);
   return tensors;
@@ -113,8 +114,8 @@ TensorRange measure(const formats::TensorFile& file, const std::string& name, co
   std::vector<std::size_t> leading;
   while (
       info && leading.size() < info->shape.size() && info->shape[leading.size()] > 0 &&
-      formats::count_of(std::span(info->shape).subspan(leading.size())).value_or(formats::most_numbers + 1) >
-          formats::most_numbers)
+      formats::count_of(std::span(info->shape).subspan(leading.size())).value_or(formats::max_numbers + 1) >
+          formats::max_numbers)
     leading.push_back(0);
   const formats::Tensor tensor = file.read(name, leading, progress);
   TensorRange range{INFINITY, -INFINITY, 0, 0};
@@ -233,7 +234,7 @@ OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::pat
                              core::Elsewhere elsewhere, std::uint64_t keep_at_most,
                              const core::Token& progress) {
   OpenedWhole opened;
-  opened.stamp = file_stamp(session);
+  opened.stamp = core::system::file_stamp(session);
   const experiment::SavedExperiment saved = experiment::parse_experiment(text, session, elsewhere);
   opened.view = saved.view;
   try {
@@ -268,7 +269,7 @@ Browser browse(const fs::path& directory, std::string name) {
   browser.directory = fs::weakly_canonical(wanted, error);
   if (error) browser.directory = wanted;
   if (browser.directory.empty()) browser.directory = "/";
-  const core::formats::Listing listing = core::formats::list_folder(browser.directory);
+  const core::system::Listing listing = core::system::list_folder(browser.directory);
   for (const fs::path& path : listing.paths) {
     std::error_code ignored, sizeless;
     BrowserEntry entry{path.filename().string(), fs::is_directory(path, ignored), 0};

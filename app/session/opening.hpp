@@ -33,8 +33,8 @@ struct OpenedTensors {
   std::vector<core::importing::ExpectedLayer> expected;  ///< what would become of each
   std::vector<core::importing::StageLayer> stages;       ///< those that the names tell
   std::map<std::string, TensorRange> ranges;             ///< of the tensors that were asked about
-  std::string embeddings;          ///< the tensor that its name says is such, or the only one; or ""
-  bool has_counting_line = false;  ///< a table whose first line, 0, 1, 2 …, may name the columns
+  std::string embeddings;         ///< the tensor that its name says is such, or the only one; or ""
+  bool has_index_header = false;  ///< a table whose first line, 0, 1, 2 …, may name the columns
 };
 
 /// Where a model came from, when it was made of tensors: another layer can be chosen there.

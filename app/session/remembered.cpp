@@ -34,7 +34,7 @@ std::string word(const Json& object, const char* key) {
 
 std::vector<Json> items(const Json& object, const char* key) {
   const auto found = object.member(key);
-  return found && found->is_list() ? found->items_if_any("").made() : std::vector<Json>();
+  return found && found->is_list() ? found->items_if_any("") : std::vector<Json>();
 }
 
 const char* range_name(RangeRule rule) {

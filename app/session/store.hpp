@@ -17,6 +17,7 @@
 #include "app/session/statistics.hpp"
 #include "app/session/view.hpp"
 #include "app/session/whole_reading.hpp"
+#include "core/system/process.hpp"
 
 namespace app {
 
@@ -33,8 +34,8 @@ class Store {
  public:
   /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer
   /// than at_once_ms is computed beside the window. before_computing is as of LiveTrace.
-  explicit Store(std::function<std::uint64_t()> free = free_memory, double at_once_ms = LiveTrace::frame_ms,
-                 std::function<void()> before_computing = {});
+  explicit Store(std::function<std::uint64_t()> free = core::system::free_memory,
+                 double at_once_ms = LiveTrace::frame_ms, std::function<void()> before_computing = {});
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);

@@ -7,12 +7,12 @@
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
-#include "core/files/file.hpp"
 #include "core/files/given_tensors.hpp"
 #include "core/files/session.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
+#include "core/system/file.hpp"
 
 namespace app {
 
@@ -159,7 +159,7 @@ void Store::handle(const OpenFile& command) {
         const auto whole = command.as_tensors ? std::nullopt : whole_model_at(command.path);
         if (core::experiment::is_saved_experiment(command.path))
           found->whole = std::make_shared<const OpenedWhole>(
-              open_saved_whole(formats::read_file(command.path, formats::largest_session), command.path,
+              open_saved_whole(core::system::read_file(command.path, formats::largest_session), command.path,
                                command.elsewhere, free / 2, progress));
         else if (whole)
           *found = as_whole_or_tensors(*whole, command, free / 2, progress);
@@ -177,7 +177,7 @@ void Store::take(const std::filesystem::path& path, FoundInFile found) {
   }
   if (!found.imported) {
     const bool names_tell = !found.tensors->layers.empty() || !found.tensors->stages.empty();
-    const bool counts = found.tensors->has_counting_line;
+    const bool counts = found.tensors->has_index_header;
     choose_from(std::move(*found.tensors));
     if (!found.problem.empty())
       say(found.problem, true);
@@ -199,8 +199,8 @@ void Store::choose_from(OpenedTensors tensors) {
             : !form.choices.stages.empty() || std::ranges::any_of(tensors.file->tensors(), is_of_heads)
                 ? ImportAs::stages
                 : ImportAs::by_hand;
-  if (tensors.has_counting_line) form.choices.first_line_is_names = true;
-  if (tensors.has_counting_line && form.as == ImportAs::by_hand && !tensors.embeddings.empty())
+  if (tensors.has_index_header) form.choices.first_line_is_names = true;
+  if (tensors.has_index_header && form.as == ImportAs::by_hand && !tensors.embeddings.empty())
     form.as = ImportAs::embeddings, form.choices.embeddings_tensor = tensors.embeddings;
   const auto& source = lessons_.own(document_).origin.source;
   if (source && source->tensors.file == tensors.file) form.layer = source->layer;
@@ -294,7 +294,7 @@ void Store::handle(const PreviewFile& command) {
 void Store::handle(const GiveFile& command) {
   read_for_document(
       command.path, [this, command, model = document_.model](const core::Token& progress) -> Jobs::Delivery {
-        const bool counts = formats::has_counting_line(formats::open_tensors(command.path), progress);
+        const bool counts = formats::has_index_header(formats::open_tensors(command.path), progress);
         const std::vector<formats::GivenTensor> given{
             {core::attention::info(command.stage).name, command.path.string(), {}, counts}};
         const auto stage = std::make_shared<core::attention::GivenStage>(
@@ -365,7 +365,7 @@ void Store::save_to(const std::filesystem::path& path) {
        left_out = core::importing::not_supported_words(document_.origin.account)](
           const core::Token&) -> Jobs::Delivery {
         formats::save_session(path, {model, view, left_out});
-        return [this, path, model, n_steps, stamp = file_stamp(path)] {
+        return [this, path, model, n_steps, stamp = core::system::file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved = model;  // which may have been edited since
           own.n_steps_saved = n_steps;
@@ -382,7 +382,7 @@ void Store::save_whole_to(const std::filesystem::path& path) {
        n_steps = lessons_.own(document_).history.n_done(),
        view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
         core::experiment::save_experiment(path, *model, experiment, view);
-        return [this, path, experiment, n_steps, stamp = file_stamp(path)] {
+        return [this, path, experiment, n_steps, stamp = core::system::file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved_experiment = experiment;
           own.n_steps_saved = n_steps;
@@ -585,7 +585,7 @@ void Store::ask(std::string question, std::string answer, const Command& next) {
 bool Store::is_changed_elsewhere() const {
   const Origin& origin = lessons_.own(document_).origin;
   if (!origin.path || origin.stamp.empty()) return false;
-  const std::string now = file_stamp(*origin.path);
+  const std::string now = core::system::file_stamp(*origin.path);
   return !now.empty() && now != origin.stamp;
 }
 

@@ -1,5 +1,6 @@
 #include "app/window/window_main.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -13,22 +14,21 @@
 #include "app/session/store.hpp"
 #include "app/window/loop.hpp"
 #include "core/base/error.hpp"
-#include "core/base/signals.hpp"
-#include "core/files/file.hpp"
+#include "core/system/file.hpp"
+#include "core/system/process.hpp"
 
 namespace app {
 
 namespace {
 
-constexpr timespec between_looks{0, 100'000'000};  // at whether the window has ended by itself
+constexpr std::chrono::milliseconds between_looks(50);  // at whether a signal has come
 
 }  // namespace
 
-EndWatch::EndWatch() {
-  thread_ = std::jthread([this](const std::stop_token& ends) {
-    const sigset_t signals = core::ending_signals();
-    while (!ends.stop_requested())
-      if (const int came = ::sigtimedwait(&signals, nullptr, &between_looks); came > 0) take(came);
+EndWatch::EndWatch(const core::system::SignalBlocker& blocker) {
+  thread_ = std::jthread([this, &blocker](const std::stop_token& ends) {
+    for (; !ends.stop_requested(); std::this_thread::sleep_for(between_looks))
+      if (const int came = blocker.take()) take(came);
   });
 }
 
@@ -82,9 +82,9 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 }  // namespace
 
 int run_window(const WindowOptions& options) {
-  if (options.file) core::formats::read_pipe_whole(*options.file);  // which may be asked to end
-  const core::SignalBlocker held;                                   // before any other thread begins
-  EndWatch end;
+  if (options.file) core::system::read_pipe_whole(*options.file);  // which may be asked to end
+  const core::system::SignalBlocker blocker;
+  EndWatch end(blocker);
   const platform::Memory before = platform::read_memory(platform::config_directory());
   const int width = remembered_number(before.settings, "width", 960, 16384).value_or(1600);
   const int height = remembered_number(before.settings, "height", 600, 16384).value_or(1000);

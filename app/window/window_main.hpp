@@ -8,13 +8,15 @@
 #include <string>
 #include <thread>
 
+#include "core/system/process.hpp"
+
 namespace app {
 
-/// Waits beside the window for what asks the program to end: SIGTERM, SIGHUP, SIGINT, which every thread must
-/// hold back; see core::SignalBlocker. As long as there is no window such a signal ends the program at once.
+/// Waits beside the window for what asks the program to end: SIGTERM, SIGHUP, SIGINT. As long as there is no
+/// window such a signal ends the program at once.
 class EndWatch {
  public:
-  EndWatch();
+  explicit EndWatch(const core::system::SignalBlocker& blocker);
 
   /// A window that is called when a signal comes, until this is gone.
   class Window {

@@ -1,12 +1,13 @@
 #include "core/engine/heads.hpp"
 
-#include <sys/mman.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <new>
+
+#include "core/system/process.hpp"
 
 namespace core::attention::fast {
 namespace {
@@ -21,10 +22,7 @@ Buffer::Buffer(std::size_t size) : size_(size) {
   const std::size_t rounded = (bytes + unit - 1) / unit * unit;
   void* memory = std::aligned_alloc(unit, rounded);
   if (memory == nullptr) throw std::bad_alloc();
-#ifdef __linux__
-  if (unit == large_page)
-    ::madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: rows of many pages are read at once
-#endif
+  if (unit == large_page) system::prefer_large_pages(memory, rounded);
   numbers_.reset(static_cast<double*>(memory));
 }
 

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "core/base/text.hpp"
-#include "core/files/file.hpp"
+#include "core/system/file.hpp"
 
 namespace core::formats::checkpoints {
 namespace {
@@ -374,7 +374,7 @@ Config config_beside(const std::filesystem::path& checkpoint) {
   const bool is_folder = std::filesystem::is_directory(checkpoint, ignored);
   const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";
   if (!std::filesystem::is_regular_file(path, ignored)) return {};
-  return parse_config(read_file(path, largest_config), path.string());
+  return parse_config(system::read_file(path, largest_config), path.string());
 }
 
 const Config& part_for(const Config& config, const std::string& prefix) {

@@ -155,8 +155,8 @@ namespace {
 
 using std::uint32_t, std::uint64_t;
 
-constexpr uint64_t most_keys = 1u << 16, most_tensors = 1u << 20, longest_key = 1u << 16, most_axes = 4;
-constexpr uint64_t longest_header = uint64_t{1} << 28, most_items = 1u << 24;
+constexpr uint64_t max_keys = 1u << 16, max_tensors = 1u << 20, longest_key = 1u << 16, max_axes = 4;
+constexpr uint64_t longest_header = uint64_t{1} << 28, max_items = 1u << 24;
 constexpr uint64_t read_at_once = 1u << 16;
 
 /// What the type of a value says, as GGUF numbers them.
@@ -181,7 +181,7 @@ constexpr std::size_t value_bytes[]{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};  //
 /// Reads a header from its beginning, and never beyond the end of the file.
 class HeaderReader {
  public:
-  explicit HeaderReader(const OpenFile& file) : file_(file), place_(file.path().string() + ": ") {}
+  explicit HeaderReader(const system::OpenFile& file) : file_(file), place_(file.path().string() + ": ") {}
 
   uint64_t at() const { return at_; }
   uint64_t left() const { return file_.size() - at_; }
@@ -224,10 +224,10 @@ class HeaderReader {
   [[noreturn]] void fail(const std::string& what) const { throw Error(place_ + what); }
 
  private:
-  const OpenFile& file_;
+  const system::OpenFile& file_;
   std::string place_;
   std::string buffer_;
-  uint64_t begin_ = 0, at_ = 0, items_left_ = most_items;
+  uint64_t begin_ = 0, at_ = 0, items_left_ = max_items;
 };
 
 template <class Signed>
@@ -288,8 +288,8 @@ GgufValue read_value(HeaderReader& reader, const std::string& key, uint32_t type
 GgufTensor read_info(HeaderReader& reader) {
   GgufTensor tensor{reader.text_of(longest_key), {}, nullptr, 0};
   const uint64_t n_axes = reader.unsigned_number(4);
-  if (n_axes > most_axes)
-    reader.fail(tensor.name + ": expected at most " + std::to_string(most_axes) + " axes, got " +
+  if (n_axes > max_axes)
+    reader.fail(tensor.name + ": expected at most " + std::to_string(max_axes) + " axes, got " +
                 std::to_string(n_axes));
   for (uint64_t k = 0; k < n_axes; ++k) tensor.shape.insert(tensor.shape.begin(), reader.unsigned_number(8));
   const auto type = static_cast<uint32_t>(reader.unsigned_number(4));
@@ -328,15 +328,15 @@ void check_place(const HeaderReader& reader, const GgufTensor& tensor, uint64_t 
 
 }  // namespace
 
-GgufHeader read_gguf_header(const OpenFile& file) {
+GgufHeader read_gguf_header(const system::OpenFile& file) {
   HeaderReader reader(file);
   if (file.size() < 24 || !looks_like_gguf(reader.take(4)))
     reader.fail("expected a GGUF file, got one of " + std::to_string(file.size()) + " bytes that is none");
   if (const uint64_t version = reader.unsigned_number(4); version != 2 && version != 3)
     reader.fail("expected GGUF of version 2 or 3, got " + std::to_string(version & 0xffffffff));
   GgufHeader header;
-  const uint64_t n_tensors = reader.count_of_things("tensors", most_tensors, 24);
-  const uint64_t n_keys = reader.count_of_things("keys", most_keys, 13);
+  const uint64_t n_tensors = reader.count_of_things("tensors", max_tensors, 24);
+  const uint64_t n_keys = reader.count_of_things("keys", max_keys, 13);
   for (uint64_t k = 0; k < n_keys; ++k) {
     const std::string key = reader.text_of(longest_key);
     const auto type = static_cast<uint32_t>(reader.unsigned_number(4));
@@ -360,7 +360,7 @@ namespace {
 
 constexpr std::uint64_t blocks_at_once = 1u << 14;
 
-Tensor read_blocks(const OpenFile& file, std::uint64_t data_at, const GgufTensor& tensor,
+Tensor read_blocks(const system::OpenFile& file, std::uint64_t data_at, const GgufTensor& tensor,
                    std::span<const std::size_t> leading, const Token& progress) {
   Tensor part;
   part.name = tensor.name;
@@ -410,12 +410,12 @@ bool looks_like_gguf(std::string_view begin) {
 }
 
 GgufMetadata gguf_metadata(const std::filesystem::path& path) {
-  const OpenFile file(path);
+  const system::OpenFile file(path);
   return {path.string() + ": ", read_gguf_header(file).metadata};
 }
 
 TensorFile open_gguf(const std::filesystem::path& path, const Token& progress) {
-  const auto file = std::make_shared<const OpenFile>(path);
+  const auto file = std::make_shared<const system::OpenFile>(path);
   const GgufHeader header = read_gguf_header(*file);
   progress.add(header.data_at);
   std::vector<TensorFile::Entry> entries;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files/file.hpp"
 #include "core/files/tensor.hpp"
+#include "core/system/file.hpp"
 
 namespace core::formats {
 
@@ -98,6 +98,6 @@ struct GgufHeader {
 };
 
 /// Throws core::Error as open_gguf() does.
-GgufHeader read_gguf_header(const OpenFile& file);
+GgufHeader read_gguf_header(const system::OpenFile& file);
 
 }  // namespace core::formats

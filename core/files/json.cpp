@@ -17,40 +17,19 @@ using Object = Value::object_t;
 
 constexpr std::size_t deepest = 64;
 
-std::string joined(const std::string& path, std::string_view key) {
+std::string key_path(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
 
-std::string indexed(const std::string& path, std::size_t index) {
+std::string index_path(const std::string& path, std::size_t index) {
   return path + "[" + std::to_string(index) + "]";
 }
 
-/// Empties a value from the inside out: the library's destructor asks for memory to go through what is not
-/// empty, and ends the program where there is none.
-void dismantle(Value& value) noexcept {
-  if (value.is_array())
-    for (Value& item : value.get_ref<List&>()) dismantle(item);
-  else if (value.is_object())
-    for (auto& [key, item] : value.get_ref<Object&>()) dismantle(item);
-  if (value.is_structured()) value.clear();
-}
-
-/// Builds a value from what the library's reader meets, without trusting depth; the library itself says
-/// nothing of lines, and takes the last of two members of one name.
+/// Builds a value with a limit on its depth. The library's own says nothing of lines, takes the last of two
+/// members of one name, and looks through all members for each new one.
 class Builder {
  public:
   Builder(std::string_view text, const std::string& file_name) : text_(text), file_name_(file_name) {}
-
-  Builder(const Builder&) = delete;
-  Builder& operator=(const Builder&) = delete;
-  ~Builder() {
-    dismantle(result_);
-    for (Level& level : levels_) {
-      for (Value& value : level.list) dismantle(value);
-      for (auto& [key, value] : level.members) dismantle(value);
-      for (auto& [key, value] : level.object) dismantle(value);
-    }
-  }
 
   Value take() { return std::move(result_); }
 
@@ -71,7 +50,7 @@ class Builder {
   bool end_object() {
     Members& members = levels_.back().members;
     expect_every_key_once(members);
-    Object& object = levels_.back().object;
+    Object object;
     object.reserve(members.size());  // growing, it would copy what its members hold
     for (auto& [key, value] : members) object.emplace_back(std::move(key), std::move(value));
     return close(std::move(object));
@@ -93,7 +72,6 @@ class Builder {
     bool is_object;
     List list;
     Members members;  ///< the last one without its value while that is read
-    Object object;    ///< of them, when all are there
   };
 
   std::string what_is_wrong(std::size_t at, const std::string& token,
@@ -109,8 +87,8 @@ class Builder {
   std::string path() const {
     std::string path;
     for (std::size_t k = 0; k + 1 < levels_.size(); ++k)
-      path = levels_[k].is_object ? joined(path, levels_[k].members.back().first)
-                                  : indexed(path, levels_[k].list.size());
+      path = levels_[k].is_object ? key_path(path, levels_[k].members.back().first)
+                                  : index_path(path, levels_[k].list.size());
     return path.empty() ? "top level" : path;
   }
 
@@ -127,7 +105,7 @@ class Builder {
     if (levels_.size() == deepest)
       throw Error(file_name_ + ": expected at most " + std::to_string(deepest) +
                   " levels of lists and objects, got more");
-    levels_.push_back({is_object, {}, {}, {}});
+    levels_.push_back({is_object, {}, {}});
     return true;
   }
 
@@ -136,7 +114,7 @@ class Builder {
     return add(std::move(value));
   }
 
-  bool add(Value value) try {
+  bool add(Value value) {
     if (levels_.empty())
       result_ = std::move(value);
     else if (Level& level = levels_.back(); level.is_object)
@@ -144,9 +122,6 @@ class Builder {
     else
       level.list.push_back(std::move(value));
     return true;
-  } catch (const std::bad_alloc&) {
-    dismantle(value);
-    throw;
   }
 
   std::string_view text_;
@@ -174,6 +149,18 @@ void append(std::string& text, const Value& value) {
   }
 }
 
+/// The path of a value within another one that has this path; nothing when it is not in it.
+std::optional<std::string> path_to(const Value* wanted, const Value& value, const std::string& path) {
+  if (wanted == &value) return path;
+  if (value.is_object())
+    for (const auto& [key, member] : value.get_ref<const Object&>())
+      if (auto found = path_to(wanted, member, key_path(path, key))) return found;
+  if (value.is_array())
+    for (std::size_t k = 0; k < value.size(); ++k)
+      if (auto found = path_to(wanted, value[k], index_path(path, k))) return found;
+  return std::nullopt;
+}
+
 std::string description(const Value& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return value.empty() ? "an empty list" : "a list of " + std::to_string(value.size());
@@ -183,24 +170,21 @@ std::string description(const Value& value) {
 
 }  // namespace
 
-struct Json::File {
-  explicit File(const std::string& file_name) : name(file_name) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { dismantle(value); }
+struct Json::Document {
   std::string name;
   Value value;
 };
 
-Json::Json(std::shared_ptr<const File> file, const Value& value, std::string path)
-    : file_(std::move(file)), value_(&value), path_(std::move(path)) {}
+Json::Json(std::shared_ptr<const Document> document, const Value& value)
+    : document_(std::move(document)), value_(&value) {}
 
 void Json::fail(const std::string& expected, std::optional<std::string> got) const {
   throw Error(place() + "expected " + expected + ", got " + (got ? *got : description(*value_)));
 }
 
 std::string Json::place() const {
-  return file_->name + ": " + (path_.empty() ? "" : path_ + ": ");
+  const std::string path = path_to(value_, document_->value, "").value_or("");
+  return document_->name + ": " + (path.empty() ? "" : path + ": ");
 }
 
 bool Json::is_null() const {
@@ -237,7 +221,7 @@ std::optional<Json> Json::member(std::string_view key) const {
   const auto& object = value_->get_ref<const Object&>();
   const auto found = std::ranges::find(object, key, &Object::value_type::first);
   if (found == object.end()) return std::nullopt;
-  return Json(file_, found->second, joined(path_, key));
+  return Json(document_, found->second);
 }
 
 Json Json::required(std::string_view key) const {
@@ -249,36 +233,25 @@ std::vector<std::pair<std::string, Json>> Json::members() const {
   if (!is_object()) fail("an object");
   std::vector<std::pair<std::string, Json>> all;
   for (const auto& [key, value] : value_->get_ref<const Object&>())
-    all.emplace_back(key, Json(file_, value, joined(path_, key)));
+    all.emplace_back(key, Json(document_, value));
   return all;
 }
 
-Json Json::item(std::size_t index) const {
-  return Json(file_, (*value_)[index], indexed(path_, index));
-}
-
-std::size_t JsonItems::size() const {
-  return list_.value_->size();
-}
-
-std::vector<Json> JsonItems::made() const {
-  std::vector<Json> all;
-  for (std::size_t k = 0; k < size(); ++k) all.push_back((*this)[k]);
-  return all;
-}
-
-JsonItems Json::items_if_any(const char* expected) const {
+std::vector<Json> Json::items_if_any(const char* expected) const {
   if (!is_list()) fail(expected);
-  return JsonItems(*this);
+  std::vector<Json> all;
+  all.reserve(value_->size());
+  for (const Value& item : *value_) all.push_back(Json(document_, item));
+  return all;
 }
 
-JsonItems Json::items(const char* expected) const {
+std::vector<Json> Json::items(const char* expected) const {
   if (is_list() && value_->empty()) fail(expected);
   return items_if_any(expected);
 }
 
 std::optional<Json> Json::first() const {
-  return is_list() && !value_->empty() ? std::optional(item(0)) : std::nullopt;
+  return is_list() && !value_->empty() ? std::optional(Json(document_, value_->front())) : std::nullopt;
 }
 
 bool Json::boolean() const {
@@ -310,7 +283,7 @@ const std::string& Json::text() const {
 void Json::fill_row(arma::mat& matrix, std::size_t i, Numbers which) const {
   const auto& list = value_->get_ref<const List&>();
   for (std::size_t j = 0; j < list.size(); ++j)
-    matrix(i, j) = list[j].is_number() ? list[j].get<double>() : item(j).number(which);
+    matrix(i, j) = list[j].is_number() ? list[j].get<double>() : Json(document_, list[j]).number(which);
 }
 
 arma::mat Json::row() const {
@@ -321,24 +294,25 @@ arma::mat Json::row() const {
 }
 
 arma::mat Json::matrix(Numbers which) const {
-  const JsonItems rows = items("a list of rows of numbers");
-  const std::size_t columns = rows.front().is_list() ? rows.front().value_->size() : 0;
-  for (const Json& row : rows) {  // all lengths before the memory: they may not fit together
-    if (!row.is_list() || row.value_->empty()) row.fail("a row of numbers");
-    if (const std::size_t n = row.value_->size(); n != columns)
-      row.fail(std::to_string(columns) + " numbers as in the first row", std::to_string(n));
+  if (!is_list() || value_->empty()) fail("a list of rows of numbers");
+  const auto& rows = value_->get_ref<const List&>();
+  const std::size_t columns = rows.front().is_array() ? rows.front().size() : 0;
+  for (const Value& row : rows) {  // all lengths before the memory: they may not fit together
+    if (!row.is_array() || row.empty()) Json(document_, row).fail("a row of numbers");
+    if (row.size() != columns)
+      Json(document_, row)
+          .fail(std::to_string(columns) + " numbers as in the first row", std::to_string(row.size()));
   }
   arma::mat matrix(rows.size(), columns);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].fill_row(matrix, i, which);
+  for (std::size_t i = 0; i < rows.size(); ++i) Json(document_, rows[i]).fill_row(matrix, i, which);
   return matrix;
 }
 
 Json parse_json(std::string_view text, const std::string& file_name) {
   Builder builder(text, file_name);
   Value::sax_parse(text.begin(), text.end(), &builder);
-  const auto file = std::make_shared<Json::File>(file_name);
-  file->value = builder.take();
-  return Json(file, file->value, "");
+  const auto document = std::make_shared<const Json::Document>(Json::Document{file_name, builder.take()});
+  return Json(document, document->value);
 }
 
 std::string json_quoted(std::string_view text) {

@@ -26,9 +26,7 @@ struct Word {
 template <class Meaning>
 Word(const char*, Meaning) -> Word<Meaning>;
 
-class JsonItems;
-
-/// A value in a JSON text together with where it stands, so that whatever is wrong with it can be named;
+/// A value in a JSON text, which knows its path in it, so that whatever is wrong with it can be named;
 /// objects keep the order of the text. Copies share what was read.
 ///
 /// Every reading member throws core::Error, "FILE: PATH: expected …, got …".
@@ -37,7 +35,7 @@ class Json {
   /// Throws core::Error about this place: what was expected, and what it got when that is not said.
   [[noreturn]] void fail(const std::string& expected, std::optional<std::string> got = {}) const;
 
-  /// "FILE: PATH: ", as every error about this place begins.
+  /// "FILE: PATH: ", as every error about this place begins. The path is searched for in the whole text.
   std::string place() const;
 
   bool is_null() const;
@@ -58,9 +56,9 @@ class Json {
   std::vector<std::pair<std::string, Json>> members() const;
 
   /// The items of a list that has some.
-  JsonItems items(const char* expected) const;
+  std::vector<Json> items(const char* expected) const;
   /// The items of a list, which may be empty.
-  JsonItems items_if_any(const char* expected) const;
+  std::vector<Json> items_if_any(const char* expected) const;
   /// The first item, or nothing, also when this is no list.
   std::optional<Json> first() const;
 
@@ -86,54 +84,16 @@ class Json {
 
  private:
   using Value = nlohmann::ordered_json;
-  struct File;
+  struct Document;
 
-  Json(std::shared_ptr<const File> file, const Value& value, std::string path);
-  Json item(std::size_t index) const;
+  Json(std::shared_ptr<const Document> document, const Value& value);
   void fill_row(arma::mat& matrix, std::size_t i, Numbers which) const;
 
-  std::shared_ptr<const File> file_;
+  std::shared_ptr<const Document> document_;
   const Value* value_;
-  std::string path_;
 
-  friend class JsonItems;
   friend Json parse_json(std::string_view text, const std::string& file_name);
   friend std::string json_text(const Json& json);
-};
-
-/// The items of a list, each made when it is asked for: a long list takes no memory beside its own.
-class JsonItems {
- public:
-  class Iterator {
-   public:
-    Json operator*() const { return (*items_)[index_]; }
-    Iterator& operator++() {
-      ++index_;
-      return *this;
-    }
-    friend bool operator==(const Iterator&, const Iterator&) = default;
-
-   private:
-    Iterator(const JsonItems& items, std::size_t index) : items_(&items), index_(index) {}
-    const JsonItems* items_;
-    std::size_t index_;
-    friend class JsonItems;
-  };
-
-  std::size_t size() const;
-  bool empty() const { return size() == 0; }
-  Json operator[](std::size_t index) const { return list_.item(index); }
-  Json front() const { return list_.item(0); }
-  Json back() const { return list_.item(size() - 1); }
-  Iterator begin() const { return {*this, 0}; }
-  Iterator end() const { return {*this, size()}; }
-  /// All of them at once.
-  std::vector<Json> made() const;
-
- private:
-  explicit JsonItems(Json list) : list_(std::move(list)) {}
-  Json list_;
-  friend class Json;
 };
 
 /// Reads one JSON text; file_name stands for it in errors.

@@ -1,14 +1,17 @@
 #pragma once
 
+#include <armadillo>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/files/config.hpp"
 #include "core/files/families.hpp"
 #include "core/files/tensor.hpp"
+#include "core/graph/model.hpp"
 
-/// Attention in a file of tensors, as far as their names tell.
+/// Attention in a checkpoint: where its layers are, what they do, and their numbers.
 namespace core::formats::checkpoints {
 
 /// Where the numbers of one projection are in a file.
@@ -47,32 +50,107 @@ std::vector<Layer> find_layers(std::span<const TensorInfo> tensors);
 /// Throws core::Error, "PLACEexpected …", naming what there is.
 const Layer& choose_layer(std::span<const Layer> layers, const std::string& chosen, const std::string& place);
 
-/// The number that comes first in a layer's prefix: 3 of "h.3.attn."; 0 when there is none.
-std::size_t number_of(const Layer& layer);
-
-/// The part of a model of two, by the name of a tensor in small letters; towers for images are encoders.
-enum class Side { none, encoder, decoder };
-Side side_of(const std::string& name);
-
-/// Whether a layer's keys are of another sequence than its queries.
-bool is_cross(std::span<const TensorInfo> tensors, const Layer& layer);
-
-/// Whether a norm comes before the attention in its block.
-bool has_norm_before(std::span<const TensorInfo> tensors, const Layer& layer);
-
-/// A square tensor beside the projections that is called a mask, or nullptr.
-const TensorInfo* mask_beside(std::span<const TensorInfo> tensors, const Layer& layer);
-
-/// The names of features that tensors tell of, perhaps several times.
-std::vector<const char*> features_by_tensors(std::span<const TensorInfo> tensors, const Layer& layer,
-                                             bool is_cross);
-
-/// Whether a tensor is of the layer itself, of all layers that are stacked with it, or of one of them.
-bool shares_stack(const std::string& tensor, const Layer& layer);
-
 /// Throws core::Error, "FILE: TENSOR: …", when the weights of a file are quantized: whole numbers that mean
 /// something with their scales alone, as GPTQ, AWQ and bitsandbytes keep them. configured is what config.json
 /// calls it, or "".
 void refuse_quantized(const TensorFile& file, const std::string& configured);
+
+/// Rotary embeddings; the columns that are rotated are a fraction of a head's unless rotary tells their
+/// number.
+struct LayerRotary {
+  positions::Rotary rotary;
+  double fraction = 1;
+};
+
+struct LayerAlibi {
+  Slopes slopes = Slopes::bloom;
+  double largest = 8;  ///< the last slope is 2 to the minus this
+};
+
+struct LayerBiasTable {
+  std::string table;  ///< a tensor [buckets, heads]
+  std::size_t max_distance = 128;
+  bool bidirectional = true;
+};
+
+struct LayerHeadNorms {
+  std::string query, key;  ///< tensors [d_head]
+  bool plus_one = false;   ///< whether factors are 1 + the tensor's numbers, as in Gemma
+  double epsilon = 1e-6;
+};
+
+/// What the attention of a layer does, and what of that is only assumed, before its tensors are read.
+struct LayerRules {
+  const Family* family = nullptr;  ///< or nullptr when nothing tells it
+  Mapping mapping;                 ///< of the layer, a fused weight cut as this family has it
+  bool causal = true;
+  bool is_cross = false;                      ///< its keys and values are of another sequence
+  bool norm_before = false;                   ///< what enters it has gone through a norm
+  ConfigHeads heads;                          ///< as far as the configuration tells them
+  std::vector<std::string> known, assumed;    ///< a few words each: "causal, as GPT-2 is"
+  std::vector<const Feature*> not_supported;  ///< what it does and this program does not
+  attention::MaskWindow window;               ///< keys that a query attends to at most
+  std::optional<LayerRotary> rotary;
+  std::optional<LayerAlibi> alibi;
+  std::optional<LayerBiasTable> bias_table;
+  std::optional<LayerHeadNorms> head_norms;
+  std::optional<double> softcap;
+  std::string sink;  ///< a tensor [heads], or ""
+
+  /// The tensors beside the projections that it needs.
+  std::vector<std::string> tensors() const;
+};
+
+/// Finds out what a layer of a checkpoint does by its configuration, or else by the names of its tensors.
+///
+/// A feature whose name is among ignored is not computed even where it could be. Throws core::Error,
+/// "PLACETENSOR: …", when a fused weight is laid out in a way that is not known.
+LayerRules rules_of(std::span<const TensorInfo> tensors, const Layer& layer, const Config& config,
+                    const std::string& place, std::span<const std::string> ignored = {});
+
+/// The factor between scores and scaled scores of a layer.
+attention::Scale scale_of(const LayerRules& rules, const Config& config, const Layer& layer,
+                          std::size_t d_head);
+
+/// The attention of one layer as far as a checkpoint tells it.
+struct Attention {
+  attention::Projections projections;
+  std::size_t n_heads = 1;
+  std::optional<std::size_t> n_kv_heads;  ///< where heads share keys and values
+  std::vector<std::string> notes;         ///< what a person must know to trust the numbers, a sentence each
+};
+
+/// How many heads there are; what is not said is told by the shapes of the weights.
+struct HeadCount {
+  std::size_t n = 1;
+  std::optional<std::size_t> n_groups = {}, width = {};  ///< heads of keys and values, columns of a head
+};
+
+/// How a weight for all of queries, keys and values is shared by them.
+struct Share {
+  std::size_t d_head, n_groups;
+};
+
+/// The columns of queries (0), keys (1) or values (2) among those of a fused weight, which has d_head columns
+/// for each of n_heads and twice for each of n_groups; n_groups divides n_heads.
+arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused);
+
+/// Reads the projections that a mapping names, turned and cut so that each is used as x·W.
+///
+/// Keys and values may have fewer heads than queries (grouped queries); an output projection of other inputs
+/// is left out, which is noted. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or
+/// the number of heads.
+Attention read_attention(const TensorFile& file, const Mapping& mapping, const HeadCount& heads,
+                         const Token& progress);
+
+/// The heads of a layer: as said, or by its names, or by the configuration. Throws core::Error, which says
+/// how to say it, when nothing tells, and when the names tell another number than was said.
+HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules& rules,
+                   std::optional<std::size_t> said);
+
+/// Reads what a layer of heads of that number and width adds to the paper's attention. Throws core::Error,
+/// "FILE: …", when it does not fit them.
+attention::Additions read_additions(const TensorFile& file, const LayerRules& rules, std::size_t n_heads,
+                                    std::size_t d_head, const Token& progress);
 
 }  // namespace core::formats::checkpoints

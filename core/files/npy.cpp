@@ -1,28 +1,299 @@
-#include "core/files/npy.hpp"
+#include <zip.h>
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <mutex>
+#include <set>
 
-#include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/files/json.hpp"
 #include "core/files/little_endian.hpp"
-#include "core/files/npy_header.hpp"
+#include "core/files/readers.hpp"
 
+/// NumPy's .npy files and archives of them, and ZIP archives as such.
 namespace core::formats::readers {
 namespace {
 
-constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::uint64_t longest_npy_header = std::uint64_t{1} << 20;
+using std::uint64_t;
 
-struct Kind {
+constexpr uint64_t unpacked_at_once = uint64_t{1} << 18;
+constexpr uint64_t max_members = 1 << 20;
+constexpr uint64_t max_ratio = 1032;  // of deflate: 258 bytes from 2 bits
+
+std::string words_of(int code) {
+  switch (code) {
+    case ZIP_ER_NOZIP:
+      return "its directory is missing, it may have been cut short";
+    case ZIP_ER_EXISTS:
+      return "two of its members have one name";
+    case ZIP_ER_INCONS:
+      return "its records contradict each other";
+    case ZIP_ER_CRC:
+      return "its checksum is not the one that the archive gives";
+    case ZIP_ER_ZLIB:
+    case ZIP_ER_COMPRESSED_DATA:
+      return "it cannot be unpacked";
+    case ZIP_ER_EOF:
+      return "it ends too early";
+  }
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  const std::string words = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  return words;
+}
+
+std::string words_of_lengths(uint64_t unpacked, uint64_t claimed) {
+  return "it unpacks to " + std::to_string(unpacked) + " bytes and claims " + std::to_string(claimed);
+}
+
+}  // namespace
+
+/// libzip's view of an archive, and of the member that was read last.
+struct ZipArchive::Reading {
+  struct Close {
+    void operator()(zip* open) const { zip_discard(open); }
+    void operator()(zip_file* open) const { zip_fclose(open); }
+  };
+  std::filesystem::path path;
+  std::unique_ptr<zip, Close> archive;
+  std::mutex mutex;                       ///< for what follows and libzip's state
+  std::set<uint64_t> checked;             ///< members whose checksum is right
+  std::unique_ptr<zip_file, Close> file;  ///< the member that was read last
+  uint64_t index = 0, at = 0;             ///< which it is, and how far it has been read
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(path.string() + ": damaged ZIP archive: " + what);
+  }
+  [[noreturn]] void fail(const ZipMember& member, const std::string& what) const {
+    throw Error(path.string() + ": " + quoted_briefly(member.name) + ": damaged: " + what);
+  }
+
+  void open(const ZipMember& member) {
+    file.reset();
+    file.reset(zip_fopen_index(archive.get(), member.index, 0));
+    if (!file) fail(member, words_of(zip_error_code_zip(zip_get_error(archive.get()))));
+    index = member.index;
+    at = 0;
+  }
+
+  /// Reads on, and returns how many bytes that were.
+  uint64_t read(const ZipMember& member, char* bytes, uint64_t count) {
+    const zip_int64_t got = zip_fread(file.get(), bytes, count);
+    if (got < 0) fail(member, words_of(zip_error_code_zip(zip_file_get_error(file.get()))));
+    at += static_cast<uint64_t>(got);
+    return static_cast<uint64_t>(got);
+  }
+
+  ZipMember member_at(uint64_t place) const {
+    zip_stat_t about;
+    constexpr auto needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD |
+                            ZIP_STAT_ENCRYPTION_METHOD;
+    if (zip_stat_index(archive.get(), place, 0, &about) != 0 || (about.valid & needed) != needed)
+      fail("nothing is known of member " + std::to_string(place));
+    ZipMember member{about.name, place, about.size, about.comp_method == ZIP_CM_DEFLATE, ""};
+    const std::string shown = quoted_briefly(member.name);
+    if (about.encryption_method != ZIP_EM_NONE)
+      member.problem = "it is encrypted";
+    else if (about.comp_method != ZIP_CM_STORE && !member.deflated)
+      member.problem = "expected it stored or deflated, got method " + std::to_string(about.comp_method);
+    else if (!member.deflated && about.size != about.comp_size)
+      fail(shown + " is stored but has two sizes");
+    else if (about.size / max_ratio > about.comp_size)
+      fail(shown + " claims " + std::to_string(about.size) + " bytes in " + std::to_string(about.comp_size));
+    return member;
+  }
+};
+
+bool looks_like_zip(std::string_view begin) {
+  return begin.starts_with("PK\3\4") || begin.starts_with("PK\5\6");
+}
+
+ZipArchive::ZipArchive(const std::filesystem::path& path) : reading_(std::make_shared<Reading>()) {
+  Reading& r = *reading_;
+  r.path = path;
+  const system::OpenFile file(path);  // libzip would wait for a pipe
+  int error = ZIP_ER_NOZIP;           // and takes a file of nothing for an archive of nothing
+  if (file.size() > 0) r.archive.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &error));
+  if (!r.archive) r.fail(words_of(error));
+  const auto n_members = static_cast<uint64_t>(zip_get_num_entries(r.archive.get(), 0));
+  if (n_members > max_members) r.fail("it claims " + std::to_string(n_members) + " members");
+  for (uint64_t index = 0; index < n_members; ++index) members_.push_back(r.member_at(index));
+}
+
+std::string ZipArchive::begin(const ZipMember& member, uint64_t count) const {
+  Reading& r = *reading_;
+  const std::lock_guard lock(r.mutex);
+  r.open(member);
+  std::string begin(std::min(count, member.size), '\0');
+  if (const uint64_t got = r.read(member, begin.data(), begin.size()); got < begin.size())
+    r.fail(member, words_of_lengths(got, member.size));
+  return begin;
+}
+
+std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t count,
+                              const Token& progress) const {
+  Reading& r = *reading_;
+  const std::lock_guard lock(r.mutex);
+  const bool is_checked = r.checked.contains(member.index);
+  if (!r.file || r.index != member.index || r.at > (is_checked ? from : 0)) r.open(member);
+  if (is_checked && !member.deflated) {
+    if (zip_fseek(r.file.get(), static_cast<zip_int64_t>(from), SEEK_SET) != 0)
+      r.fail(member, words_of(zip_error_code_zip(zip_file_get_error(r.file.get()))));
+    r.at = from;
+  }
+  const uint64_t until = is_checked ? from + count : UINT64_MAX;
+  std::string wanted,
+      block(std::min(unpacked_at_once, member.size + 1), '\0');  // a byte more shows that it is longer
+  wanted.reserve(count);
+  while (r.at < until) {
+    progress.add(0);
+    const uint64_t begin = r.at,
+                   got = r.read(member, block.data(), std::min<uint64_t>(block.size(), until - r.at));
+    if (got == 0) break;
+    const uint64_t first = std::clamp(from, begin, r.at), last = std::clamp(from + count, begin, r.at);
+    wanted.append(block, first - begin, last - first);
+    if (r.at > member.size)
+      r.fail(member, "it unpacks to more than the " + std::to_string(member.size) + " bytes that it claims");
+  }
+  if (r.at < (is_checked ? until : member.size)) r.fail(member, words_of_lengths(r.at, member.size));
+  r.checked.insert(member.index);
+  return wanted;
+}
+
+Fetch fetch_from(std::shared_ptr<const ZipArchive> archive, ZipMember member, uint64_t begin) {
+  return [archive = std::move(archive), member = std::move(member), begin](
+             uint64_t from, uint64_t count, std::string& buffer, const Token& progress) {
+    buffer = archive->bytes(member, begin + from, count, progress);
+    return std::string_view(buffer);
+  };
+}
+
+namespace {
+
+/// The dictionary at the beginning of a .npy file.
+struct NpyHeader {
+  std::string descr;  ///< '<f8'; of records, the whole list as it is written
+  bool fortran_order = false;
+  Shape shape;
+};
+
+/// Reads the Python literal {'descr': …, 'fortran_order': …, 'shape': (…)} without evaluating it.
+class NpyHeaderReader {
+ public:
+  NpyHeaderReader(std::string_view text, const std::string& place) : rest_(text), place_(place) {}
+
+  NpyHeader header() {
+    std::optional<std::string> descr;
+    std::optional<bool> fortran_order;
+    std::optional<Shape> shape;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = quoted();
+      expect(':');
+      if (key == "descr" && !descr)
+        descr = type();
+      else if (key == "fortran_order" && !fortran_order)
+        fortran_order = boolean();
+      else if (key == "shape" && !shape)
+        shape = lengths();
+      else
+        fail("the keys 'descr', 'fortran_order' and 'shape', each once");
+      if (!accept(',') && !next_is('}')) fail("',' or '}'");
+    }
+    skip_blanks();
+    if (!rest_.empty()) fail("nothing after '}'");
+    if (!descr || !fortran_order || !shape) fail("the keys 'descr', 'fortran_order' and 'shape'");
+    return {*descr, *fortran_order, *shape};
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw Error(place_ + "header: expected " + expected + ", got " +
+                (rest_.empty() ? "its end" : quoted_briefly(rest_.substr(0, 20))));
+  }
+
+  void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
+  bool next_is(char c) {
+    skip_blanks();
+    return rest_.starts_with(c);
+  }
+  bool accept(char c) {
+    if (!next_is(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(std::string("'") + c + "'");
+  }
+
+  std::string quoted() {
+    skip_blanks();
+    const char quote = next_is('"') ? '"' : '\'';
+    if (!next_is(quote)) fail("a text in quotes");
+    const std::size_t end = rest_.find(quote, 1);
+    if (end == rest_.npos) fail("a text in quotes");
+    const std::string text(rest_.substr(1, end - 1));
+    rest_.remove_prefix(end + 1);
+    return text;
+  }
+
+  /// A text, or a list (of a record's fields) that is kept as it is, so that it can be shown.
+  std::string type() {
+    if (!next_is('[')) return quoted();
+    int depth = 0;
+    for (std::size_t k = 0; k < rest_.size(); ++k) {
+      depth += rest_[k] == '[' ? 1 : rest_[k] == ']' ? -1 : 0;
+      if (depth > 0) continue;
+      const std::string text(rest_.substr(0, k + 1));
+      rest_.remove_prefix(k + 1);
+      return text;
+    }
+    fail("a ']'");
+  }
+
+  bool boolean() {
+    skip_blanks();
+    for (const bool value : {false, true}) {
+      const std::string_view word = value ? "True" : "False";
+      if (!rest_.starts_with(word)) continue;
+      rest_.remove_prefix(word.size());
+      return value;
+    }
+    fail("True or False");
+  }
+
+  Shape lengths() {
+    Shape shape;
+    expect('(');
+    while (!accept(')')) {
+      skip_blanks();
+      const auto length = text::take_whole_number(rest_);
+      if (!length) fail("a length of at most 2^64 - 1");
+      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote it
+      shape.push_back(*length);
+      if (shape.size() > max_dimensions) fail("at most 32 dimensions");
+      if (!accept(',') && !next_is(')')) fail("',' or ')'");
+    }
+    return shape;
+  }
+
+  std::string_view rest_;
+  const std::string& place_;
+};
+
+constexpr std::string_view npy_magic = "\x93NUMPY";
+constexpr std::uint64_t max_npy_header = std::uint64_t{1} << 20;
+
+struct NpyType {
   const char* code;  ///< as in descr, without the byte order
   Dtype dtype;
 };
-constexpr std::array kinds{Kind{"f8", Dtype::f64}, Kind{"f4", Dtype::f32}, Kind{"f2", Dtype::f16},
-                           Kind{"i8", Dtype::i64}, Kind{"i4", Dtype::i32}, Kind{"i2", Dtype::i16},
-                           Kind{"i1", Dtype::i8},  Kind{"u8", Dtype::u64}, Kind{"u4", Dtype::u32},
-                           Kind{"u2", Dtype::u16}, Kind{"u1", Dtype::u8},  Kind{"b1", Dtype::boolean}};
+constexpr std::array npy_types{
+    NpyType{"f8", Dtype::f64}, NpyType{"f4", Dtype::f32}, NpyType{"f2", Dtype::f16},
+    NpyType{"i8", Dtype::i64}, NpyType{"i4", Dtype::i32}, NpyType{"i2", Dtype::i16},
+    NpyType{"i1", Dtype::i8},  NpyType{"u8", Dtype::u64}, NpyType{"u4", Dtype::u32},
+    NpyType{"u2", Dtype::u16}, NpyType{"u1", Dtype::u8},  NpyType{"b1", Dtype::boolean}};
 
 std::string unknown_type(const std::string& descr) {
   if (descr.find('O') != descr.npos)
@@ -35,13 +306,13 @@ std::string unknown_type(const std::string& descr) {
 /// Sets what descr says of one number: '<f4', '|b1', '>i8', '<U7'.
 void read_type(const std::string& descr, RawTensor& tensor) {
   const std::string code = descr.substr(std::min<std::size_t>(1, descr.size()));
-  const auto kind = std::ranges::find(kinds, code, &Kind::code);
+  const auto type = std::ranges::find(npy_types, code, &NpyType::code);
   if (descr.empty() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos)
     throw Error(tensor.place + unknown_type(descr));
   tensor.big_endian = descr[0] == '>';
-  if (kind != kinds.end()) {
-    tensor.info.dtype = kind->dtype;
-    tensor.item_bytes = dtype_bytes(kind->dtype);
+  if (type != npy_types.end()) {
+    tensor.info.dtype = type->dtype;
+    tensor.item_bytes = dtype_bytes(type->dtype);
     return;
   }
   if (!code.starts_with('U') || code.size() < 2 || code.size() > 7 ||
@@ -52,20 +323,15 @@ void read_type(const std::string& descr, RawTensor& tensor) {
   if (tensor.item_bytes == 0) throw Error(tensor.place + unknown_type(descr));  // it could claim any number
 }
 
-}  // namespace
-
-bool looks_like_npy(std::string_view begin) {
-  return begin.starts_with(magic);
-}
-
+/// The tensor of a .npy file of n_bytes, whose bytes fetch gives; only its header is read.
 RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes, const Fetch& fetch) {
   Token unseen;
   std::string buffer;
-  RawTensor tensor{{std::move(name), Dtype::f64, {}}, 8, false, {}, false, std::move(place), {}};
+  RawTensor tensor{{std::move(name), Dtype::f64, {}}, 8, false, {}, std::move(place), {}};
   constexpr std::uint64_t shortest = 10;
   if (n_bytes < shortest || !looks_like_npy(fetch(0, shortest, buffer, unseen)))
     throw Error(tensor.place + "expected a .npy file, which begins with \\x93NUMPY");
-  const int version = fetch(0, shortest, buffer, unseen)[magic.size()];
+  const int version = fetch(0, shortest, buffer, unseen)[npy_magic.size()];
   if (version < 1 || version > 3)
     throw Error(tensor.place + "expected version 1, 2 or 3 of the .npy format, got " +
                 std::to_string(version & 0xff));
@@ -76,12 +342,12 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
   if (length > n_bytes - before_header)
     throw Error(tensor.place + "expected a header of " + std::to_string(length) + " bytes, got a file of " +
                 std::to_string(n_bytes));
-  if (length > longest_npy_header)
-    throw Error(tensor.place + "expected a header of at most " + std::to_string(longest_npy_header) +
+  if (length > max_npy_header)
+    throw Error(tensor.place + "expected a header of at most " + std::to_string(max_npy_header) +
                 " bytes, got " + std::to_string(length));
   const std::uint64_t data_at = before_header + length;
   const NpyHeader header =
-      parse_npy_header(fetch(0, data_at, buffer, unseen).substr(before_header), tensor.place);
+      NpyHeaderReader(fetch(0, data_at, buffer, unseen).substr(before_header), tensor.place).header();
   read_type(header.descr, tensor);
   tensor.info.shape = header.shape;
   const auto expected = byte_count(tensor);
@@ -90,22 +356,58 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
                 " bytes for " + dtype_name(tensor.info.dtype) + " " + shape_text(header.shape) + ", got " +
                 std::to_string(n_bytes - data_at));
   if (header.fortran_order) tensor.strides = columns_first(header.shape);
-  tensor.fetch = [fetch, data_at](std::uint64_t from, std::uint64_t count, std::string& bytes,
-                                  const Token& progress) {
-    return fetch(data_at + from, count, bytes, progress);
-  };
   return tensor;
 }
 
-TensorFile open_npy(const std::filesystem::path& path, const Token&) {
-  const auto file = std::make_shared<const OpenFile>(path, OpenFile::Keeps::closed);
-  const Fetch fetch = [file](std::uint64_t from, std::uint64_t count, std::string& buffer, const Token&) {
-    file->read(from, count, buffer);
-    return std::string_view(buffer);
+constexpr std::string_view npy_ending = ".npy";
+
+TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archive, const ZipMember& member,
+                                  const std::string& file_name) {
+  constexpr uint64_t short_header = 4096;
+  const std::string name = member.name.substr(0, member.name.size() - npy_ending.size());
+  const std::string place = file_name + ": " + name + ": ";
+  if (!member.problem.empty()) throw Error(place + member.problem);
+  // The header is read unchecked; numbers are given out only after the checksum of all has been found right.
+  const Fetch begin = [&](uint64_t from, uint64_t count, std::string& buffer, const Token&) {
+    if (buffer.size() < from + count) buffer = archive->begin(member, std::max(short_header, from + count));
+    if (buffer.size() < from + count) throw Error(place + "expected a .npy header, got the end of the file");
+    return std::string_view(buffer).substr(from, count);
   };
+  RawTensor tensor = npy_tensor(name, place, member.size, begin);
+  tensor.fetch = fetch_from(archive, member, member.size - byte_count(tensor).value());
+  return entry_of(std::move(tensor));
+}
+
+}  // namespace
+
+bool looks_like_npy(std::string_view begin) {
+  return begin.starts_with(npy_magic);
+}
+
+TensorFile open_npy(const std::filesystem::path& path, const Token&) {
+  const auto file = std::make_shared<const system::OpenFile>(path, system::OpenFile::Keeps::closed);
+  RawTensor tensor = npy_tensor(path.stem().string(), path.string() + ": ", file->size(), fetch_from(file));
+  tensor.fetch = fetch_from(file, file->size() - byte_count(tensor).value());
   std::vector<TensorFile::Entry> entries;
-  entries.push_back(entry_of(npy_tensor(path.stem().string(), path.string() + ": ", file->size(), fetch)));
+  entries.push_back(entry_of(std::move(tensor)));
   return {path, "npy", std::move(entries)};
+}
+
+TensorFile open_npz(const std::filesystem::path& path, const Token& progress) {
+  const auto archive = std::make_shared<const ZipArchive>(path);
+  if (std::ranges::any_of(archive->members(), is_pickle_of_pytorch, &ZipMember::name))
+    return open_pytorch(path, progress);
+  std::vector<TensorFile::Entry> entries;
+  Skipped skipped(path.string() + ": ");
+  for (const ZipMember& member : archive->members()) {
+    progress.add(0);
+    if (member.name.ends_with(npy_ending))
+      skipped.unless([&] { entries.push_back(entry_of_member(archive, member, path.string())); });
+    else if (!member.name.ends_with('/'))
+      skipped.note(quoted_briefly(member.name) + " is no .npy file");
+  }
+  if (entries.empty()) skipped.fail("expected an archive of .npy files, got none in it");
+  return {path, "npz", std::move(entries), skipped.notes()};
 }
 
 }  // namespace core::formats::readers

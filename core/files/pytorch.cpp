@@ -1,33 +1,741 @@
-#include "core/files/pytorch.hpp"
-
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <map>
-#include <memory>
-#include <utility>
+#include <unordered_map>
+#include <unordered_set>
 
-#include "core/base/error.hpp"
-#include "core/files/file.hpp"
+#include "core/base/find.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/files/json.hpp"
 #include "core/files/little_endian.hpp"
-#include "core/files/pickle.hpp"
-#include "core/files/zip.hpp"
+#include "core/files/readers.hpp"
 
+/// What torch.save writes: a pickle of Python with tensors in it, and their numbers beside it.
 namespace core::formats::readers {
 namespace {
 
 using std::uint64_t;
+using namespace std::string_view_literals;
+
+// Beyond them a file is refused.
+constexpr uint64_t max_pickle = uint64_t{1} << 26;  // bytes
+constexpr uint64_t max_item = uint64_t{1} << 24;    // bytes of a text
+constexpr std::size_t max_values = std::size_t{1} << 20, max_tensors = std::size_t{1} << 16, max_depth = 64;
+constexpr std::size_t max_line = 4096, max_key = 100, max_name = 1000, max_name_bytes = std::size_t{1} << 24;
+
+/// The bytes of a pickle, taken one after the other; place begins every message.
+class PickleBytes {
+ public:
+  PickleBytes(std::string_view bytes, std::string place) : bytes_(bytes), place_(std::move(place)) {}
+
+  uint64_t at() const { return at_; }
+  const std::string& place() const { return place_; }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(place_ + "damaged pickle: " + what + " at byte " + std::to_string(at_));
+  }
+
+  std::string_view take(uint64_t count) {
+    if (count > bytes_.size() - at_) fail("expected " + std::to_string(count) + " more bytes, got the end");
+    if (count > max_item) fail("expected a text of at most 2^24 bytes, got one of " + std::to_string(count));
+    at_ += count;
+    return bytes_.substr(at_ - count, count);
+  }
+  /// The bytes up to the end of a line, which is passed over.
+  std::string line() {
+    const std::size_t length = bytes_.substr(at_).find('\n');
+    if (length == bytes_.npos) fail("expected 1 more bytes, got the end");
+    if (length > max_line) fail("expected the end of a line");
+    return std::string(take(length + 1).substr(0, length));
+  }
+  /// The number that the next bytes are, the lowest first; of up to eight.
+  uint64_t number(uint64_t n_bytes) { return little_endian(take(n_bytes)); }
+
+ private:
+  std::string_view bytes_;
+  std::string place_;
+  uint64_t at_ = 0;
+};
+
+/// A value that a pickle holds; others stand in it by their index among all.
+struct PickleValue {
+  using Index = std::uint32_t;
+  enum class Kind {
+    none,
+    boolean,
+    whole,
+    large,  ///< a whole number beyond int64
+    real,
+    text,
+    bytes,
+    list,
+    tuple,
+    dict,
+    name,    ///< of a function or class
+    object,  ///< what a function or class that is none of ours would give: nothing is called or made
+    storage,
+    tensor
+  };
+  Kind kind = Kind::none;
+  std::int64_t whole = 0;    ///< a whole number; which of the storages or tensors it is
+  std::string text;          ///< a text, bytes, those of a large number; "module.name" of a name
+  std::vector<Index> items;  ///< of a list or tuple; keys and values of a dict in turn; an object's maker
+};
+
+using PickleKind = PickleValue::Kind;
+
+/// Where a tensor's numbers are, in the words of PyTorch.
+struct PickledStorage {
+  std::string key;
+  Dtype dtype = Dtype::u8;  ///< of one that has no type, bytes
+  std::uint64_t count = 0;  ///< of numbers of the type
+};
+
+/// A tensor as PyTorch writes it: a view of a storage.
+struct PickledTensor {
+  std::size_t storage = 0;
+  Dtype dtype = Dtype::f32;
+  std::uint64_t offset = 0;  ///< of its first number, in numbers
+  Shape shape;
+  Strides strides;
+};
+
+/// What one pickle holds.
+struct Pickle {
+  std::vector<PickleValue> values;
+  PickleValue::Index root = 0;
+  std::vector<PickledStorage> storages;
+  std::vector<PickledTensor> tensors;
+  std::string foreign;  ///< the first function or class that is none of ours, or ""
+
+  /// "module.name" of a name, or of what would make an object.
+  const std::string& name_of(const PickleValue& value) const {
+    return value.kind == PickleValue::Kind::object ? values[value.items.front()].text : value.text;
+  }
+};
+
+struct StorageType {
+  const char* name;
+  Dtype dtype;
+};
+constexpr std::array storage_types{StorageType{"torch.DoubleStorage", Dtype::f64},
+                                   StorageType{"torch.FloatStorage", Dtype::f32},
+                                   StorageType{"torch.HalfStorage", Dtype::f16},
+                                   StorageType{"torch.BFloat16Storage", Dtype::bf16},
+                                   StorageType{"torch.LongStorage", Dtype::i64},
+                                   StorageType{"torch.IntStorage", Dtype::i32},
+                                   StorageType{"torch.ShortStorage", Dtype::i16},
+                                   StorageType{"torch.CharStorage", Dtype::i8},
+                                   StorageType{"torch.ByteStorage", Dtype::u8},
+                                   StorageType{"torch.BoolStorage", Dtype::boolean},
+                                   StorageType{"torch.storage.UntypedStorage", Dtype::u8},
+                                   StorageType{"torch.UntypedStorage", Dtype::u8}};
+
+/// What to do about a name, by what it begins with; the last fits all.
+struct Advice {
+  const char* begins;
+  const char* words;
+};
+constexpr std::array advices{Advice{"numpy.", "save arrays with numpy.savez"},
+                             Advice{"torch.storage._load_from_bytes", "save them with torch.save"},
+                             Advice{"__torch__", "save module.state_dict()"},
+                             Advice{"torch._utils._rebuild_sparse", "save tensor.to_dense()"},
+                             Advice{"torch._utils._rebuild_qtensor", "save tensor.dequantize()"},
+                             Advice{"torch.Complex", "save torch.view_as_real(tensor)"},
+                             Advice{"", "save them alone, such as model.state_dict()"}};
+
+/// A name as a message shows it: any bytes may be in the file.
+std::string shown(const std::string& name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  };
+  return name.size() <= 100 && std::ranges::all_of(name, is_plain) ? name : quoted_briefly(name);
+}
+
+/// Throws core::Error for a function or a class that is none of ours, with what to do instead.
+[[noreturn]] void refuse_name(const std::string& name, const std::string& place) {
+  const auto advice =
+      std::ranges::find_if(advices, [&](const Advice& a) { return name.starts_with(a.begins); });
+  throw Error(place + "holds " + shown(name) + ", only tensors can be read: " + advice->words);
+}
+
+std::optional<Dtype> dtype_of(std::string_view name) {
+  if (!name.starts_with("torch.")) return std::nullopt;
+  name.remove_prefix(6);
+  for (int k = 0; k < static_cast<int>(Dtype::text); ++k)
+    if (name == dtype_name(static_cast<Dtype>(k))) return static_cast<Dtype>(k);
+  return std::nullopt;
+}
+
+/// The arguments of a call, each looked up and of the kind that is wanted.
+class Arguments {
+ public:
+  Arguments(const Pickle& pickle, const PickleValue& tuple, const std::string& place, const std::string& of)
+      : pickle_(pickle), tuple_(tuple), file_place_(place), place_(place + "damaged: " + of + ": ") {}
+
+  std::size_t count() const { return tuple_.items.size(); }
+  const PickleValue& at(std::size_t index, PickleKind kind, const char* expected) const {
+    const PickleValue* value = any(index);
+    if (value && value->kind == PickleKind::object) refuse_name(pickle_.name_of(*value), file_place_);
+    if (!value || value->kind != kind)
+      throw Error(place_ + "expected " + expected + " as argument " + std::to_string(index));
+    return *value;
+  }
+  const PickleValue* any(std::size_t index) const {
+    return index < count() ? &pickle_.values[tuple_.items[index]] : nullptr;
+  }
+  std::uint64_t whole(std::size_t index, const char* expected) const {
+    return not_negative(at(index, PickleKind::whole, expected), expected);
+  }
+  std::vector<std::uint64_t> wholes(std::size_t index, const char* expected) const {
+    const PickleValue& list = at(index, PickleKind::tuple, expected);
+    if (list.items.size() > max_dimensions)
+      throw Error(place_ + "expected at most 32 dimensions, got " + std::to_string(list.items.size()));
+    std::vector<std::uint64_t> numbers;
+    for (const auto item : list.items) numbers.push_back(not_negative(pickle_.values[item], expected));
+    return numbers;
+  }
+
+ private:
+  std::uint64_t not_negative(const PickleValue& value, const char* expected) const {
+    if (value.kind != PickleKind::whole || value.whole < 0)
+      throw Error(place_ + "expected " + expected + ", got no number from 0");
+    return static_cast<std::uint64_t>(value.whole);
+  }
+
+  const Pickle& pickle_;
+  const PickleValue& tuple_;
+  const std::string& file_place_;
+  std::string place_;
+};
+
+/// torch._utils._rebuild_tensor, _v2 and _v3, which has a type of its own.
+PickleValue rebuilt(Pickle& pickle, const Arguments& arguments, bool typed, const std::string& place) {
+  PickledTensor tensor;
+  tensor.storage = static_cast<std::size_t>(arguments.at(0, PickleKind::storage, "a storage").whole);
+  tensor.offset = arguments.whole(1, "an offset");
+  const auto lengths = arguments.wholes(2, "lengths");
+  tensor.shape.assign(lengths.begin(), lengths.end());
+  tensor.strides = arguments.wholes(3, "strides");
+  if (tensor.strides.size() != tensor.shape.size())
+    throw Error(place + "damaged: expected a stride for each of " + std::to_string(tensor.shape.size()) +
+                " lengths, got " + std::to_string(tensor.strides.size()));
+  tensor.dtype = pickle.storages[tensor.storage].dtype;
+  if (typed) {
+    const PickleValue& name = arguments.at(6, PickleKind::name, "a type of numbers");
+    const auto dtype = dtype_of(name.text);
+    if (!dtype)
+      throw Error(place + "holds numbers of the type " + shown(name.text) +
+                  ", which are not read: save them as float32");
+    tensor.dtype = *dtype;
+  }
+  const PickleValue* about = arguments.any(typed ? 7 : 6);  // a view that is negated or conjugate
+  if (about && about->kind != PickleKind::none && !about->items.empty())
+    throw Error(place + "holds a tensor that is not stored as it is: save tensor.resolve_neg().clone()");
+  if (pickle.tensors.size() == max_tensors) throw Error(place + "expected at most 2^16 tensors, got more");
+  pickle.tensors.push_back(std::move(tensor));
+  PickleValue value{PickleKind::tensor, 0, {}, {}};
+  value.whole = static_cast<std::int64_t>(pickle.tensors.size() - 1);
+  return value;
+}
+
+/// collections.OrderedDict, of nothing or, as Python 2 wrote it, of a list of pairs.
+PickleValue ordered_dict(const Pickle& pickle, const Arguments& arguments, const std::string& place) {
+  PickleValue dict{PickleKind::dict, 0, {}, {}};
+  if (arguments.count() == 0) return dict;
+  for (const auto item : arguments.at(0, PickleKind::list, "a list of pairs").items) {
+    const PickleValue& pair = pickle.values[item];
+    if (pair.items.size() != 2 || (pair.kind != PickleKind::list && pair.kind != PickleKind::tuple))
+      throw Error(place + "damaged: expected pairs of a key and a value");
+    dict.items.insert(dict.items.end(), pair.items.begin(), pair.items.end());
+  }
+  return dict;
+}
+
+bool has_key(const Pickle& pickle, const PickleValue& dict, std::string_view key) {
+  if (dict.kind != PickleKind::dict) return false;
+  for (std::size_t k = 0; k < dict.items.size(); k += 2)
+    if (pickle.values[dict.items[k]].text == key) return true;
+  return false;
+}
+
+/// Throws core::Error when the state that an object gets is that of a module; the outermost is called so.
+void refuse_module(const Pickle& pickle, const PickleValue& state, const std::string& outermost,
+                   const std::string& place) {
+  if (has_key(pickle, state, "_parameters") && has_key(pickle, state, "_modules"))
+    throw Error(place + "holds a torch.nn.Module (" + shown(outermost) +
+                "), only tensors can be read: save model.state_dict()");
+}
+
+/// What calling a name with a tuple of arguments would give, when it is one that tensors are made with: a
+/// tensor, a dict, a tuple or bytes; or nothing.
+///
+/// Throws core::Error for arguments that do not fit.
+std::optional<PickleValue> called(Pickle& pickle, const PickleValue& function, const PickleValue& tuple,
+                                  const std::string& place) {
+  const std::string& name = function.text;
+  const Arguments arguments(pickle, tuple, place, shown(name));
+  if (name == "collections.OrderedDict") return ordered_dict(pickle, arguments, place);
+  if (name == "torch.Size") {
+    const PickleValue* lengths = arguments.any(0);
+    if (!lengths) return PickleValue{PickleKind::tuple, 0, {}, {}};
+    return arguments.at(0, PickleKind::tuple, "lengths");
+  }
+  if (name == "torch._utils._rebuild_parameter") return arguments.at(0, PickleKind::tensor, "a tensor");
+  if (name == "torch._utils._rebuild_tensor_v3") return rebuilt(pickle, arguments, true, place);
+  if (name == "torch._utils._rebuild_tensor_v2" || name == "torch._utils._rebuild_tensor")
+    return rebuilt(pickle, arguments, false, place);
+  if (name == "_codecs.encode" || name == "__builtin__.bytes")  // as protocol 2 writes bytes
+    return PickleValue{PickleKind::bytes, 0, {}, {}};
+  return std::nullopt;
+}
+
+/// The storage that a tuple ('storage', type, key, device, count) names, or the class of a module that one of
+/// ('module', class, …) does. Throws core::Error.
+PickleValue storage_named(Pickle& pickle, const PickleValue& tuple, const std::string& place) {
+  const Arguments arguments(pickle, tuple, place, "storage");
+  if (tuple.kind != PickleKind::tuple) throw Error(place + "damaged: expected a storage by its key");
+  const std::string& word = arguments.at(0, PickleKind::text, "a word").text;
+  if (word == "module") return arguments.at(1, PickleKind::name, "a class");
+  if (word != "storage") throw Error(place + "damaged: expected a storage by its key");
+  const PickleValue& type = arguments.at(1, PickleKind::name, "a type of storage");
+  const StorageType* known = find_by(storage_types, type.text, &StorageType::name);
+  if (!known) refuse_name(type.text, place);
+  const std::string& key = arguments.at(2, PickleKind::text, "a key").text;
+  if (key.size() > max_key)
+    throw Error(place + "damaged: expected the key of a storage, got " + quoted_briefly(key));
+  PickledStorage storage{key, known->dtype, 0};
+  storage.count = arguments.whole(4, "the count of its numbers");
+  if (const PickleValue* view = arguments.any(5); view && view->kind != PickleKind::none)
+    throw Error(place + "holds a storage within a storage, as PyTorch before 0.4 wrote it: save it anew");
+  pickle.storages.push_back(std::move(storage));
+  PickleValue value{PickleKind::storage, 0, {}, {}};
+  value.whole = static_cast<std::int64_t>(pickle.storages.size() - 1);
+  return value;
+}
+
+constexpr std::size_t highest_protocol = 5;
+constexpr unsigned char protocol_follows = 0x80;  // from protocol 2 on, before all
+
+[[noreturn]] void refuse_old_pickle(const std::string& place) {
+  throw Error(
+      place +
+      "is a pickle of protocol 0 or 1, only 2 to 5 are read: save it again with torch.save as it does by "
+      "itself, numpy.savez or safetensors");
+}
+
+/// Reads one pickle of Python, of protocol 2 to 5, up to its end. Nothing that it names is looked up or run.
+///
+/// It may hold tensors of PyTorch, dicts, lists, tuples, texts, bytes and numbers; of what else it would make
+/// or call only the name is kept, to be refused. Throws core::Error for a torch.nn.Module, when it is
+/// damaged, and when it has more than a million values. Source: Python, Lib/pickletools.py.
+class Unpickler {
+ public:
+  explicit Unpickler(PickleBytes& bytes) : bytes_(bytes) {
+    for (const PickleKind kind : {PickleKind::none, PickleKind::boolean})
+      pickle_.values.push_back({kind, 0, {}, {}});
+  }
+
+  Pickle read() {
+    for (bool is_first = true;; is_first = false) {
+      const auto code = static_cast<unsigned char>(bytes_.take(1)[0]);
+      if (is_first) says_protocol_ = code == protocol_follows;
+      if (code == '.') break;
+      if (!step(code)) refuse_code(code);
+    }
+    pickle_.root = pop();
+    return std::move(pickle_);
+  }
+
+ private:
+  [[noreturn]] void refuse_code(unsigned char code) {
+    if (!says_protocol_) refuse_old_pickle(bytes_.place());
+    bytes_.fail("expected a pickle of protocol 2 to 5, got opcode " + std::to_string(code));
+  }
+
+  void push(PickleValue::Index index) {
+    if (stack_.size() == max_values) bytes_.fail("expected at most 2^20 values on its stack, got more");
+    stack_.push_back(index);
+  }
+  PickleValue& make(PickleKind kind) {
+    if (pickle_.values.size() == max_values) bytes_.fail("expected at most 2^20 values, got more");
+    push(static_cast<PickleValue::Index>(pickle_.values.size()));
+    return pickle_.values.emplace_back(PickleValue{kind, 0, {}, {}});
+  }
+  bool make(PickleValue value) {
+    make(value.kind) = std::move(value);
+    return true;
+  }
+
+  PickleValue::Index pop() {
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) bytes_.fail("expected a value, got none");
+    const PickleValue::Index index = stack_.back();
+    stack_.pop_back();
+    return index;
+  }
+  PickleValue::Index top() {
+    const PickleValue::Index index = pop();
+    stack_.push_back(index);
+    return index;
+  }
+  std::vector<PickleValue::Index> pop_to_mark() {
+    if (marks_.empty()) bytes_.fail("expected a mark, got none");
+    const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+    std::vector<PickleValue::Index> items(begin, stack_.end());
+    stack_.erase(begin, stack_.end());
+    marks_.pop_back();
+    return items;
+  }
+  std::vector<PickleValue::Index> pop_some(std::size_t count) {
+    std::vector<PickleValue::Index> items(count);
+    for (std::size_t k = count; k-- > 0;) items[k] = pop();
+    return items;
+  }
+
+  const PickleValue& value(PickleValue::Index index) const { return pickle_.values[index]; }
+  const std::string& text_of(PickleValue::Index index) {
+    if (value(index).kind != PickleKind::text) bytes_.fail("expected a text");
+    return value(index).text;
+  }
+
+  bool make_whole(std::int64_t number) {
+    make(PickleKind::whole).whole = number;
+    return true;
+  }
+  /// A whole number of some bytes, the lowest first, the highest with the sign.
+  bool make_long(std::uint64_t n_bytes) {
+    if (n_bytes > 8) {
+      make(PickleKind::large).text = bytes_.take(n_bytes);
+      return true;
+    }
+    const std::uint64_t unused = 64 - 8 * n_bytes;
+    const std::uint64_t number = n_bytes == 0 ? 0 : bytes_.number(n_bytes) << unused;
+    return make_whole(n_bytes == 0 ? 0 : std::bit_cast<std::int64_t>(number) >> unused);
+  }
+
+  bool make_text(PickleKind kind, std::uint64_t n_length_bytes) {
+    std::string text(bytes_.take(bytes_.number(n_length_bytes)));
+    make(kind).text = std::move(text);
+    return true;
+  }
+
+  /// Does what an opcode says; whether it is known.
+  bool step(unsigned char code) {
+    switch (code) {
+      // numbers
+      case 'N':
+        push(0);
+        return true;
+      case 0x88:
+      case 0x89:
+        push(1);
+        return true;
+      case 'K':
+        return make_whole(static_cast<std::int64_t>(bytes_.number(1)));
+      case 'M':
+        return make_whole(static_cast<std::int64_t>(bytes_.number(2)));
+      case 'J':
+        return make_long(4);
+      case 0x8a:
+        return make_long(bytes_.number(1));
+      case 0x8b:
+        return make_long(bytes_.number(4));
+      case 'G':
+        make(PickleKind::real);
+        bytes_.take(8);
+        return true;
+      // texts and bytes
+      case 0x8c:
+      case 'U':  // of Python 2
+        return make_text(PickleKind::text, 1);
+      case 'X':
+      case 'T':
+        return make_text(PickleKind::text, 4);
+      case 0x8d:
+        return make_text(PickleKind::text, 8);
+      case 'C':
+        return make_text(PickleKind::bytes, 1);
+      case 'B':
+        return make_text(PickleKind::bytes, 4);
+      case 0x8e:
+      case 0x96:
+        return make_text(PickleKind::bytes, 8);
+      // lists, tuples and dicts
+      case '(':
+        if (marks_.size() == max_values) bytes_.fail("expected at most 2^20 marks, got more");
+        marks_.push_back(stack_.size());
+        return true;
+      case ')':
+        return make({PickleKind::tuple, 0, {}, {}});
+      case 0x85:
+      case 0x86:
+      case 0x87:
+        return make({PickleKind::tuple, 0, {}, pop_some(code - 0x84u)});
+      case 't':
+        return make({PickleKind::tuple, 0, {}, pop_to_mark()});
+      case ']':
+        return make({PickleKind::list, 0, {}, {}});
+      case 'l':
+        return make({PickleKind::list, 0, {}, pop_to_mark()});
+      case 'a':
+        return add(pop_some(1), PickleKind::list);
+      case 'e':
+        return add(pop_to_mark(), PickleKind::list);
+      case '}':
+        return make({PickleKind::dict, 0, {}, {}});
+      case 'd': {
+        const std::vector<PickleValue::Index> items = pop_to_mark();
+        return make({PickleKind::dict, 0, {}, {}}) && add(items, PickleKind::dict);
+      }
+      case 's':
+        return add(pop_some(2), PickleKind::dict);
+      case 'u':
+        return add(pop_to_mark(), PickleKind::dict);
+      case 0x8f:
+      case 0x91:
+        refuse_name("a set", bytes_.place());
+      // the stack and what is kept
+      case '0':
+        pop();
+        return true;
+      case '1':
+        pop_to_mark();
+        return true;
+      case '2':
+        push(top());
+        return true;
+      case 'q':
+        return keep(bytes_.number(1));
+      case 'r':
+        return keep(bytes_.number(4));
+      case 0x94:
+        return keep(memo_.size());
+      case 'h':
+        return recall(bytes_.number(1));
+      case 'j':
+        return recall(bytes_.number(4));
+      // names and calls
+      case protocol_follows:
+        if (bytes_.number(1) > highest_protocol) bytes_.fail("expected protocol 2 to 5, got a later one");
+        return true;
+      case 0x95:  // a frame: only its length
+        bytes_.take(8);
+        return true;
+      case 'c': {
+        const std::string module = bytes_.line();
+        return make({PickleKind::name, 0, module + "." + bytes_.line(), {}});
+      }
+      case 0x93: {
+        const std::string& name = text_of(pop());
+        const std::string& module = text_of(pop());
+        count_copied(module.size() + name.size());
+        return make({PickleKind::name, 0, module + "." + name, {}});
+      }
+      case 'R':
+        return call();
+      case 0x92:
+        pop();  // its arguments with names
+        [[fallthrough]];
+      case 0x81:
+        return make_object();
+      case 'b':
+        return set_state();
+      case 'Q': {
+        const PickleValue::Index tuple = pop();
+        PickleValue named = storage_named(pickle_, value(tuple), bytes_.place());
+        count_copied(named.text.size());
+        return make(std::move(named));
+      }
+      default:
+        return false;
+    }
+  }
+
+  bool add(const std::vector<PickleValue::Index>& items, PickleKind kind) {
+    PickleValue& whole = pickle_.values[top()];
+    if (whole.kind == PickleKind::object) return true;  // which is refused in the end
+    if (whole.kind != kind || (kind == PickleKind::dict && items.size() % 2 != 0))
+      bytes_.fail(kind == PickleKind::list ? "expected a list to add to" : "expected a dict to add pairs to");
+    whole.items.insert(whole.items.end(), items.begin(), items.end());
+    return true;
+  }
+
+  /// What is made of values that are kept may be long without many bytes in the file.
+  void count_copied(std::size_t count) {
+    n_copied_ += count;
+    if (n_copied_ > max_values) bytes_.fail("expected fewer long names, got more");
+  }
+
+  bool keep(std::uint64_t number) {
+    if (memo_.size() == max_values) bytes_.fail("expected at most 2^20 values that are kept, got more");
+    memo_[number] = top();
+    return true;
+  }
+  bool recall(std::uint64_t number) {
+    const auto found = memo_.find(number);
+    if (found == memo_.end())
+      bytes_.fail("expected a value that was kept, got number " + std::to_string(number));
+    push(found->second);
+    return true;
+  }
+
+  bool call() {
+    const PickleValue::Index arguments = pop(), function = pop();
+    if (value(function).kind != PickleKind::name || value(arguments).kind != PickleKind::tuple)
+      bytes_.fail("expected a name and a tuple of arguments");
+    auto made = called(pickle_, value(function), value(arguments), bytes_.place());
+    if (!made) return make_foreign(function);
+    count_copied(made->items.size());
+    return make(std::move(*made));
+  }
+
+  /// Nothing is made or called: only what would make it is kept, as what follows may say more of what to do
+  /// instead.
+  bool make_foreign(PickleValue::Index maker) {
+    if (pickle_.foreign.empty()) pickle_.foreign = value(maker).text;
+    return make({PickleKind::object, 0, {}, {maker}});
+  }
+  bool make_object() {
+    pop();
+    const PickleValue::Index type = pop();
+    if (value(type).kind != PickleKind::name) bytes_.fail("expected the name of a class");
+    if (outermost_.empty()) outermost_ = value(type).text;
+    return make_foreign(type);
+  }
+
+  /// An OrderedDict may have attributes, such as the versions that a state_dict has, which are no tensors.
+  bool set_state() {
+    const PickleValue::Index state = pop(), whole = top();
+    if (value(whole).kind == PickleKind::object) {
+      count_copied(value(state).items.size());  // which are looked through
+      refuse_module(pickle_, value(state), outermost_, bytes_.place());
+      return true;
+    }
+    if (value(whole).kind != PickleKind::dict || value(state).kind != PickleKind::dict)
+      bytes_.fail("expected an object to set the state of");
+    return true;
+  }
+
+  PickleBytes& bytes_;
+  Pickle pickle_;
+  std::vector<PickleValue::Index> stack_;
+  std::vector<std::size_t> marks_;
+  std::unordered_map<std::uint64_t, PickleValue::Index> memo_;
+  std::string outermost_;  ///< class of the first object
+  bool says_protocol_ = false;
+  std::size_t n_copied_ = 0;
+};
+
+/// Whether bytes begin as a pickle of protocol 0 or 1 does.
+bool looks_like_old_pickle(std::string_view begin) {
+  // A dict, a list, a tuple, a name, a number or a text, which end with their line or are kept.
+  constexpr std::array begins{"(]"sv, "(}"sv, "(d"sv, "(l"sv, "(i"sv, "(c"sv, "}q"sv,
+                              "]q"sv, "(K"sv, "(I"sv, "(S"sv, "(V"sv, "(X"sv, "(U"sv};
+  if (std::ranges::any_of(begins, [&](std::string_view some) { return begin.starts_with(some); }))
+    return true;
+  const std::size_t end = begin.find('\n');
+  if (end == begin.npos || end < 2) return false;
+  const std::string_view line = begin.substr(1, end - 1);
+  constexpr std::string_view digits = "-0123456789L";
+  if (begin[0] == 'L' || begin[0] == 'I') return line.find_first_not_of(digits) == line.npos;
+  return begin[0] == 'c' && line.find_first_of(" ,;:\t") == line.npos;
+}
+
+/// The tensors of a pickle under their names, and what else is in it.
+struct PickledNames {
+  struct Named {
+    std::string name;
+    std::size_t tensor;  ///< which of Pickle::tensors
+  };
+  std::vector<Named> tensors;
+  std::size_t n_others = 0;               ///< values that are no tensors
+  std::vector<std::string> first_others;  ///< names of the first few of them
+};
+
+/// Names of nested dicts and lists are joined by dots; a tensor alone is called as the file.
+///
+/// Throws core::Error, "PLACEwhat is wrong", when there is no tensor, two have one name, a key is no name, an
+/// object is among them, or they are nested without end.
+class PickleNames {
+ public:
+  PickleNames(const Pickle& pickle, const std::string& stem, const std::string& place)
+      : pickle_(pickle), stem_(stem), place_(place) {}
+
+  PickledNames all() {
+    visit(pickle_.root, "", 0);
+    if (!pickle_.foreign.empty()) refuse_name(pickle_.foreign, place_);
+    if (names_.tensors.empty()) throw Error(place_ + "expected tensors, got none in it");
+    return std::move(names_);
+  }
+
+ private:
+  void visit(PickleValue::Index index, const std::string& name, std::size_t depth) {
+    const PickleValue& value = pickle_.values[index];
+    if (depth > max_depth) throw Error(place_ + "expected at most 64 levels of dicts and lists, got more");
+    if (++n_visited_ > max_values) throw Error(place_ + "expected at most 2^20 values, got more");
+    if (value.kind == PickleKind::tensor) {
+      add(name.empty() ? stem_ : name, static_cast<std::size_t>(value.whole));
+    } else if (value.kind == PickleKind::dict) {
+      for (std::size_t k = 0; k < value.items.size(); k += 2)
+        visit(value.items[k + 1], below(name, key_of(pickle_.values[value.items[k]])), depth + 1);
+    } else if (value.kind == PickleKind::list || value.kind == PickleKind::tuple) {
+      for (std::size_t k = 0; k < value.items.size(); ++k)
+        visit(value.items[k], below(name, std::to_string(k)), depth + 1);
+    } else if (value.kind == PickleKind::object ||
+               (value.kind == PickleKind::name && !dtype_of(value.text))) {
+      refuse_name(pickle_.name_of(value), place_);
+    } else {
+      if (++names_.n_others <= 3) names_.first_others.push_back(name.empty() ? stem_ : name);
+    }
+  }
+
+  std::string key_of(const PickleValue& key) const {
+    if (key.kind == PickleKind::whole) return std::to_string(key.whole);
+    if (key.kind != PickleKind::text || key.text.empty() || !text::is_utf8(key.text))
+      throw Error(place_ + "expected dicts with names or whole numbers as their keys, got " +
+                  (key.kind == PickleKind::text ? quoted_briefly(key.text) : "another"));
+    return key.text;
+  }
+
+  std::string below(const std::string& name, const std::string& key) const {
+    if (name.size() + key.size() > max_name)
+      throw Error(place_ + "expected names of at most 1000 bytes, got " + quoted_briefly(name + "." + key));
+    return name.empty() ? key : name + "." + key;
+  }
+
+  void add(const std::string& name, std::size_t tensor) {
+    n_name_bytes_ += name.size();
+    if (names_.tensors.size() == max_tensors || n_name_bytes_ > max_name_bytes)
+      throw Error(place_ + "expected at most 2^16 tensors, got more");
+    if (!known_.insert(name).second) throw Error(place_ + "two tensors are called " + quoted_briefly(name));
+    names_.tensors.push_back({name, tensor});
+  }
+
+  const Pickle& pickle_;
+  const std::string& stem_;
+  const std::string& place_;
+  PickledNames names_;
+  std::unordered_set<std::string> known_;
+  std::size_t n_visited_ = 0, n_name_bytes_ = 0;
+};
+
+/// "Left out as no tensors: epoch, loss, lr and 35 more."
+std::string words_on_others(const PickledNames& names) {
+  const std::size_t more = names.n_others - names.first_others.size();
+  return "Left out as no tensors: " + text::joined(names.first_others, ", ", {}, more == 0 ? " and " : ", ") +
+         (more == 0 ? "" : " and " + std::to_string(more) + " more") + ".";
+}
 
 constexpr std::string_view legacy_magic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr std::int64_t legacy_protocol = 1001;
-constexpr uint64_t longest_pickle = uint64_t{1} << 26;  // of an archive, where few bytes may stand for many
 constexpr std::size_t first_bytes =
     64;  // bytes in which the first member's name, or the magic number, stands
 
 /// The bytes of a storage in a file.
 struct Stored {
   uint64_t n_bytes = 0;
-  bool deflated = false;
-  Fetch fetch;
+  std::function<Fetch(uint64_t begin)> fetch_from;
 };
 using FindStorage = std::function<Stored(const PickledStorage&)>;
 
@@ -46,13 +754,13 @@ std::string words_on_strides(const PickledTensor& tensor) {
 /// Makes sure that a tensor lies within its storage of n_items, and repeats no number more often than a
 /// compressed file could.
 void check_tensor(const PickledTensor& tensor, uint64_t n_items, const std::string& place) {
-  constexpr uint64_t always_fine = uint64_t{1} << 20, most_repeats = 1024;
+  constexpr uint64_t always_fine = uint64_t{1} << 20, max_repeats = 1024;
   const auto span = span_of(tensor.shape, tensor.strides);
   const auto count = count_of(tensor.shape);
   if (!count || !span || *span > n_items || tensor.offset > n_items - *span)
     throw Error(place + "expected it within its storage of " + std::to_string(n_items) + " numbers, got " +
                 words_on_strides(tensor));
-  if (*count > always_fine && *count / most_repeats > *span)
+  if (*count > always_fine && *count / max_repeats > *span)
     throw Error(place + "expected at most 1024 times as many numbers as it has stored, got " +
                 words_on_strides(tensor));
 }
@@ -67,23 +775,19 @@ TensorFile::Entry entry_of_tensor(const PickledNames::Named& named, const Pickle
   raw.big_endian = big_endian;
   raw.strides = tensor.strides;
   raw.place = file_place + named.name + ": ";
-  Stored stored = find(storage);
+  const Stored stored = find(storage);
   if (const uint64_t claimed = bytes_of(storage.count, storage.dtype); claimed != stored.n_bytes)
     throw Error(raw.place + "expected a storage of " + std::to_string(claimed) + " bytes, got " +
                 std::to_string(stored.n_bytes));
   check_tensor(tensor, stored.n_bytes / raw.item_bytes, raw.place);
-  raw.deflated = stored.deflated;
-  raw.fetch = [fetch = std::move(stored.fetch), begin = tensor.offset * raw.item_bytes](
-                  uint64_t from, uint64_t count, std::string& buffer, const Token& progress) {
-    return fetch(begin + from, count, buffer, progress);
-  };
+  raw.fetch = stored.fetch_from(tensor.offset * raw.item_bytes);
   return entry_of(std::move(raw));
 }
 
 TensorFile file_of_pickle(const std::filesystem::path& path, const Pickle& pickle, const FindStorage& find,
                           bool big_endian, const Token& progress) {
   const std::string place = path.string() + ": ";
-  const PickledNames names = named_tensors(pickle, path.stem().string(), place);
+  const PickledNames names = PickleNames(pickle, path.stem().string(), place).all();
   std::vector<TensorFile::Entry> entries;
   for (const auto& named : names.tensors) {
     progress.add(0);
@@ -92,21 +796,6 @@ TensorFile file_of_pickle(const std::filesystem::path& path, const Pickle& pickl
   std::vector<std::string> notes;
   if (names.n_others > 0) notes.push_back(words_on_others(names));
   return {path, "pytorch", std::move(entries), std::move(notes)};
-}
-
-Fetch fetch_of(std::shared_ptr<const OpenFile> file, uint64_t begin) {
-  return [file = std::move(file), begin](uint64_t from, uint64_t count, std::string& buffer, const Token&) {
-    file->read(begin + from, count, buffer);
-    return std::string_view(buffer);
-  };
-}
-
-Fetch fetch_of(std::shared_ptr<const ZipArchive> archive, const ZipMember& member) {
-  return [archive = std::move(archive), member](uint64_t from, uint64_t count, std::string& buffer,
-                                                const Token& progress) {
-    buffer = archive->bytes(member, from, count, progress);
-    return std::string_view(buffer);
-  };
 }
 
 /// The members of an archive by their names after the folder that they are in.
@@ -146,36 +835,39 @@ TensorFile open_archive(const std::filesystem::path& path, const Token& progress
   if (members.contains("constants.pkl"))
     throw Error(place + "holds a TorchScript program, only tensors can be read: save module.state_dict()");
   const ZipMember& member = member_called(members, "data.pkl", place);
-  if (member.size > longest_pickle)
-    throw Error(place + "data.pkl: expected at most " + std::to_string(longest_pickle) + " bytes, got " +
+  if (member.size > max_pickle)
+    throw Error(place + "data.pkl: expected at most " + std::to_string(max_pickle) + " bytes, got " +
                 std::to_string(member.size));
-  PickleBytes bytes(fetch_of(archive, member), 0, member.size, place, progress);
-  const Pickle pickle = read_pickle(bytes);
+  const std::string content = archive->bytes(member, 0, member.size, progress);
+  PickleBytes bytes(content, place);
+  const Pickle pickle = Unpickler(bytes).read();
   const FindStorage find = [&](const PickledStorage& storage) -> Stored {
     const ZipMember& data = member_called(members, "data/" + storage.key, place);
-    return {data.size, data.deflated, fetch_of(archive, data)};
+    return {data.size, [archive, data](uint64_t begin) { return fetch_from(archive, data, begin); }};
   };
   return file_of_pickle(path, pickle, find, is_big_endian(*archive, members, place), progress);
 }
 
-using Storages = std::map<std::string, std::pair<uint64_t, uint64_t>, std::less<>>;  ///< begin and length
+/// Where the storages begin and how long they are that follow the pickles of an older file.
+using Storages = std::map<std::string, std::pair<uint64_t, uint64_t>, std::less<>>;
 
-/// Where the storages stand that follow the pickles of an older file, each after the count of its numbers.
-Storages storages_after(PickleBytes& bytes, const Pickle& pickle, const Pickle& keys, uint64_t file_size) {
+/// Each storage follows the count of its numbers, from a byte of the file on.
+Storages storages_after(const system::OpenFile& file, uint64_t at, const Pickle& pickle, const Pickle& keys) {
   std::map<std::string_view, const PickledStorage*> known;
   for (const PickledStorage& storage : pickle.storages) known.emplace(storage.key, &storage);
   Storages storages;
-  uint64_t at = bytes.at();
+  const auto fail = [&](const std::string& what) {
+    throw Error(file.path().string() + ": damaged pickle: " + what + " at byte " + std::to_string(at));
+  };
   for (const auto index : keys.values[keys.root].items) {
     const std::string& key = keys.values[index].text;
     const auto storage = known.find(key);
-    if (storage == known.end()) bytes.fail("expected the key of a storage, got " + quoted_briefly(key));
-    if (file_size - at < 8) bytes.fail("expected a storage, got the end");
-    bytes.go_to(at);
-    const uint64_t n_bytes = bytes_of(bytes.number(8), storage->second->dtype);
-    at = bytes.at();
-    if (n_bytes > file_size - at)
-      bytes.fail("expected a storage of " + std::to_string(n_bytes) + " bytes, got the end");
+    if (storage == known.end()) fail("expected the key of a storage, got " + quoted_briefly(key));
+    if (file.size() - at < 8) fail("expected a storage, got the end");
+    const uint64_t n_bytes = bytes_of(little_endian(file.bytes(at, 8)), storage->second->dtype);
+    at += 8;
+    if (n_bytes > file.size() - at)
+      fail("expected a storage of " + std::to_string(n_bytes) + " bytes, got the end");
     storages[key] = {at, n_bytes};
     at += n_bytes;
   }
@@ -184,27 +876,29 @@ Storages storages_after(PickleBytes& bytes, const Pickle& pickle, const Pickle& 
 
 /// A pickle of plain values alone.
 Pickle read_plain(PickleBytes& bytes) {
-  Pickle pickle = read_pickle(bytes);
+  Pickle pickle = Unpickler(bytes).read();
   if (!pickle.foreign.empty()) refuse_name(pickle.foreign, bytes.place());
   return pickle;
 }
 
 TensorFile open_legacy(const std::filesystem::path& path, const Token& progress) {
   const std::string place = path.string() + ": ";
-  const auto file = std::make_shared<const OpenFile>(path);
-  PickleBytes bytes(fetch_of(file, 0), 0, file->size(), place, progress);
+  const auto file = std::make_shared<const system::OpenFile>(path);
+  const std::string content = file->bytes(0, std::min(file->size(), max_pickle));
+  PickleBytes bytes(content, place);
   read_plain(bytes);  // the magic number
   const Pickle protocol = read_plain(bytes);
   if (const auto version = protocol.values[protocol.root].whole; version != legacy_protocol)
     throw Error(place + "expected version 1001 of PyTorch's older format, got " + std::to_string(version));
   read_plain(bytes);  // of the machine that wrote it; the storages are little-endian on any
-  const Pickle pickle = read_pickle(bytes), keys = read_plain(bytes);
-  const Storages storages = storages_after(bytes, pickle, keys, file->size());
+  const Pickle pickle = Unpickler(bytes).read(), keys = read_plain(bytes);
+  const Storages storages = storages_after(*file, bytes.at(), pickle, keys);
   const FindStorage find = [&](const PickledStorage& storage) -> Stored {
     const auto found = storages.find(storage.key);
     if (found == storages.end())
       throw Error(place + "damaged: expected the storage " + quoted_briefly(storage.key));
-    return {found->second.second, false, fetch_of(file, found->second.first)};
+    return {found->second.second,
+            [file, at = found->second.first](uint64_t begin) { return fetch_from(file, at + begin); }};
   };
   return file_of_pickle(path, pickle, find, false, progress);
 }
@@ -214,12 +908,13 @@ bool looks_like_pickle(std::string_view begin) {
 }
 
 /// A pickle that torch.save did not write is read only to say what is in it.
-[[noreturn]] void refuse_pickle(const std::filesystem::path& path, const Token& progress) {
+[[noreturn]] void refuse_pickle(const std::filesystem::path& path) {
   const std::string place = path.string() + ": ";
-  const auto file = std::make_shared<const OpenFile>(path);
-  PickleBytes bytes(fetch_of(file, 0), 0, file->size(), place, progress);
-  const Pickle pickle = read_pickle(bytes);
-  if (!pickle.foreign.empty()) named_tensors(pickle, "", place);
+  const system::OpenFile file(path);
+  const std::string content = file.bytes(0, std::min(file.size(), max_pickle));
+  PickleBytes bytes(content, place);
+  const Pickle pickle = Unpickler(bytes).read();
+  if (!pickle.foreign.empty()) PickleNames(pickle, "", place).all();
   throw Error(place + "is a pickle without tensors: save them with torch.save, numpy.savez or safetensors");
 }
 
@@ -237,14 +932,14 @@ bool looks_like_pytorch(std::string_view begin) {
 }
 
 TensorFile open_pytorch(const std::filesystem::path& path, const Token& progress) {
-  const std::string begin = read_begin(path, first_bytes);
+  const std::string begin = system::read_begin(path, first_bytes);
   if (looks_like_zip(begin)) return open_archive(path, progress);
   if (!looks_like_pickle(begin) && looks_like_old_pickle(begin)) refuse_old_pickle(path.string() + ": ");
   if (!looks_like_pickle(begin))
     throw Error(path.string() +
                 ": expected a file of torch.save, an archive or a pickle, which begins in another way");
   if (begin.find(legacy_magic) != begin.npos) return open_legacy(path, progress);
-  refuse_pickle(path, progress);
+  refuse_pickle(path);
 }
 
 }  // namespace core::formats::readers

@@ -1,4 +1,4 @@
-#include "core/files/read_layer.hpp"
+#include "core/files/layers.hpp"
 
 #include <bit>
 #include <cmath>

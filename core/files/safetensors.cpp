@@ -1,5 +1,3 @@
-#include "core/files/safetensors.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -10,11 +8,9 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/little_endian.hpp"
-#include "core/files/pytorch.hpp"
-#include "core/files/tensor_formats.hpp"
+#include "core/files/readers.hpp"
 
 namespace core::formats::readers {
 
@@ -52,7 +48,7 @@ Located read_tensor(const Json& place, const std::string& name, const std::strin
   located.raw.info = {name, place.required("dtype").word(dtype_words), {}};
   for (const uint64_t length : whole_numbers(place.required("shape")))
     located.raw.info.shape.push_back(length);
-  if (const std::size_t n = located.raw.info.shape.size(); n > most_dimensions)
+  if (const std::size_t n = located.raw.info.shape.size(); n > max_dimensions)
     place.required("shape").fail("at most 32 dimensions", std::to_string(n));
   located.raw.item_bytes = dtype_bytes(located.raw.info.dtype);
   const Json offsets = place.required("data_offsets");
@@ -86,7 +82,7 @@ void check_order(std::vector<const Located*> tensors, uint64_t n_bytes, const st
 }
 
 /// The header's length after it has been checked against the file's.
-uint64_t checked_header_length(const OpenFile& file, const std::string& file_name) {
+uint64_t checked_header_length(const system::OpenFile& file, const std::string& file_name) {
   if (file.size() < length_bytes)
     throw Error(file_name + ": expected a safetensors file, got one of " + std::to_string(file.size()) +
                 " bytes");
@@ -107,7 +103,7 @@ bool looks_like_safetensors(std::string_view begin) {
 
 TensorFile open_safetensors(const std::filesystem::path& path, const Token& progress) {
   const std::string file_name = path.string();
-  const auto file = std::make_shared<const OpenFile>(path);
+  const auto file = std::make_shared<const system::OpenFile>(path);
   const uint64_t length = checked_header_length(*file, file_name), data_at = length_bytes + length;
   progress.add(length);
   const Json header = parse_json(file->bytes(length_bytes, length), file_name);
@@ -121,11 +117,7 @@ TensorFile open_safetensors(const std::filesystem::path& path, const Token& prog
 
   std::vector<TensorFile::Entry> entries;
   for (Located& t : tensors) {
-    t.raw.fetch = [file, at = data_at + t.begin](uint64_t from, uint64_t count, std::string& buffer,
-                                                 const Token&) {
-      file->read(at + from, count, buffer);
-      return std::string_view(buffer);
-    };
+    t.raw.fetch = fetch_from(file, data_at + t.begin);
     entries.push_back(entry_of(std::move(t.raw)));
   }
   return {path, "safetensors", std::move(entries)};
@@ -145,8 +137,8 @@ struct Shard {
 };
 
 TensorFile opened(const fs::path& path, const Token& progress) {
-  const std::string begin = read_begin(path, 4096);
-  if (const std::string words = words_on_stranger(path, begin); !words.empty())
+  const std::string begin = system::read_begin(path, 4096);
+  if (const std::string words = words_on_unreadable(path, begin); !words.empty())
     throw Error(path.string() + ": " + words);
   return looks_like_safetensors(begin) || path.extension() == ".safetensors"
              ? open_safetensors(path, progress)
@@ -182,8 +174,8 @@ bool looks_like_index(const fs::path& path, std::string_view begin) {
 std::vector<std::string> shards_named_by(const fs::path& path) {
   std::set<std::string> names;
   try {
-    if (!looks_like_index(path, read_begin(path, 4096))) return {};
-    const Json json = parse_json(read_file(path, largest_index), path.string());
+    if (!looks_like_index(path, system::read_begin(path, 4096))) return {};
+    const Json json = parse_json(system::read_file(path, largest_index), path.string());
     for (const auto& [tensor, file] : json.required("weight_map").members())
       if (file.is_text() && is_file_name(file.text())) names.insert(file.text());
   } catch (const Error&) {
@@ -193,7 +185,7 @@ std::vector<std::string> shards_named_by(const fs::path& path) {
 }
 
 TensorFile open_index(const fs::path& path, const Token& progress) {
-  const Json json = parse_json(read_file(path, largest_index), path.string());
+  const Json json = parse_json(system::read_file(path, largest_index), path.string());
   std::map<std::string, Shard, std::less<>> shards;
   std::vector<TensorFile::Entry> entries;
   for (const auto& [name, file] : json.required("weight_map").members()) {

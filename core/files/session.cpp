@@ -5,24 +5,138 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
-#include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session_departures.hpp"
 #include "core/files/session_files.hpp"
-#include "core/files/session_given.hpp"
 #include "core/files/session_parts.hpp"
-#include "core/files/session_words.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/limits.hpp"
+#include "core/graph/stages.hpp"
+#include "core/system/file.hpp"
 
 namespace core::formats {
 
 namespace {
 
+using attention::GivenCell;
+using attention::GivenPlace;
 using attention::Linear;
 using attention::Model;
 using attention::Projections;
 using attention::Sequence;
+using attention::SharedMatrix;
+using attention::Stage;
+
+/// What is given, and how many sequences and heads that is; both 0 when no stage is given as a whole.
+struct ReadGiven {
+  attention::Given given;
+  std::size_t n_sequences = 0, n_heads = 0;
+  std::size_t n_shared = 0;  ///< keys or values, of which there may be fewer than heads
+};
+
+/// How many lists stand one in the other before the first number.
+std::size_t levels_of(const Json& json) {
+  const auto first = json.first();
+  return first ? 1 + levels_of(*first) : 0;
+}
+
+/// Matrices of one stage: [sequence][head], one after the other.
+struct Matrices {
+  std::size_t n_sequences = 0, n_heads = 0;
+  std::vector<SharedMatrix> all;
+};
+
+void add_sequence(const Json& place, Matrices& matrices) {
+  const auto heads = place.items("a list of matrices, one for each head");
+  if (matrices.n_sequences > 0 && heads.size() != matrices.n_heads)
+    place.fail(std::to_string(matrices.n_heads) + " matrices as in the first sequence",
+               std::to_string(heads.size()));
+  require_count(place, heads.size(), attention::max_columns, "heads");
+  require_bytes(place, (matrices.all.size() + heads.size()) * bytes_of_a_matrix, "matrices");
+  ++matrices.n_sequences, matrices.n_heads = heads.size();
+  for (const Json& head : heads) matrices.all.emplace_back(head.matrix(Numbers::any));
+}
+
+Matrices listed_matrices(const Json& place) {
+  const std::size_t levels = levels_of(place);
+  if (levels < 3) return {1, 1, {SharedMatrix(place.matrix(Numbers::any))}};
+  Matrices matrices;
+  if (levels == 3)
+    add_sequence(place, matrices);
+  else {
+    const auto sequences = place.items("a list of sequences");
+    require_count(place, sequences.size(), attention::max_sequences, "sequences");
+    for (const Json& sequence : sequences) add_sequence(sequence, matrices);
+  }
+  return matrices;
+}
+
+Matrices matrices_in_file(const Json& place, const SessionFolder& folder, Stage stage) {
+  TensorStage read = stage_in_file(place, folder, stage);
+  return {read.n_sequences, read.given.matrices.size() / read.n_sequences, std::move(read.given.matrices)};
+}
+
+attention::GivenStage read_stage(const Json& place, const SessionFolder& folder, Stage stage,
+                                 ReadGiven& read) {
+  Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder, stage) : listed_matrices(place);
+  // Keys and values may be fewer than heads, which share them: how many there are to be is for check() to
+  // say.
+  const bool may_be_fewer = attention::info(stage).rows == attention::Rows::keys;
+  const bool other_heads = !may_be_fewer && read.n_heads > 0 && read.n_heads != matrices.n_heads;
+  const bool other_sequences = read.n_sequences > 0 && read.n_sequences != matrices.n_sequences;
+  if (other_heads || other_sequences)
+    fail_of(place, folder,
+            std::to_string(read.n_sequences * read.n_heads) + " matrices as of the stage before",
+            std::to_string(matrices.all.size()));
+  (may_be_fewer ? read.n_shared : read.n_heads) = matrices.n_heads, read.n_sequences = matrices.n_sequences;
+  return {stage, std::move(matrices.all)};
+}
+
+GivenCell read_cell(const Json& place) {
+  place.expect_keys({"stage", "sequence", "head", "row", "column", "value"});
+  const Json name = place.required("stage");
+  const attention::StageInfo* stage = attention::find_stage(name.text());
+  if (!stage) name.fail("the name of a stage");
+  const auto index = [&](const char* key) {
+    const auto found = place.member(key);
+    return found ? static_cast<std::size_t>(found->whole(0)) : 0;
+  };
+  const std::size_t row = place.required("row").whole(0), column = place.required("column").whole(0);
+  return {{stage->stage, index("sequence"), index("head"), row, column},
+          place.required("value").number(Numbers::any)};
+}
+
+void read_cells(const Json& place, std::vector<GivenCell>& cells) {
+  for (const Json& cell : place.items_if_any("a list of cells")) cells.push_back(read_cell(cell));
+  std::ranges::sort(cells, {}, &GivenCell::place);
+  const auto twice = std::ranges::adjacent_find(cells, {}, &GivenCell::place);
+  if (twice == cells.end()) return;
+  place.fail("each cell once", std::string(attention::info(twice->place.stage).name) + " [" +
+                                   std::to_string(twice->place.row) + ", " +
+                                   std::to_string(twice->place.column) + "] of head " +
+                                   std::to_string(twice->place.head) + " twice");
+}
+
+/// Reads {"weights": [head][row][column], …, "cells": [{"stage", "head", "row", "column", "value"}, …]}; a
+/// batch has one more level, a single head may do with one less. A stage may lie in a file: {"file",
+/// "tensor", "at"}, see matrix_in_file().
+///
+/// Throws core::Error as Json and TensorFile do, and when two stages have different numbers of heads.
+ReadGiven read_given(const Json& place, const SessionFolder& folder) {
+  place.expect_keys({"queries", "keys", "values", "scores", "scaled_scores", "masked_scores", "weights",
+                     "dropout_mask", "cells"});
+  ReadGiven read;
+  std::uint64_t bytes = 0;
+  for (const attention::StageInfo& stage : attention::stages())
+    if (const auto found = attention::can_be_given(stage.stage) ? place.member(stage.name) : std::nullopt) {
+      read.given.stages.push_back(read_stage(*found, folder, stage.stage, read));
+      for (const SharedMatrix& m : read.given.stages.back().matrices) bytes += matrix_bytes(m);
+      require_bytes(*found, bytes, "stages");
+    }
+  if (read.n_heads == 0) read.n_heads = read.n_shared;
+  if (const auto cells = place.member("cells")) read_cells(*cells, read.given.cells);
+  return read;
+}
 
 /// Whether this is a list of lists of lists; what is wrong with it otherwise is found where it is read.
 bool is_list_of_matrices(const Json& embeddings) {
@@ -49,7 +163,7 @@ std::vector<std::string> read_tokens(const Json& place, const SessionFolder& fol
   if (is_in_file(place)) {
     tokens = texts_in_file(place, folder);
   } else {
-    const JsonItems items = place.items("a list of strings");
+    const auto items = place.items("a list of strings");
     require_count(place, items.size(), attention::max_tokens, "tokens");
     for (const Json& item : items) tokens.push_back(item.text());
   }
@@ -60,7 +174,7 @@ std::vector<std::string> read_tokens(const Json& place, const SessionFolder& fol
 
 void put_names(const Json& place, const Names& names, const std::vector<std::string>& tokens,
                std::vector<Sequence>& sequences) {
-  require_bytes(place, sequences.size() * name_bytes(tokens), "names", most_copied_bytes);
+  require_bytes(place, sequences.size() * name_bytes(tokens), "names", max_copied_bytes);
   for (Sequence& s : sequences) s.*names.member = tokens;
 }
 
@@ -70,14 +184,14 @@ void read_names(const Json& place, bool is_batch, const SessionFolder& folder, c
   const auto first = is_in_file(place) ? std::nullopt : place.first();
   if (!is_batch || !first || !first->is_list())
     return put_names(place, names, read_tokens(place, folder, names), sequences);
-  const JsonItems items = place.items("a list of strings");
+  const auto items = place.items("a list of strings");
   if (items.size() != sequences.size())
     place.fail(std::to_string(sequences.size()) + " lists of tokens, one for each sequence",
                std::to_string(items.size()));
   std::uint64_t bytes = 0;
   for (std::size_t s = 0; s < items.size(); ++s) {
     sequences[s].*names.member = read_tokens(items[s], folder, names);
-    require_bytes(place, bytes += name_bytes(sequences[s].*names.member), "names", most_copied_bytes);
+    require_bytes(place, bytes += name_bytes(sequences[s].*names.member), "names", max_copied_bytes);
   }
 }
 
@@ -97,11 +211,11 @@ void name_tokens(const Json& top, bool is_batch, const SessionFolder& folder, Mo
 
 /// A list of as many matrices as a session may have, each given to a use.
 template <class Use>
-void read_matrices(const Json& place, const JsonItems& items, const SessionFolder& folder, Use use) {
+void read_matrices(const Json& place, const std::vector<Json>& items, const SessionFolder& folder, Use use) {
   require_count(place, items.size(), attention::max_sequences, "sequences");
   std::uint64_t bytes = 0;
   for (const Json& item : items) {
-    attention::SharedMatrix read = read_matrix(item, folder);
+    SharedMatrix read = read_matrix(item, folder);
     require_bytes(place, bytes += matrix_bytes(read), "matrices");
     use(std::move(read));
   }
@@ -110,10 +224,9 @@ void read_matrices(const Json& place, const JsonItems& items, const SessionFolde
 std::vector<Sequence> read_embeddings(const Json& embeddings, const SessionFolder& folder) {
   std::vector<Sequence> sequences;
   if (is_list_of_matrices(embeddings))
-    read_matrices(embeddings, embeddings.items("a list of matrices"), folder,
-                  [&](attention::SharedMatrix read) {
-                    sequences.push_back({{}, std::move(read)});
-                  });
+    read_matrices(embeddings, embeddings.items("a list of matrices"), folder, [&](SharedMatrix read) {
+      sequences.push_back({{}, std::move(read)});
+    });
   else
     sequences.push_back({{}, read_matrix(embeddings, folder)});
   return sequences;
@@ -123,7 +236,7 @@ std::vector<Sequence> read_embeddings(const Json& embeddings, const SessionFolde
 void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& folder,
                          std::vector<Sequence>& sequences) {
   if (!is_list_of_matrices(place)) {
-    const attention::SharedMatrix memory = read_matrix(place, folder);
+    const SharedMatrix memory = read_matrix(place, folder);
     for (Sequence& s : sequences) s.key_embeddings = memory;
     return;
   }
@@ -132,8 +245,7 @@ void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& 
     place.fail(std::to_string(sequences.size()) + " matrices, one for each sequence",
                std::to_string(items.size()));
   auto next = sequences.begin();
-  read_matrices(place, items, folder,
-                [&](attention::SharedMatrix read) { (next++)->key_embeddings = std::move(read); });
+  read_matrices(place, items, folder, [&](SharedMatrix read) { (next++)->key_embeddings = std::move(read); });
 }
 
 /// Without embeddings what is given tells how many tokens there are.
@@ -166,8 +278,8 @@ attention::Scale read_scale(const Json& place) {
   return {place.word(scale_words, " or a number"), 1};
 }
 
-void read_given_heads(const Json& place, std::size_t n_heads, std::vector<attention::SharedMatrix>& given) {
-  const JsonItems heads = place.items("a list of matrices of 0 and 1, one for each head");
+void read_given_heads(const Json& place, std::size_t n_heads, std::vector<SharedMatrix>& given) {
+  const auto heads = place.items("a list of matrices of 0 and 1, one for each head");
   if (heads.size() != n_heads)
     place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
   for (const Json& head : heads) given.emplace_back(head.matrix());
@@ -190,7 +302,7 @@ attention::Dropout read_dropout(const Json& place, const Model& model, bool is_b
     read_given_heads(*mask, model.n_heads, dropout.given);
     return dropout;
   }
-  const JsonItems sequences = mask->items("a list of masks, one for each sequence");
+  const auto sequences = mask->items("a list of masks, one for each sequence");
   if (sequences.size() != model.sequences.size())
     mask->fail(std::to_string(model.sequences.size()) + " lists of matrices, one for each sequence",
                std::to_string(sequences.size()));
@@ -278,15 +390,35 @@ Session parse_session(std::string_view text, const std::string& file_name, Elsew
 }
 
 Session load_session(const std::filesystem::path& path, Elsewhere elsewhere) {
-  return parse_session(read_file(path, largest_session), path.string(), elsewhere);
+  return parse_session(system::read_file(path, largest_session), path.string(), elsewhere);
 }
 
 namespace {
 
-using attention::Linear;
-using attention::Model;
-using attention::Sequence;
-using attention::SharedMatrix;
+std::string cell_text(const GivenCell& cell, std::size_t n_sequences) {
+  const GivenPlace& p = cell.place;
+  const attention::StageInfo& stage = attention::info(p.stage);
+  return "{\"stage\": \"" + std::string(stage.name) + "\"" +
+         (n_sequences > 1 ? ", \"sequence\": " + std::to_string(p.sequence) : "") +
+         (stage.per_head ? ", \"head\": " + std::to_string(p.head) : "") +
+         ", \"row\": " + std::to_string(p.row) + ", \"column\": " + std::to_string(p.column) +
+         ", \"value\": " + json_number(cell.value) + "}";
+}
+
+std::string given_text(const attention::Model& model) {
+  std::string text;
+  const auto add = [&](const char* key, const std::string& value) {
+    text += (text.empty() ? "{\n  \"" : ",\n  \"") + std::string(key) + "\": " + value;
+  };
+  for (const attention::GivenStage& stage : model.given.stages)
+    add(attention::info(stage.stage).name,
+        heads_text(stage.matrices, n_matrices(model, stage.stage), model.sequences.size()));
+  if (!model.given.cells.empty())
+    add("cells", list_text(model.given.cells, "  ", true, [&](const GivenCell& cell, const std::string&) {
+          return cell_text(cell, model.sequences.size());
+        }));
+  return text + "}";
+}
 
 std::string tokens_json(const std::vector<std::string>& tokens) {
   return list_text(tokens, "", false,
@@ -403,7 +535,7 @@ void save_session(const std::filesystem::path& path, const Session& session) {
   } catch (const Error& error) {
     throw Error(path.string() + ": cannot be written: " + error.what());
   }
-  write_atomically(path, text);
+  system::write_atomically(path, text);
 }
 
 }  // namespace core::formats

@@ -36,7 +36,7 @@ Session parse_session(std::string_view text, const std::string& file_name,
                       Elsewhere elsewhere = Elsewhere::refused);
 
 /// Reads a session file of at most largest_session bytes. Throws core::Error as parse_session() and
-/// read_file() do.
+/// system::read_file() do.
 Session load_session(const std::filesystem::path& path, Elsewhere elsewhere = Elsewhere::refused);
 
 /// The session as readable JSON, one row of numbers a line; every bit of every number reads back.
@@ -46,7 +46,7 @@ Session load_session(const std::filesystem::path& path, Elsewhere elsewhere = El
 std::string session_text(const Session& session);
 
 /// Writes a session file atomically. Throws core::Error, which names the file, as session_text() and
-/// write_atomically() do.
+/// system::write_atomically() do.
 void save_session(const std::filesystem::path& path, const Session& session);
 
 }  // namespace core::formats

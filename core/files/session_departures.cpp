@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/number.hpp"
-#include "core/files/session_words.hpp"
+#include "core/files/session_parts.hpp"
 
 namespace core::formats {
 namespace {

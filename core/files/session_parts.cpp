@@ -6,7 +6,6 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/files/session_words.hpp"
 
 namespace core::formats {
 
@@ -75,7 +74,7 @@ using Counts = std::vector<std::size_t>;
 std::vector<MaskCell> read_cells(const Json& place) {
   std::vector<MaskCell> cells;
   for (const Json& cell : place.items_if_any("a list of cells [row, column, visible]")) {
-    const JsonItems parts = cell.items("[row, column, visible]");
+    const auto parts = cell.items("[row, column, visible]");
     if (parts.size() != 3) cell.fail("[row, column, visible]");
     cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
   }
@@ -95,7 +94,7 @@ std::optional<std::size_t> read_side(const Json& place) {
 
 attention::MaskWindow read_window(const Json& place) {
   const char* expected = "[keys to the left, keys to the right], -1 for no limit";
-  const JsonItems sides = place.items(expected);
+  const auto sides = place.items(expected);
   if (sides.size() != 2) place.fail(expected);
   return {read_side(sides[0]), read_side(sides[1])};
 }
@@ -109,14 +108,14 @@ Counts read_numbers(const Json& place, const char* expected) {
 /// A list for all sequences, or a list of lists, one for each.
 std::vector<Counts> read_hidden_keys(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
   const char* expected = "a list of keys, or a list of such for each sequence";
-  const JsonItems items = place.items_if_any(expected);
+  const auto items = place.items_if_any(expected);
   if (items.empty()) return {};
   std::vector<Counts> all;
   if (items.front().is_list())
     for (const Json& item : items) all.push_back(read_numbers(item, expected));
   else {
     require_count(place, items.size(), n_keys, "keys, as many as there are");
-    require_bytes(place, n_sequences * items.size() * sizeof(std::size_t), "lists", most_copied_bytes);
+    require_bytes(place, n_sequences * items.size() * sizeof(std::size_t), "lists", max_copied_bytes);
     all.assign(n_sequences, read_numbers(place, expected));
   }
   for (Counts& keys : all) {

@@ -14,8 +14,8 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
-#include "core/files/file.hpp"
 #include "core/files/json.hpp"
+#include "core/system/file.hpp"
 
 namespace core::formats::readers {
 
@@ -46,6 +46,12 @@ std::optional<Unsigned> without_sign(std::string_view field, bool decimal_comma)
   return Unsigned{std::move(text), negative};
 }
 
+/// Whether a field would be a number if float64 could hold as large ones.
+bool is_written_beyond_float64(std::string_view field, bool decimal_comma) {
+  const auto decimal = without_sign(field, decimal_comma);
+  return decimal && text::is_beyond_float64(decimal->text);
+}
+
 }  // namespace
 
 std::optional<double> written_number(std::string_view field, bool decimal_comma) {
@@ -53,11 +59,6 @@ std::optional<double> written_number(std::string_view field, bool decimal_comma)
   const auto number = decimal ? text::parse_number(decimal->text) : std::nullopt;
   if (!number) return std::nullopt;
   return decimal->negative ? -*number : *number;
-}
-
-bool is_written_beyond_float64(std::string_view field, bool decimal_comma) {
-  const auto decimal = without_sign(field, decimal_comma);
-  return decimal && text::is_beyond_float64(decimal->text);
 }
 
 double last_digit_half(std::string_view field) {
@@ -74,7 +75,103 @@ double last_digit_half(std::string_view field) {
 
 namespace {
 
-constexpr std::size_t most_fields = 1 << 20;  // a field takes many times its bytes
+constexpr std::size_t max_fields = 1 << 20;  // a field takes many times its bytes
+
+/// One record of a table: its fields without their quotes, and the line on which it begins, from 1.
+struct Record {
+  std::vector<std::string> fields;
+  std::size_t line = 1;
+};
+
+/// Cuts a text into records; lines without anything on them are passed over.
+class Records {
+ public:
+  /// place begins every message. A blank as separator stands for any number of blanks and tabs.
+  Records(std::string_view text, char separator, std::string place)
+      : rest_(text::without_byte_order_mark(text)), separator_(separator), place_(std::move(place)) {}
+
+  /// The next record, or nothing at the end. Throws core::Error when a quote does not close or is followed by
+  /// more.
+  std::optional<Record> next() {
+    for (;;) {  // pass over empty lines
+      const std::string_view before = rest_;
+      pass_blanks();
+      if (rest_.empty()) return std::nullopt;
+      if (!ends_line()) {
+        if (separator_ != ' ') rest_ = before;
+        break;
+      }
+      end_line();
+    }
+    Record record;
+    record.line = line_;
+    for (;;) {
+      if (record.fields.size() == max_fields)
+        throw Error(place_ + "line " + std::to_string(line_) + ": expected at most " +
+                    std::to_string(max_fields) + " fields, got more");
+      record.fields.push_back(field());
+      if (separator_ == ' ') pass_blanks();
+      if (ends_line()) break;
+      if (separator_ != ' ') {
+        rest_.remove_prefix(1);  // the separator, which is all that may follow a field
+      }
+    }
+    end_line();
+    return record;
+  }
+
+ private:
+  bool ends_line() const { return rest_.empty() || rest_.front() == '\n' || rest_.starts_with("\r\n"); }
+  bool is_separator(char c) const { return c == separator_ || (separator_ == ' ' && c == '\t'); }
+
+  void pass_blanks() {
+    const auto end = std::ranges::find_if_not(
+        rest_, [&](char c) { return c == ' ' || (c == '\t' && separator_ != '\t'); });
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.begin()));
+  }
+
+  void end_line() {
+    rest_.remove_prefix(std::min<std::size_t>(rest_.starts_with("\r\n") ? 2 : 1, rest_.size()));
+    ++line_;
+  }
+
+  std::string field() {
+    if (rest_.starts_with('"')) return quoted();
+    std::size_t length = 0;
+    while (length < rest_.size() && rest_[length] != '\n' && !rest_.substr(length).starts_with("\r\n") &&
+           !is_separator(rest_[length]))
+      ++length;
+    const std::string_view text = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    return std::string(text);
+  }
+
+  std::string quoted() {
+    const std::size_t first_line = line_;
+    std::string text;
+    rest_.remove_prefix(1);
+    for (;;) {
+      const std::size_t end = rest_.find('"');
+      if (end == rest_.npos)
+        throw Error(place_ + "line " + std::to_string(first_line) +
+                    ": expected a closing quote, got the end of the text");
+      text += rest_.substr(0, end);
+      rest_.remove_prefix(end + 1);
+      if (!rest_.starts_with('"')) break;
+      text += '"';
+      rest_.remove_prefix(1);
+    }
+    line_ += static_cast<std::size_t>(std::ranges::count(text, '\n'));
+    if (!ends_line() && !is_separator(rest_.front()))
+      throw Error(place_ + "line " + std::to_string(line_) + ": expected a separator after a closing quote");
+    return text;
+  }
+
+  std::string_view rest_;
+  char separator_;
+  std::string place_;
+  std::size_t line_ = 1;
+};
 
 enum class Fit { absent, uneven, even };
 
@@ -102,8 +199,8 @@ Fit fit_of(std::string_view text, char separator) {
   return occurs ? Fit::even : Fit::absent;
 }
 
-}  // namespace
-
+/// The first of tab, semicolon, comma (where it may be one) and blank that cuts the first lines into equally
+/// many fields, or else the first that occurs.
 char separator_of(std::string_view text, bool comma) {
   std::vector<char> candidates{'\t', ';'};
   if (comma) candidates.push_back(',');
@@ -113,167 +210,6 @@ char separator_of(std::string_view text, bool comma) {
       if (fit_of(text, c) == wanted) return c;
   return ',';
 }
-
-Records::Records(std::string_view text, char separator, std::string place)
-    : rest_(text::without_byte_order_mark(text)), separator_(separator), place_(std::move(place)) {}
-
-void Records::pass_blanks() {
-  const auto end =
-      std::ranges::find_if_not(rest_, [&](char c) { return c == ' ' || (c == '\t' && separator_ != '\t'); });
-  rest_.remove_prefix(static_cast<std::size_t>(end - rest_.begin()));
-}
-
-void Records::end_line() {
-  rest_.remove_prefix(std::min<std::size_t>(rest_.starts_with("\r\n") ? 2 : 1, rest_.size()));
-  ++line_;
-}
-
-bool Records::is_separator() const {
-  return !rest_.empty() && (rest_.front() == separator_ || (separator_ == ' ' && rest_.front() == '\t'));
-}
-
-std::optional<Record> Records::next() {
-  for (;;) {  // pass over empty lines
-    const std::string_view before = rest_;
-    pass_blanks();
-    if (rest_.empty()) return std::nullopt;
-    if (!ends_line()) {
-      if (separator_ != ' ') rest_ = before;
-      break;
-    }
-    end_line();
-  }
-  Record record;
-  record.line = line_;
-  for (;;) {
-    if (record.fields.size() == most_fields)
-      throw Error(place_ + "line " + std::to_string(line_) + ": expected at most " +
-                  std::to_string(most_fields) + " fields, got more");
-    record.fields.push_back(field());
-    if (separator_ == ' ') pass_blanks();
-    if (ends_line()) break;
-    if (separator_ != ' ') {
-      rest_.remove_prefix(1);  // the separator, which is all that may follow a field
-    }
-  }
-  end_line();
-  return record;
-}
-
-std::string Records::field() {
-  if (rest_.starts_with('"')) return quoted();
-  std::size_t length = 0;
-  while (length < rest_.size() && rest_[length] != '\n' && !rest_.substr(length).starts_with("\r\n") &&
-         rest_[length] != separator_ && !(separator_ == ' ' && rest_[length] == '\t'))
-    ++length;
-  const std::string_view text = rest_.substr(0, length);
-  rest_.remove_prefix(length);
-  return std::string(text);
-}
-
-std::string Records::quoted() {
-  const std::size_t first_line = line_;
-  std::string text;
-  rest_.remove_prefix(1);
-  for (;;) {
-    const std::size_t end = rest_.find('"');
-    if (end == rest_.npos)
-      throw Error(place_ + "line " + std::to_string(first_line) +
-                  ": expected a closing quote, got the end of the text");
-    text += rest_.substr(0, end);
-    rest_.remove_prefix(end + 1);
-    if (!rest_.starts_with('"')) break;
-    text += '"';
-    rest_.remove_prefix(1);
-  }
-  line_ += static_cast<std::size_t>(std::ranges::count(text, '\n'));
-  if (!ends_line() && !is_separator())
-    throw Error(place_ + "line " + std::to_string(line_) + ": expected a separator after a closing quote");
-  return text;
-}
-
-}  // namespace core::formats::readers
-
-namespace core::formats {
-
-namespace {
-
-bool is_of_tables(const TensorFile& file) {
-  const std::string_view format = file.format();
-  return format == "table" || format == "folder";
-}
-
-bool can_count(const TensorInfo& info) {
-  return info.dtype != Dtype::text && info.shape.size() == 2 && info.shape[0] > 1 && info.shape[1] > 1;
-}
-
-bool counts(const Tensor& tensor) {
-  if (!can_count(tensor) || !tensor.column_labels.empty()) return false;
-  const double first = tensor.numbers.front();
-  if (first != 0 && (first != 1 || tensor.shape[1] == 2)) return false;  // 1, 2 may be any numbers
-  for (std::size_t k = 0; k < tensor.shape[1]; ++k)
-    if (tensor.numbers[k] != first + static_cast<double>(k)) return false;
-  return true;
-}
-
-Tensor with_names(Tensor tensor) {
-  const auto end = tensor.numbers.begin() + static_cast<std::ptrdiff_t>(tensor.shape[1]);
-  for (auto number = tensor.numbers.begin(); number != end; ++number)
-    tensor.column_labels.push_back(text::number_text(*number));
-  tensor.numbers.erase(tensor.numbers.begin(), end);
-  if (!tensor.row_labels.empty()) tensor.row_labels.erase(tensor.row_labels.begin());
-  --tensor.shape[0];
-  return tensor;
-}
-
-}  // namespace
-
-bool has_counting_line(const TensorFile& file, const core::Token& progress) {
-  return std::string_view(file.format()) == "table" &&
-         std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
-           return can_count(info) && counts(file.read(info.name, {}, progress));
-         });
-}
-
-TensorFile with_first_line_as_names(const TensorFile& file, const core::Token& progress) {
-  bool found = false;
-  std::vector<TensorFile::Entry> entries;
-  for (const TensorInfo& info : file.tensors()) {
-    Tensor tensor;
-    if (is_of_tables(file) && can_count(info)) tensor = file.read(info.name, {}, progress);
-    if (!counts(tensor)) {
-      entries.push_back(
-          {info, [file, name = info.name](std::span<const std::size_t> leading, const core::Token& t) {
-             return file.read(name, leading, t);
-           }});
-      continue;
-    }
-    found = true;
-    tensor = with_names(std::move(tensor));
-    TensorInfo now = tensor;
-    entries.push_back({std::move(now), [whole = std::make_shared<const Tensor>(std::move(tensor))](
-                                           std::span<const std::size_t> leading, const core::Token&) {
-                         return part_of(*whole, leading);
-                       }});
-  }
-  if (!found)
-    throw Error(
-        file.place() +
-        "expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …, which can be names of its columns");
-  return {file.path(), file.format(), std::move(entries), file.notes()};
-}
-
-std::string counting_line_words(const TensorFile& file, const Tensor& tensor) {
-  if (!is_of_tables(file) || !counts(tensor)) return "";
-  return "the first line of " + tensor.name + ", " + text::number_text(tensor.numbers[0]) + ", " +
-         text::number_text(tensor.numbers[1]) + " …";
-}
-
-}  // namespace core::formats
-
-namespace core::formats::readers {
-
-namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
 
@@ -350,7 +286,7 @@ class Printed {
   }
 
   void list(std::size_t depth) {
-    if (depth == most_dimensions) fail("at most " + std::to_string(most_dimensions) + " dimensions");
+    if (depth == max_dimensions) fail("at most " + std::to_string(max_dimensions) + " dimensions");
     const std::size_t begin = at_++;
     std::size_t count = 0;
     for (; next() != ']'; ++count) {
@@ -438,8 +374,7 @@ class Printed {
   bool has_numbers_ = false, has_fractions_ = false;
 };
 
-}  // namespace
-
+/// Whether a text begins as PyTorch, NumPy or JSON write a list of numbers.
 bool looks_printed(std::string_view begin) {
   begin = text::without_byte_order_mark(begin);
   begin.remove_prefix(std::min(begin.find_first_not_of(blanks), begin.size()));
@@ -450,26 +385,7 @@ bool looks_printed(std::string_view begin) {
          words.find_first_of(",;\t\"") == words.npos;
 }
 
-Tensor parse_printed(std::string_view text, const std::string& place) {
-  return Printed(text::without_byte_order_mark(text), place).tensor();
-}
-
-Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma) {
-  if (looks_printed(text)) return parse_printed(text, place);
-  TableRules rules;
-  rules.decimal_comma = decimal_comma;
-  return parse_table(text, place, rules);
-}
-
-TensorFile open_text(const std::filesystem::path& path, const Token& progress) {
-  Tensor tensor = parse_numbers(read_text_file(path, progress), path.string() + ": ");
-  tensor.name = path.stem().string();
-  return file_of(path, "text", std::move(tensor));
-}
-
-namespace {
-
-constexpr std::size_t largest_text = std::size_t{512} << 20;
+constexpr std::size_t max_text = std::size_t{512} << 20;
 
 bool is_number(const std::string& field, const TableRules& rules) {
   return written_number(field, rules.decimal_comma) || is_written_beyond_float64(field, rules.decimal_comma);
@@ -551,6 +467,25 @@ void read_row(const Record& row, std::size_t first, const TableRules& rules, con
   }
 }
 
+/// The whole of a text file of tensors, which may be large, but not so large as to fill the memory.
+std::string read_text_file(const std::filesystem::path& path, const Token& progress) {
+  progress.add(0);
+  std::string text = system::read_file(path, max_text);
+  progress.add(text.size());
+  return text;
+}
+
+/// A file that holds one tensor which has been read already.
+TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor tensor) {
+  TensorInfo info = tensor;
+  std::vector<TensorFile::Entry> entries;
+  entries.push_back({std::move(info), [whole = std::make_shared<const Tensor>(std::move(tensor))](
+                                          std::span<const std::size_t> leading, const Token&) {
+                       return part_of(*whole, leading);
+                     }});
+  return {path, format, std::move(entries)};
+}
+
 }  // namespace
 
 Tensor parse_table(std::string_view text, const std::string& place, const TableRules& rules) {
@@ -598,21 +533,21 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   return tensor;
 }
 
-std::string read_text_file(const std::filesystem::path& path, const Token& progress) {
-  progress.add(0);
-  std::string text = read_file(path, largest_text);
-  progress.add(text.size());
-  return text;
+Tensor parse_printed(std::string_view text, const std::string& place) {
+  return Printed(text::without_byte_order_mark(text), place).tensor();
 }
 
-TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor tensor) {
-  TensorInfo info = tensor;
-  std::vector<TensorFile::Entry> entries;
-  entries.push_back({std::move(info), [whole = std::make_shared<const Tensor>(std::move(tensor))](
-                                          std::span<const std::size_t> leading, const Token&) {
-                       return part_of(*whole, leading);
-                     }});
-  return {path, format, std::move(entries)};
+Tensor parse_numbers(std::string_view text, const std::string& place, bool decimal_comma) {
+  if (looks_printed(text)) return parse_printed(text, place);
+  TableRules rules;
+  rules.decimal_comma = decimal_comma;
+  return parse_table(text, place, rules);
+}
+
+TensorFile open_text(const std::filesystem::path& path, const Token& progress) {
+  Tensor tensor = parse_numbers(read_text_file(path, progress), path.string() + ": ");
+  tensor.name = path.stem().string();
+  return file_of(path, "text", std::move(tensor));
 }
 
 TensorFile open_table(const std::filesystem::path& path, const Token& progress) {
@@ -624,3 +559,80 @@ TensorFile open_table(const std::filesystem::path& path, const Token& progress) 
 }
 
 }  // namespace core::formats::readers
+
+namespace core::formats {
+
+namespace {
+
+bool is_of_tables(const TensorFile& file) {
+  const std::string_view format = file.format();
+  return format == "table" || format == "folder";
+}
+
+bool can_count(const TensorInfo& info) {
+  return info.dtype != Dtype::text && info.shape.size() == 2 && info.shape[0] > 1 && info.shape[1] > 1;
+}
+
+bool counts(const Tensor& tensor) {
+  if (!can_count(tensor) || !tensor.column_labels.empty()) return false;
+  const double first = tensor.numbers.front();
+  if (first != 0 && (first != 1 || tensor.shape[1] == 2)) return false;  // 1, 2 may be any numbers
+  for (std::size_t k = 0; k < tensor.shape[1]; ++k)
+    if (tensor.numbers[k] != first + static_cast<double>(k)) return false;
+  return true;
+}
+
+Tensor with_names(Tensor tensor) {
+  const auto end = tensor.numbers.begin() + static_cast<std::ptrdiff_t>(tensor.shape[1]);
+  for (auto number = tensor.numbers.begin(); number != end; ++number)
+    tensor.column_labels.push_back(text::number_text(*number));
+  tensor.numbers.erase(tensor.numbers.begin(), end);
+  if (!tensor.row_labels.empty()) tensor.row_labels.erase(tensor.row_labels.begin());
+  --tensor.shape[0];
+  return tensor;
+}
+
+}  // namespace
+
+bool has_index_header(const TensorFile& file, const core::Token& progress) {
+  return std::string_view(file.format()) == "table" &&
+         std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
+           return can_count(info) && counts(file.read(info.name, {}, progress));
+         });
+}
+
+TensorFile with_index_header_as_names(const TensorFile& file, const core::Token& progress) {
+  bool found = false;
+  std::vector<TensorFile::Entry> entries;
+  for (const TensorInfo& info : file.tensors()) {
+    Tensor tensor;
+    if (is_of_tables(file) && can_count(info)) tensor = file.read(info.name, {}, progress);
+    if (!counts(tensor)) {
+      entries.push_back(
+          {info, [file, name = info.name](std::span<const std::size_t> leading, const core::Token& t) {
+             return file.read(name, leading, t);
+           }});
+      continue;
+    }
+    found = true;
+    tensor = with_names(std::move(tensor));
+    TensorInfo now = tensor;
+    entries.push_back({std::move(now), [whole = std::make_shared<const Tensor>(std::move(tensor))](
+                                           std::span<const std::size_t> leading, const core::Token&) {
+                         return part_of(*whole, leading);
+                       }});
+  }
+  if (!found)
+    throw Error(
+        file.place() +
+        "expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …, which can be names of its columns");
+  return {file.path(), file.format(), std::move(entries), file.notes()};
+}
+
+std::string index_header_words(const TensorFile& file, const Tensor& tensor) {
+  if (!is_of_tables(file) || !counts(tensor)) return "";
+  return "the first line of " + tensor.name + ", " + text::number_text(tensor.numbers[0]) + ", " +
+         text::number_text(tensor.numbers[1]) + " …";
+}
+
+}  // namespace core::formats

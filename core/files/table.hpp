@@ -1,13 +1,28 @@
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/files/tensor.hpp"
+
+namespace core::formats {
+
+// Tables whose first line is 0, 1, 2 … or 1, 2, 3 …: names of columns, or numbers like the others.
+
+/// Whether a file is a table of which that is to be asked. Throws core::Error as TensorFile::read() does.
+bool has_index_header(const TensorFile& file, const core::Token& progress);
+
+/// The file with such first lines as names of columns, which are no numbers of the tensors any more.
+///
+/// Throws core::Error when it has none.
+TensorFile with_index_header_as_names(const TensorFile& file, const core::Token& progress);
+
+/// "the first line of attn, 0, 1 …" where a tensor of such a file has one, else "".
+std::string index_header_words(const TensorFile& file, const Tensor& tensor);
+
+}  // namespace core::formats
 
 namespace core::formats::readers {
 
@@ -15,69 +30,8 @@ namespace core::formats::readers {
 /// the sign −, nan, inf and infinity in any case; nothing for anything else and for numbers beyond float64.
 std::optional<double> written_number(std::string_view field, bool decimal_comma = false);
 
-/// Whether it would be a number if float64 could hold as large ones.
-bool is_written_beyond_float64(std::string_view field, bool decimal_comma = false);
-
 /// Half a unit of the last digit that a decimal shows: 0.00005 for "0.1234"; 0 for whole numbers and words.
 double last_digit_half(std::string_view field);
-
-/// One record of a table: its fields without their quotes, and the line on which it begins, from 1.
-struct Record {
-  std::vector<std::string> fields;
-  std::size_t line = 1;
-};
-
-/// The first of tab, semicolon, comma (where it may be one) and blank that cuts the first lines into equally
-/// many fields, or else the first that occurs.
-char separator_of(std::string_view text, bool comma);
-
-/// Cuts a text into records; lines without anything on them are passed over.
-class Records {
- public:
-  /// place begins every message. A blank as separator stands for any number of blanks and tabs.
-  Records(std::string_view text, char separator, std::string place);
-
-  /// The next record, or nothing at the end. Throws core::Error when a quote does not close or is followed by
-  /// more.
-  std::optional<Record> next();
-
- private:
-  bool ends_line() const { return rest_.empty() || rest_.front() == '\n' || rest_.starts_with("\r\n"); }
-  void pass_blanks();
-  void end_line();
-  std::string field();
-  std::string quoted();
-  bool is_separator() const;
-
-  std::string_view rest_;
-  char separator_;
-  std::string place_;
-  std::size_t line_ = 1;
-};
-
-}  // namespace core::formats::readers
-
-namespace core::formats {
-
-// Tables whose first line is 0, 1, 2 … or 1, 2, 3 …: names of columns, or numbers like the others.
-
-/// Whether a file is a table of which that is to be asked. Throws core::Error as TensorFile::read() does.
-bool has_counting_line(const TensorFile& file, const core::Token& progress);
-
-/// The file with such first lines as names of columns, which are no numbers of the tensors any more.
-///
-/// Throws core::Error when it has none.
-TensorFile with_first_line_as_names(const TensorFile& file, const core::Token& progress);
-
-/// "the first line of attn, 0, 1 …" where a tensor of such a file has one, else "".
-std::string counting_line_words(const TensorFile& file, const Tensor& tensor);
-
-}  // namespace core::formats
-
-namespace core::formats::readers {
-
-/// Whether a text begins as PyTorch, NumPy or JSON write a list of numbers.
-bool looks_printed(std::string_view begin);
 
 /// Reads a tensor as PyTorch and NumPy print it, or JSON writes it: nested brackets of any depth, with commas
 /// or without; tensor(…, dtype=…, device=…, grad_fn=…), array(…), "Parameter containing:" and "name = "
@@ -114,11 +68,5 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
 
 /// Opens a table file; .tsv is separated by tabs.
 TensorFile open_table(const std::filesystem::path& path, const Token& progress);
-
-/// The whole of a text file of tensors, which may be large, but not so large as to fill the memory.
-std::string read_text_file(const std::filesystem::path& path, const Token& progress);
-
-/// A file that holds one tensor which has been read already.
-TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor tensor);
 
 }  // namespace core::formats::readers

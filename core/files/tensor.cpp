@@ -241,8 +241,8 @@ void check_part(const TensorInfo& info, std::span<const std::size_t> leading, co
                   " to be below " + std::to_string(info.shape[k]) + ", got " + std::to_string(leading[k]));
   }
   const auto count = count_of(std::span(info.shape).subspan(leading.size()));
-  if (!count || *count > most_numbers)
-    throw Error(place + "expected at most " + std::to_string(most_numbers) + " numbers at once, got " +
+  if (!count || *count > max_numbers)
+    throw Error(place + "expected at most " + std::to_string(max_numbers) + " numbers at once, got " +
                 shape_text(info.shape));
 }
 

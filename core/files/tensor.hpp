@@ -45,7 +45,7 @@ std::size_t dtype_bytes(Dtype dtype);
 using Shape = std::vector<std::size_t>;
 
 /// As many as NumPy has; readers of text refuse more.
-constexpr std::size_t most_dimensions = 32;
+constexpr std::size_t max_dimensions = 32;
 
 /// "[12, 512, 512]".
 std::string shape_text(const Shape& shape);
@@ -95,7 +95,7 @@ std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std:
 std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian);
 
 /// More numbers than these are not read at once; a part of the tensor is to be chosen.
-constexpr std::uint64_t most_numbers = std::uint64_t{1} << 28;
+constexpr std::uint64_t max_numbers = std::uint64_t{1} << 28;
 
 /// A file of tensors that has been opened: what is in it is known, its numbers are read when asked for.
 class TensorFile {
@@ -130,7 +130,7 @@ class TensorFile {
   /// than that is read.
   ///
   /// Throws core::Error, "FILE: TENSOR: what is wrong", when there is no such tensor or part of it, more than
-  /// most_numbers are asked for, the file is damaged, or a 64-bit integer has no float64; Stopped when that
+  /// max_numbers are asked for, the file is damaged, or a 64-bit integer has no float64; Stopped when that
   /// was asked for.
   Tensor read(std::string_view name, std::span<const std::size_t> leading, const Token& progress) const;
   Tensor read(std::string_view name, std::span<const std::size_t> leading = {}) const;

@@ -10,13 +10,13 @@
 #include "core/base/number.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
-#include "core/files/file.hpp"
-#include "core/files/read_layer.hpp"
+#include "core/files/layers.hpp"
 #include "core/files/session.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/limits.hpp"
 #include "core/importing/import_parts.hpp"
+#include "core/system/file.hpp"
 
 namespace core::importing {
 namespace {
@@ -164,7 +164,7 @@ std::string row_sums_note(const attention::Model& model) {
 void note_counting_line(const formats::TensorFile& file, const formats::Tensor& tensor,
                         const std::optional<bool>& said, Account& account) {
   if (said) return;
-  if (const std::string words = counting_line_words(file, tensor); !words.empty())
+  if (const std::string words = index_header_words(file, tensor); !words.empty())
     account.assumed.push_back(words +
                               ", is a row of numbers and no names of columns (--first-line says which)");
 }
@@ -442,7 +442,7 @@ ExpectedLayer expected_of_layer(const TensorFile& file, const Layer& layer,
 
 bool is_session(const std::filesystem::path& path) {
   if (formats::is_index_of_tensors(path)) return false;
-  const std::string begin = formats::read_begin(path, 4096);
+  const std::string begin = system::read_begin(path, 4096);
   const std::size_t first = begin.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   // A binary file may begin so by chance, as its length is written, but no text has a zero.
   if (begin.find('\0') != begin.npos) return false;
@@ -455,7 +455,7 @@ Imported import_tensors(const TensorFile& file, const Choices& choices, const co
   if (choices.first_line_is_names == true) {
     Choices rest = choices;
     rest.first_line_is_names = false;
-    return import_tensors(with_first_line_as_names(file, progress), rest, progress);
+    return import_tensors(with_index_header_as_names(file, progress), rest, progress);
   }
   checkpoints::refuse_quantized(file, checkpoints::config_beside(file.path()).quantization);
   const auto layers = checkpoints::find_layers(file.tensors());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/files/given_tensors.hpp"
-#include "core/files/layer_rules.hpp"
+#include "core/files/layers.hpp"
 #include "core/files/session_files.hpp"
 #include "core/files/tensor.hpp"
 #include "core/graph/model.hpp"

@@ -34,7 +34,7 @@ constexpr std::array exhibit_words{
 
 std::vector<std::string> texts(const Json& json) {
   std::vector<std::string> all;
-  for (const Json item : json.items("a list of texts")) all.push_back(item.text());
+  for (const Json& item : json.items("a list of texts")) all.push_back(item.text());
   return all;
 }
 
@@ -80,7 +80,7 @@ Lesson read_lesson(std::string_view file, std::string_view text) {
                 .steps = {},
                 .model = {}};
   if (const auto model = json.member("model")) lesson.model = model->text();
-  for (const Json step : json.required("steps").items("a list of steps"))
+  for (const Json& step : json.required("steps").items("a list of steps"))
     lesson.steps.push_back(read_step(step));
   return lesson;
 }

@@ -5,11 +5,12 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/files/file.hpp"
 #include "core/files/session.hpp"
+#include "core/files/session_files.hpp"
 #include "core/files/session_parts.hpp"
 #include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
+#include "core/system/file.hpp"
 
 namespace core::experiment {
 namespace {
@@ -330,7 +331,7 @@ FileMark mark_of(const fs::path& file) {
   const std::uint64_t bytes = fs::file_size(file, error);
   if (error) throw Error(file.string() + ": the model's file cannot be read: " + error.message());
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : formats::read_begin(file, hashed_bytes))
+  for (const char byte : system::read_begin(file, hashed_bytes))
     hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
   return {bytes, text::hexadecimal(hash, 16)};
 }
@@ -377,13 +378,13 @@ void save_experiment(const fs::path& path, const WholeModel& model, const Experi
   } catch (const Error& error) {
     throw Error(path.string() + ": cannot be written: " + error.what());
   }
-  formats::write_atomically(path, text);
+  system::write_atomically(path, text);
 }
 
 bool is_saved_experiment(const fs::path& path) {
   std::error_code ignored;
   if (path.extension() != ".json" || !fs::is_regular_file(path, ignored)) return false;
-  return is_saved_experiment_text(formats::read_begin(path, looked_at));
+  return is_saved_experiment_text(system::read_begin(path, looked_at));
 }
 
 bool is_saved_experiment_text(std::string_view text) {
@@ -451,7 +452,7 @@ Experiment with_saved_edits(const SavedExperiment& saved, const WholeModel& mode
   const auto& sizes = model.description().sizes;
   transformer::require_layer(model, experiment.layer);
   const std::size_t n_tokens = tokens_of(model, experiment).size();
-  for (const Json& place : *saved.edits) {
+  for (const Json& place : saved.edits) {
     const std::size_t layer = edited_layer(place, sizes.n_layers);
     // Whether edits fit does not depend on the inputs of the layer.
     Model of_pass = model.parameters(layer);

@@ -101,7 +101,7 @@ struct SavedExperiment {
   FileMark mark;
   Experiment experiment;  ///< without its layers
   std::string view;
-  std::optional<formats::JsonItems> edits;
+  std::vector<formats::Json> edits;
 };
 
 /// Whether a file is such a session, by its first bytes.

@@ -6,10 +6,10 @@
 
 #include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
-#include "core/files/file.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
 #include "core/model/tokenizer.hpp"
+#include "core/system/file.hpp"
 
 namespace core::tokenizers {
 namespace {
@@ -158,17 +158,24 @@ BytePairs byte_pairs_of(const Json& model, const Vocabulary& vocabulary) {
   pairs.falls_back_to_bytes = flag(model, "byte_fallback", false);
   pairs.takes_whole_words = flag(model, "ignore_merges", false);
   std::size_t rank = 0;
+  const auto add = [&](const Json& merge, std::string_view left, std::string_view right) {
+    try {
+      add_merge(pairs, vocabulary, left, right, rank++, "");
+    } catch (const Error& error) {
+      throw Error(merge.place() + error.what());
+    }
+  };
   for (const Json& merge : model.required("merges").items_if_any("a list of merges")) {
     if (merge.is_text()) {
       const std::string& line = merge.text();
       const std::size_t blank = line.find(' ');
       if (blank == line.npos || line.find(' ', blank + 1) != line.npos)
         merge.fail("two pieces with a blank between them");
-      add_merge(pairs, vocabulary, line.substr(0, blank), line.substr(blank + 1), rank++, merge.place());
+      add(merge, std::string_view(line).substr(0, blank), std::string_view(line).substr(blank + 1));
     } else {
       const auto parts = merge.items("two pieces");
       if (parts.size() != 2) merge.fail("two pieces");
-      add_merge(pairs, vocabulary, parts[0].text(), parts[1].text(), rank++, merge.place());
+      add(merge, parts[0].text(), parts[1].text());
     }
   }
   return pairs;
@@ -410,7 +417,7 @@ bool is_file(const fs::path& path) {
 }
 
 Json json_of(const fs::path& path) {
-  return formats::parse_json(formats::read_file(path, largest_file), path.string());
+  return formats::parse_json(system::read_file(path, largest_file), path.string());
 }
 
 /// Calls use(line, number from 1) for every line.
@@ -435,7 +442,7 @@ Recipe recipe_of_merges(const fs::path& folder) {
   Recipe recipe;
   read_vocabulary(json_of(folder / "vocab.json"), recipe.vocabulary);
   const fs::path path = folder / "merges.txt";
-  const std::string text = formats::read_file(path, largest_file);
+  const std::string text = system::read_file(path, largest_file);
   BytePairs pairs;
   std::size_t rank = 0;
   for_each_line(text, [&](std::string_view line, std::size_t number) {
@@ -463,7 +470,7 @@ bool lowers(const fs::path& folder) {
 Recipe recipe_of_lines(const fs::path& folder) {
   const fs::path path = folder / "vocab.txt";
   Recipe recipe;
-  for_each_line(formats::read_file(path, largest_file), [&](std::string_view line, std::size_t number) {
+  for_each_line(system::read_file(path, largest_file), [&](std::string_view line, std::size_t number) {
     recipe.vocabulary.put(std::string(line), number - 1);
   });
   const auto id_of = [&](const char* piece) {

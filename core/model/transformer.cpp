@@ -6,11 +6,11 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
-#include "core/files/file.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/model/architecture.hpp"
+#include "core/system/file.hpp"
 
 namespace core::transformer {
 namespace {
@@ -28,7 +28,7 @@ bool has_file(const fs::path& path) {
 }
 
 bool is_gguf(const fs::path& path) {
-  return has_file(path) && formats::looks_like_gguf(formats::read_begin(path, 4));
+  return has_file(path) && formats::looks_like_gguf(system::read_begin(path, 4));
 }
 
 /// The file of tensors in a folder.
@@ -37,7 +37,7 @@ fs::path tensors_in(const fs::path& folder) {
                            "pytorch_model.bin.index.json"})
     if (has_file(folder / name)) return folder / name;
   std::vector<fs::path> others;
-  for (const fs::path& path : formats::list_folder(folder).paths)
+  for (const fs::path& path : system::list_folder(folder).paths)
     if (path.extension() == ".safetensors") others.push_back(path);
   if (others.size() == 1) return others.front();
   throw Error(folder.string() + ": expected the tensors of a model: model.safetensors, or its index");
@@ -234,7 +234,7 @@ std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::u
                 ": expected a .gguf file, or a folder with config.json, tensors and a tokenizer");
   const fs::path config = path / "config.json";
   Architecture architecture =
-      architecture_of(formats::parse_json(formats::read_file(config, max_config_bytes), config.string()));
+      architecture_of(formats::parse_json(system::read_file(config, max_config_bytes), config.string()));
   return made(
       std::move(architecture), [&] { return formats::open_tensors(tensors_in(path)); },
       tokenizers::open_tokenizer(path));

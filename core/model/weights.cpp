@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/files/read_layer.hpp"
+#include "core/files/layers.hpp"
 
 namespace core::transformer {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/files/file.hpp"
 #include "core/graph/attend.hpp"
 #include "core/out/numpy.hpp"
+#include "core/system/file.hpp"
 
 namespace core::formats {
 namespace {
@@ -83,7 +83,7 @@ std::string stage_file_name(const StageInfo& stage, std::size_t head, const Matr
 std::vector<std::filesystem::path> export_stages(const Model& model, const std::filesystem::path& directory,
                                                  const ExportOptions& options) {
   const std::vector<File> files = files_of(model, options);
-  Staging staging(directory);
+  system::Staging staging(directory);
   std::optional<Trace> trace;
   for (const auto& [sequence, stage, head, name] : files) {
     if (!trace || trace->sequence != sequence) trace = attention::attend(model, sequence);
@@ -107,13 +107,14 @@ std::vector<std::filesystem::path> export_to(const Model& model, const std::file
   const bool is_directory = std::filesystem::is_directory(path, ignored);
   const auto write = [](std::filesystem::path file, const std::string& content) {
     std::vector files{std::move(file)};  // before: what is written then may not fail any more
-    write_atomically(files.front(), content);
+    system::write_atomically(files.front(), content);
     return files;
   };
   if (options.archive)
     return write(is_directory ? path / "attention.npz" : path,
                  npz_bytes(model, options.stages, options.progress));
-  if (!is_directory && (own_descriptor(path) || path.extension() == std::string(".") + options.format->name))
+  if (!is_directory &&
+      (system::own_descriptor(path) || path.extension() == std::string(".") + options.format->name))
     return write(path, single_matrix(model, path, options));
   return export_stages(model, path, options);
 }

@@ -31,13 +31,12 @@ struct Outcome {
       0;  ///< in bytes; not less than what this process had, which counts until it runs the program
 };
 
-/// Whether a process keeps Ctrl+C for itself, as /proc says; one that begins, or begins a thread, keeps all
-/// signals for a moment.
+/// Whether a process handles Ctrl+C, as /proc says.
 inline bool waits_for_interrupts(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string word; status >> word;)
-    if (unsigned long long blocked = 0; word == "SigBlk:" && status >> std::hex >> blocked)
-      return (blocked >> (SIGINT - 1) & 1) != 0 && (blocked >> (SIGTERM - 1) & 1) == 0;
+    if (unsigned long long caught = 0; word == "SigCgt:" && status >> std::hex >> caught)
+      return (caught >> (SIGINT - 1) & 1) != 0 && (caught >> (SIGTERM - 1) & 1) == 0;
   return false;
 }
 

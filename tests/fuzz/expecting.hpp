@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
-#include "core/files/file.hpp"
 #include "core/files/tensor.hpp"
+#include "core/system/file.hpp"
 
 /// What the targets share.
 namespace fuzz {
@@ -34,7 +34,7 @@ class MemoryFile {
   std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(descriptor_.number()); }
 
  private:
-  core::formats::Descriptor descriptor_;
+  core::system::Descriptor descriptor_;
 };
 
 /// Reads all of a file whose tensors claim no more numbers than a small one has.

@@ -3,7 +3,7 @@
 
 #include "core/check/whole_check.hpp"
 #include "core/files/gguf.hpp"
-#include "core/files/layer_rules.hpp"
+#include "core/files/layers.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/architecture.hpp"
 #include "core/model/tokenizer.hpp"
@@ -211,7 +211,7 @@ TensorFile described(Bytes text) {
     for (const char c : lengths) {
       if (c == 't') info.dtype = Dtype::text;
       if (c < '0' || c > '9') {
-        if (info.shape.size() < most_dimensions) info.shape.push_back(0);
+        if (info.shape.size() < max_dimensions) info.shape.push_back(0);
       } else if (!info.shape.empty() && info.shape.back() < 100) {
         info.shape.back() = info.shape.back() * 10 + static_cast<std::size_t>(c - '0');
       }

@@ -2,11 +2,7 @@
 
 #include "core/editing/presets.hpp"
 #include "core/files/little_endian.hpp"
-#include "core/files/npy.hpp"
-#include "core/files/npz.hpp"
-#include "core/files/pickle.hpp"
-#include "core/files/pytorch.hpp"
-#include "core/files/safetensors.hpp"
+#include "core/files/readers.hpp"
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/out/numpy.hpp"
@@ -54,16 +50,6 @@ Seeds pytorch_seeds() {
                            "refused/function.pt", "refused/module.legacy.pt"})
     seeds.push_back(support::bytes_of(std::string(FIXTURES "/formats/pytorch/") + name));
   return seeds;
-}
-
-void run_pickle(Bytes bytes) {
-  attempt([&] {
-    const readers::Fetch fetch = [bytes](std::uint64_t from, std::uint64_t count, std::string&,
-                                         const Token&) { return bytes.substr(from, count); };
-    Token progress;
-    readers::PickleBytes pickle(fetch, 0, bytes.size(), "a.pkl: ", progress);
-    readers::read_pickle(pickle);
-  });
 }
 
 Seeds pickle_seeds() {
@@ -116,7 +102,7 @@ const std::array tensor_table{
             "\"data_offsets\":"}},
     Target{"pytorch", open_bytes<readers::open_pytorch>, pytorch_seeds},
     Target{"pickle",
-           run_pickle,
+           open_bytes<readers::open_pytorch>,
            pickle_seeds,
            {"ctorch._utils\n_rebuild_tensor_v2\n", "ccollections\nOrderedDict\n",
             "ctorch._utils\n_rebuild_parameter\n", "ctorch\nBFloat16Storage\n", "ctorch\nSize\n",

@@ -10,12 +10,12 @@
 
 #include "core/check/check.hpp"
 #include "core/engine/engine.hpp"
-#include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "core/out/numpy.hpp"
+#include "core/system/file.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -34,7 +34,7 @@ struct Case {
 
 Case read_case(const std::string& name) {
   const std::string path = std::string(FIXTURES "/modern/") + name + ".json";
-  const Json json = core::formats::parse_json(core::formats::read_file(path, 1 << 20), path);
+  const Json json = core::formats::parse_json(core::system::read_file(path, 1 << 20), path);
   const std::string session = core::formats::json_text(json.required("session"));
   return {core::formats::parse_session(session, name).model, json.required("stages")};
 }

@@ -4,10 +4,10 @@
 
 #include <cstdlib>
 
-#include "core/files/file.hpp"
 #include "core/files/json.hpp"
 #include "core/model/tokenizer.hpp"
 #include "core/model/whole_model.hpp"
+#include "core/system/file.hpp"
 #include "tests/core/model/goldens.hpp"
 
 namespace core::transformer {
@@ -62,7 +62,7 @@ TEST(RealModel, SmolLm2PredictsFromItsQuantisedFileAsTheLibraryDoes) {
 TEST(RealModel, Gpt2sVocabularyCutsHardStringsAsTheLibraryDoes) {
   const auto tokenizer = tokenizers::open_tokenizer(models() + "gpt2");
   const std::string path = FIXTURES "/real/gpt2.json";
-  const auto cases = formats::parse_json(formats::read_file(path, 1 << 20), path);
+  const auto cases = formats::parse_json(core::system::read_file(path, 1 << 20), path);
   std::size_t n_cases = 0;
   for (const auto& each : cases.items("cases")) {
     std::vector<std::size_t> expected, got;

@@ -11,22 +11,23 @@ import sys
 # Room: the rooms it may include, then (after "|") the guarded libraries it may include. From the ground up.
 TABLE = """
 core/base       | utf8proc tbb/
+core/system     core/base
 core/graph      core/base
-core/engine     core/base core/graph | cblas tbb/
+core/engine     core/base core/system core/graph | cblas tbb/
 core/editing    core/base core/graph
-core/files      core/base core/graph | nlohmann/ zip.h
-core/model      core/base core/graph core/engine core/files | pcre2 utf8proc cblas
+core/files      core/base core/system core/graph | nlohmann/ zip.h
+core/model      core/base core/system core/graph core/engine core/files | pcre2 utf8proc cblas
 core/check      core/base core/graph core/files core/model
-core/out        core/base core/graph core/editing core/files | zip.h cairo
-core/importing  core/base core/graph core/files core/check
+core/out        core/base core/system core/graph core/editing core/files | zip.h cairo
+core/importing  core/base core/system core/graph core/files core/check
 core/lessons    core/base core/graph core/editing core/files core/model
 app/session     core/* app/session
 app/cli         core/* app/session | CLI/
 app/theme       core/base | imgui
-app/screen      core/base core/graph core/engine core/files app/session app/theme | imgui epoxy/ GLFW/ backends/imgui_impl fontconfig/
+app/screen      core/base core/system core/graph core/engine core/files app/session app/theme | imgui epoxy/ GLFW/ backends/imgui_impl fontconfig/
 app/ui          core/* app/session app/theme app/screen | imgui
 app/window      core/* app/session app/theme app/screen app/ui
-app             core/base app/cli app/window
+app             core/base core/system app/cli app/window
 """
 GUARDED = "tbb/ imgui epoxy/ GLFW/ backends/imgui_impl fontconfig/ cairo zip.h nlohmann/ CLI/ stb_ pcre2 utf8proc cblas".split()
 # These take seconds to compile, so that one source includes them and no header does.

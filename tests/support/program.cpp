@@ -3,13 +3,14 @@
 #include <new>
 #include <stdexcept>
 
+#include "core/system/process.hpp"
 #include "tests/support/waiting.hpp"
 
 namespace gui {
 
 Program::Program(ImVec2 size, double at_once_ms, app::render::Painter* painter, app::Loop::Draw draw)
     : screen(size),
-      store(app::free_memory, at_once_ms, [this] { before_computing(); }),
+      store(core::system::free_memory, at_once_ms, [this] { before_computing(); }),
       loop_(screen, painter ? *painter : no_painter_, store, std::move(draw)) {
   run();
 }

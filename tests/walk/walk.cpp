@@ -8,6 +8,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "core/editing/edit.hpp"
+#include "core/system/process.hpp"
 #include "tests/support/loaded_drivers.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -30,7 +31,7 @@ bool same_numbers(const arma::mat& a, const arma::mat& b) {
 }  // namespace
 
 Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
-    : store(app::free_memory, at_once_ms),
+    : store(core::system::free_memory, at_once_ms),
       window(store.jobs(), "attnscope", width, height),
       loop(window, renderer, store, std::move(draw)) {
   while (window.wait(0.02)) {  // what the display has to say about a new window

@@ -7,6 +7,7 @@
 #include "core/files/session.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/out/export.hpp"
+#include "core/system/process.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -23,7 +24,7 @@ using core::editing::SetCell;
 /// A model that goes to the engine, and one of it kept as A.
 struct LargeComparison : testing::Test {
   support::TemporaryDirectory directory;
-  Store store{free_memory, 1e9};  // the live trace follows at once where nobody reads it
+  Store store{core::system::free_memory, 1e9};  // the live trace follows at once where nobody reads it
 
   void SetUp() override {
     support::Random random(71);

@@ -13,8 +13,9 @@
 #include <thread>
 
 #include "app/session/store.hpp"
-#include "core/files/file.hpp"
+#include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
+#include "core/system/file.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -245,7 +246,7 @@ TEST(Recovery, OfWorkThatCameThroughAPipeHasNoPlace) {
   ::close(ends[1]);
   Store store;
   const std::filesystem::path pipe = "/dev/fd/" + std::to_string(ends[0]);
-  core::formats::read_pipe_whole(pipe);
+  core::system::read_pipe_whole(pipe);
   store.open(pipe);
   ::close(ends[0]);
   EXPECT_FALSE(store.document().path);

@@ -2,13 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <sstream>
 
 #include "core/base/text.hpp"
 #include "core/files/layers.hpp"
-#include "core/files/read_layer.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/error_of.hpp"
@@ -123,14 +121,6 @@ TEST(CheckpointNaming, OfMultiheadAttentionGivesItsWeightsAndResult) {
     EXPECT_TRUE(arma::approx_equal(*trace.heads[head].weights, want, "absdiff", 1e-13)) << head;
   }
   EXPECT_TRUE(arma::approx_equal(*trace.output, matrix(file.read("want.result")), "absdiff", 1e-13));
-}
-
-TEST(GroupedQueries, ShareTheirKeysAndValues) {
-  const Attention grouped = read_first(open_tensors(folder + "grouped.safetensors"), 2);
-  EXPECT_EQ(grouped.n_kv_heads, 1u);
-  EXPECT_EQ(grouped.projections.key.weight->n_cols, 4u);
-  EXPECT_EQ(grouped.projections.value.bias->n_cols(), 4u);
-  EXPECT_EQ(read_first(open_tensors(folder + "llama.safetensors"), 2).n_kv_heads, std::nullopt);
 }
 
 TEST(CheckpointLayer, IsChosenByNumberOrPrefix) {
@@ -282,23 +272,6 @@ TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
   const HeadCount wraps{2, (std::size_t{1} << 63) - 1, {}};  // 2 heads and 2 · (2^63 − 1) others are none
   EXPECT_EQ(read_attention(file, mapping, wraps, progress).projections.key.weight->n_cols,
             read_first(file, 2).projections.key.weight->n_cols);
-}
-
-TEST(CheckpointConfig, DividesByTheNumberOfALayerHoweverLarge) {
-  const Config config = parse_config(R"({"scale_attn_by_inverse_layer_idx": true})", "");
-  const Layer last{"h.18446744073709551615.attn.", nullptr, {}, 0};
-  EXPECT_DOUBLE_EQ(scale_of({}, config, last, 64).factor, 1.0 / 8 / 0x1p64);
-}
-
-TEST(Quantized, AmongVeryManyTensorsIsLookedForInTime) {
-  std::vector<TensorFile::Entry> entries;
-  for (std::size_t k = 0; k < 100'000; ++k)
-    entries.push_back({{"h." + std::to_string(k) + ".weight", Dtype::i8, {0, 0}}, {}});
-  const TensorFile file("m", "safetensors", std::move(entries));
-  const auto begin = std::chrono::steady_clock::now();
-  refuse_quantized(file, "");
-  // Each beside each would be minutes.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {

@@ -5,9 +5,8 @@
 
 #include <random>
 
-#include "core/files/session.hpp"
+#include "core/files/readers.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/files/zip.hpp"
 #include "core/out/numpy.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
@@ -58,7 +57,7 @@ bool is_refused(const std::filesystem::path& path, const std::string& bytes) {
   const std::string error = support::error_of([&] {
     const TensorFile file = open_tensors(path);
     for (const TensorInfo& info : file.tensors()) {
-      if (count_of(info.shape).value_or(most_numbers + 1) > most_numbers) continue;
+      if (count_of(info.shape).value_or(max_numbers + 1) > max_numbers) continue;
       EXPECT_LE(count_of(info.shape).value(), std::size_t{1} << 20) << "more than the file can hold";
       file.read(info.name);
     }
@@ -119,23 +118,6 @@ TEST(DamagedFile, OfAnArchiveWithRightChecksumsIsReadOrRefusedInOneLine) {
   for (const char* name : {"types", "views", "state_dict", "nested", "parameters", "protocol3", "protocol5"})
     expect_members_read_or_refused("pytorch/" + std::string(name) + ".pt", "/data.pkl", 60);
   expect_members_read_or_refused("words.npz", "weights.npy", 60);
-}
-
-TEST(DamagedFile, ThatWasASessionIsReadOrRefusedInOneLine) {
-  const std::string whole = support::bytes_of(FIXTURES "/check/full.json");
-  std::mt19937 random(21);
-  const support::TemporaryDirectory directory;
-  const auto path = directory / "full.json";
-  int refused = 0;
-  for (int k = 0; k < 300; ++k) {
-    support::put_bytes(path, damaged(whole, random));
-    const std::string error = support::error_of([&] { load_session(path); });
-    if (error == "no error") continue;
-    ++refused;
-    ASSERT_THAT(error, StartsWith(path.string() + ": ")) << k;
-    ASSERT_EQ(error.find('\n'), error.npos) << k;
-  }
-  EXPECT_GT(refused, 0);
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/files/file.hpp"
 #include "core/graph/attend.hpp"
 #include "core/out/numpy.hpp"
+#include "core/system/file.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -35,7 +35,7 @@ struct GivenTensors : testing::Test {
   support::TemporaryDirectory dir;
   std::string file(const std::string& shape, std::size_t count) {
     const auto path = dir / "t.npy";
-    write_atomically(path, counted_npy(shape, count));
+    system::write_atomically(path, counted_npy(shape, count));
     return path.string();
   }
   std::string error(const std::optional<attention::Model>& start, const std::string& stage,

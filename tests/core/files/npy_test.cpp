@@ -3,12 +3,15 @@
 
 #include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
+#include "core/out/numpy.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::readers {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string npy(const std::string& dictionary, const std::string& data) {
@@ -67,11 +70,6 @@ TEST(NpyFile, RefusesWhatIsNotNumbers) {
   EXPECT_THAT(error("complex.npy"), HasSubstr("expected real numbers, got complex ones"));
   EXPECT_THAT(error("records.npy"), HasSubstr("got the type \"[('x', '<f4'), ('y', '<i4')]\""));
   EXPECT_THAT(error("long_double.npy"), HasSubstr("got the type \"<f16\""));
-}
-
-TEST(NpyFile, RefusesTextsWithoutCharactersOfWhichItCouldClaimAnyNumber) {
-  EXPECT_THAT(error_of_npy(npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000,)}", "")),
-              HasSubstr("got the type \"<U0\""));
 }
 
 TEST(NpyFile, RefusesIntegersThatFloat64CannotHold) {
@@ -146,6 +144,124 @@ TEST(Reading, StopsWhenItIsCancelled) {
   core::Token progress;
   progress.stop();
   EXPECT_THROW(file.read("f4.little.C", {}, progress), core::Stopped);
+}
+
+/// Opens an archive and reads all that is in it.
+std::string error_of_archive(const std::filesystem::path& path) {
+  return support::error_of([&] {
+    const TensorFile file = open_tensors(path);
+    for (const TensorInfo& info : file.tensors()) file.read(info.name);
+  });
+}
+
+TEST(NpzFile, StoredOrDeflatedReadsBackExactly) {
+  const auto known = known_tensors(folder + "npy.json");
+  for (const char* name : {"stored.npz", "deflated.npz"}) {
+    const TensorFile file = open_tensors(folder + name);
+    EXPECT_EQ(file.tensors().size(), 42u);
+    for (const TensorInfo& info : file.tensors())
+      EXPECT_EQ(difference(file.read(info.name), known.at(info.name)), "") << name << ": " << info.name;
+  }
+}
+
+TEST(NpzFile, GivesThePartAtLeadingIndices) {
+  const auto known = known_tensors(folder + "npy.json");
+  const TensorFile file = open_tensors(folder + "deflated.npz");
+  const std::size_t at[] = {1, 0};
+  for (const char* name : {"f2.big.C", "f8.little.F"})
+    EXPECT_EQ(difference(file.read(name, at), part_of(known.at(name), at)), "") << name;
+}
+
+TEST(NpzFile, OfManyMegabytesGivesItsPartsInAnyOrder) {
+  constexpr std::size_t n_layers = 9, n = 500;
+  const auto number = [](std::size_t layer, std::size_t i, std::size_t j) {  // neither random nor all alike
+    return static_cast<double>((layer * 7919 + i * 131 + j * j * 17) % 4093) / 8;
+  };
+  std::string bytes = npy_header({n_layers, n, n});
+  for (std::size_t layer = 0; layer < n_layers; ++layer) {
+    arma::mat numbers(n, n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) numbers(i, j) = number(layer, i, j);
+    append_rows(bytes, numbers);
+  }
+  const std::string archive = zip_bytes({{"w.npy", [&] { return bytes; }}});
+  const support::TemporaryDirectory directory;
+  support::put_bytes(directory.path() / "w.npz", archive);
+  ASSERT_LT(archive.size(), bytes.size() / 2) << "it is to be deflated";
+  const TensorFile file = open_tensors(directory.path() / "w.npz");
+  for (const std::size_t layer :
+       {std::size_t{4}, std::size_t{8}, std::size_t{0}, std::size_t{4}, std::size_t{7}}) {
+    const Tensor part = file.read("w", std::vector{layer});
+    ASSERT_EQ(part.numbers.size(), n * n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        ASSERT_EQ(part.numbers[i * n + j], number(layer, i, j)) << layer << ' ' << i << ' ' << j;
+  }
+}
+
+TEST(NpzFile, MayHave64BitSizes) {
+  const auto known = known_tensors(folder + "npy.json");
+  const TensorFile file = open_tensors(folder + "zip64.npz");
+  ASSERT_EQ(file.tensors().size(), 2u);
+  for (const TensorInfo& info : file.tensors())
+    EXPECT_EQ(difference(file.read(info.name), known.at(info.name)), "");
+}
+
+TEST(NpzFile, MayHoldTexts) {
+  const TensorFile file = open_tensors(folder + "words.npz");
+  EXPECT_EQ(file.find("tokens")->dtype, Dtype::text);
+  EXPECT_THAT(file.read("tokens").texts, ElementsAre("Zoë", "£12", "🙂 a", ""));
+  EXPECT_THAT(support::error_of([&] { matrix(file.read("tokens")); }),
+              HasSubstr("expected numbers, got text"));
+}
+
+TEST(NpzFile, ThatLiesIsRefused) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"bomb.npz", "it unpacks to more than the 160 bytes that it claims"},
+      {"claims_too_much.npz", "\"a.npy\" claims 1000000000 bytes in"},
+      {"claims_what_it_has_not.npz", "it unpacks to 160 bytes and claims 240"},
+      {"names_twice.npz", "two of its members have one name"},
+      {"shares_bytes.npz", "its records contradict each other"},
+      {"wrong_checksum.npz", "its checksum is not the one that the archive gives"},
+      {"method_12.npz", "expected it stored or deflated, got method 12"},
+      {"model.pt", "expected tensors, got none in it"}};
+  for (const auto& [name, expected] : wrong)
+    EXPECT_THAT(error_of_archive(folder + "damaged/" + name), HasSubstr(name + std::string(": ")));
+  for (const auto& [name, expected] : wrong)
+    EXPECT_THAT(error_of_archive(folder + "damaged/" + name), HasSubstr(expected)) << name;
+}
+
+TEST(NpzFile, CutAnywhereIsRefusedInOneLine) {
+  const support::TemporaryDirectory directory;
+  const std::string whole = support::bytes_of(folder + "zip64.npz");
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    const std::string error = error_of_archive(written(directory, "a.npz", whole.substr(0, length)));
+    ASSERT_THAT(error, HasSubstr("a.npz: damaged ZIP archive: ")) << length;
+    ASSERT_EQ(error.find('\n'), error.npos);
+  }
+}
+
+TEST(NpzFile, LeavesOutWhatCannotBeRead) {
+  const std::string objects = support::bytes_of(folder + "damaged/objects.npy"),
+                    row = support::bytes_of(folder + "npy/row.npy");
+  const auto member = [](const std::string& bytes) { return [bytes] { return bytes; }; };
+  const support::TemporaryDirectory directory;
+  const auto path = written(
+      directory, "a.npz",
+      zip_bytes(
+          {{"objects.npy", member(objects)}, {"row.npy", member(row)}, {"about.txt", member("words")}}));
+  const TensorFile file = open_tensors(path);
+  ASSERT_EQ(file.tensors().size(), 1u);
+  EXPECT_EQ(file.read("row").numbers, (std::vector<double>{0, 1, 2}));
+  EXPECT_THAT(file.notes(),
+              ElementsAre("Left out: objects: expected numbers, got Python objects (pickle), which are never "
+                          "opened.",
+                          "Left out: \"about.txt\" is no .npy file."));
+  EXPECT_THAT(support::error_of([&] { file.read("objects"); }), HasSubstr("got Python objects (pickle)"));
+  const auto alone = written(directory, "b.npz", zip_bytes({{"objects.npy", member(objects)}}));
+  EXPECT_EQ(
+      support::error_of([&] { open_tensors(alone); }),
+      alone.string() + ": objects: expected numbers, got Python objects (pickle), which are never opened");
 }
 
 }  // namespace

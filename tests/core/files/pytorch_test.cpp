@@ -230,13 +230,6 @@ TEST(PytorchFile, WhosePickleUnpacksToTooMuchIsRefused) {
               testing::EndsWith("a.pt: data.pkl: expected at most 67108864 bytes, got 67108865"));
 }
 
-TEST(PytorchFile, OfManyObjectsOfOneLongStateIsRefused) {
-  std::string state = "\x80\x02}q\1(", objects;  // a dict of 10,000 pairs
-  for (int k = 0; k < 10'000; ++k) state += "NN";
-  for (int k = 0; k < 100; ++k) objects += "cmodel\nGPT\n)\x81h\1b";
-  EXPECT_THAT(error_of_pickle(state + "u" + objects + "."), HasSubstr("fewer long names"));
-}
-
 TEST(PytorchFile, OfAPickleWithoutSenseIsRefused) {
   const std::string begin = "\x80\x02";
   const std::pair<std::string, const char*> wrong[] = {{"", "expected 1 more bytes, got the end"},

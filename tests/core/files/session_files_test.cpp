@@ -1,12 +1,11 @@
 // Sessions that name tensors in other files, and the examples that are shipped, which are of that kind.
-#include "core/files/session_files.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
 #include "core/files/session.hpp"
+#include "core/files/session_files.hpp"
 #include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
@@ -18,6 +17,7 @@ namespace core::formats {
 namespace {
 
 using testing::HasSubstr;
+namespace fs = std::filesystem;
 
 const std::string examples = FIXTURES "/../../assets/examples/tiny_gpt/";
 
@@ -167,7 +167,6 @@ TEST_F(SessionFiles, TakeFromACheckpointWhatTheyDoNotSay) {
 }
 
 TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
-  namespace fs = std::filesystem;
   fs::create_directories(directory_ / "home/deep");
   support::put_bytes(directory_ / "out.csv", "1,2\n3,4\n");
   fs::create_symlink("../out.csv", directory_ / "home/link.csv");
@@ -195,7 +194,6 @@ TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
 }
 
 TEST_F(SessionFiles, OfAFileElsewhereNothingIsQuoted) {
-  namespace fs = std::filesystem;
   const fs::path folder = directory_ / "folder", session = folder / "s.json";
   fs::create_directories(folder);
   const auto error = [&](const std::string& words) {
@@ -224,7 +222,6 @@ TEST_F(SessionFiles, OfAFileElsewhereNothingIsQuoted) {
 }
 
 TEST_F(SessionFiles, OfWhatIsReadWithAFileElsewhereNothingIsQuoted) {
-  namespace fs = std::filesystem;
   const fs::path folder = directory_ / "folder", session = folder / "s.json";
   fs::create_directories(folder / "m");
   fs::create_directories(folder / "data/sequence0");
@@ -265,7 +262,6 @@ TEST_F(SessionFiles, OfWhatIsReadWithAFileElsewhereNothingIsQuoted) {
 }
 
 TEST_F(SessionFiles, ElsewhereAreNotQuotedWhenTheyAreNotWhatIsWanted) {
-  namespace fs = std::filesystem;
   const fs::path session = directory_ / "folder/s.json";
   fs::create_directories(session.parent_path());
   copy(FIXTURES "/formats/words.npz", "words.npz");
@@ -300,7 +296,6 @@ TEST_F(SessionFiles, ThatAreNamedOverAndOverAreCountedBeforeTheyAreKept) {
 }
 
 TEST_F(SessionFiles, NeedNotLieBesideWhenTheyAreNotRead) {
-  namespace fs = std::filesystem;
   const fs::path folder = directory_ / "d";
   fs::create_directories(folder / "data/logs");
   for (const char* name : {"x.csv", "data/x.csv"}) support::put_bytes(folder / name, "1,2\n3,4\n");
@@ -315,7 +310,6 @@ TEST_F(SessionFiles, NeedNotLieBesideWhenTheyAreNotRead) {
 }
 
 TEST_F(SessionFiles, InASnapshotOfACacheMayBeLinksToItsBlobs) {
-  namespace fs = std::filesystem;
   const fs::path model = directory_ / "models--org--name", snapshot = model / "snapshots/1a2b";
   fs::create_directories(snapshot);
   fs::create_directories(model / "blobs");
@@ -341,6 +335,55 @@ TEST_F(SessionFiles, InASnapshotOfACacheMayBeLinksToItsBlobs) {
   EXPECT_EQ(error("model.safetensors.index.json"), "no error");
   for (const char* file : {"other.csv", "host.csv", "../../blobs/3c4d"})
     EXPECT_THAT(error(file), HasSubstr("does not lie beside the session")) << file;
+}
+
+struct Beside : testing::Test {
+  support::TemporaryDirectory directory;
+  const fs::path home = directory / "home";
+
+  Beside() {
+    fs::create_directories(home / "model");
+    fs::create_directories(directory / "elsewhere");
+    support::put_bytes(home / "model/a.npy", "a");
+    support::put_bytes(directory / "elsewhere/b.npy", "b");
+  }
+};
+
+TEST_F(Beside, IsWhatLiesBelowTheFolderWhetherItExistsOrNot) {
+  for (const char* path : {"model", "model/a.npy", "missing.npy", "model/./a.npy"})
+    EXPECT_TRUE(lies_beside(path, home)) << path;
+}
+
+TEST(BesideTheCurrentFolder, IsWhatDoesNotExistToo) {
+  EXPECT_TRUE(lies_beside("there is no such file", ""));
+  EXPECT_EQ(leading_words("there is no such file", ""), "");
+}
+
+TEST_F(Beside, IsNoFolderOfFilesThatLieElsewhere) {
+  fs::create_symlink("a.npy", home / "model/again.npy");
+  EXPECT_TRUE(lies_beside("model", home)) << "a link to what lies beside it";
+  fs::create_symlink(directory / "elsewhere/b.npy", home / "model/b.npy");
+  EXPECT_FALSE(lies_beside("model", home));
+}
+
+TEST_F(Beside, IsNoFolderWithASequenceThatLiesElsewhere) {
+  fs::create_directories(home / "data/sequence0");
+  fs::create_directories(home / "other");
+  EXPECT_TRUE(lies_beside("data", home));
+  fs::create_symlink(directory / "elsewhere/b.npy", home / "data/sequence0/x.npy");
+  EXPECT_FALSE(lies_beside("data", home));
+  EXPECT_EQ(leading_words("data", home),
+            ", in which \"sequence0/x.npy\" leads to \"" + (directory / "elsewhere/b.npy").string() + "\",");
+  fs::remove_all(home / "data/sequence0");
+  fs::create_directory_symlink("../other", home / "data/sequence0");
+  EXPECT_TRUE(lies_beside("data", home)) << "a link to a folder beside it";
+  fs::create_symlink("../../elsewhere/b.npy", home / "other/x.npy");
+  EXPECT_FALSE(lies_beside("data", home));
+}
+
+TEST_F(Beside, SaysNothingOfWhereAPathLeadsThatSaysItItself) {
+  EXPECT_EQ(leading_words("model/../model/a.npy", home), "");
+  EXPECT_EQ(leading_words(home / "model", home), "");
 }
 
 }  // namespace

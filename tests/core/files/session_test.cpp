@@ -1,12 +1,12 @@
-#include "core/files/session.hpp"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <bit>
 #include <cmath>
-#include <random>
 
+#include "core/files/session.hpp"
+#include "core/graph/attend.hpp"
+#include "core/graph/given_model.hpp"
+#include "tests/core/graph/any_model.hpp"
 #include "tests/support/additions.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
@@ -16,100 +16,28 @@ namespace core::formats {
 namespace {
 
 using namespace attention;
+using enum Stage;
+using testing::HasSubstr;
 
-/// Models in which every option takes every value, small and with all kinds of finite numbers.
-class RandomModels {
- public:
-  explicit RandomModels(unsigned seed) : random_(seed) {}
-
-  Model next() {
-    Model m;
-    const std::size_t n = upto(4) + 1, d_model = upto(3) + 1, d_head = upto(2) + 1;
-    m.n_heads = upto(2) + 1;
-    support::Random any(static_cast<unsigned>(random_()));
-    const bool projected = flip() || d_model % m.n_heads != 0;
-    const std::size_t d_out = m.n_heads * d_head;
-    const bool same_tokens = flip();
-    for (std::size_t s = 0, count = upto(2) + 1; s < count; ++s)
-      m.sequences.push_back(
-          {same_tokens && s > 0 ? m.sequences.front().tokens : tokens(n), matrix(n, d_model)});
-    if (projected) {
-      m.projections = Projections{linear(d_model, d_out), linear(d_model, d_out), linear(d_model, d_out), {}};
-      if (flip()) m.projections->output = linear(d_out, flip() ? d_out : upto(4) + 1);
-    }
-    if (flip()) support::add_memory(any, m);
-    if (flip()) support::add_groups(any, m);
-    if (flip()) support::add_additions(any, m);
-    const std::size_t n_keys = m.n_keys();
-    m.scores = static_cast<ScoreRule>(upto(1));
-    m.scale.rule = static_cast<ScaleRule>(upto(3));
-    if (m.scale.rule == ScaleRule::factor) m.scale.factor = number();
-    m.mask.causal = flip();
-    m.mask.method = static_cast<MaskMethod>(upto(3));
-    m.mask.empty_rows = static_cast<EmptyRows>(upto(1));
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n_keys; ++j)
-        if (upto(3) == 0) m.mask.cells.push_back({i, j, flip()});
-    if (flip()) support::add_mask_rules(any, m);
-    m.dropout = {
-        static_cast<double>(upto(10)) / 10, flip(), random_(), static_cast<DropoutStream>(upto(1)), {}};
-    if (flip())
-      for (std::size_t k = 0; k < m.sequences.size() * m.n_heads; ++k)
-        m.dropout.given.emplace_back(
-            arma::mat(n, n_keys).transform([&](double) { return flip() ? 1.0 : 0.0; }));
-    m.merge = static_cast<MergeRule>(upto(1));
-    if (flip()) m.context_length = n + upto(5);
-    m.dropout.rescale = flip();
-    if (flip())
-      m.departures = {
-          static_cast<SoftmaxOver>(upto(1)),
-          flip() && n_keys == n,
-          {static_cast<int>(upto(4)) - 2, flip()},
-          number(),
-          static_cast<DropoutPlace>(upto(2)),
-          static_cast<HeadColumns>(upto(1)),
-          static_cast<HeadColumns>(upto(1)),
-          static_cast<Precision>(upto(4)),
-          static_cast<Precision>(upto(4)),
-          flip(),
-          static_cast<Precision>(upto(4)),
-          {flip(), flip(), flip()},
-          {static_cast<BlockRule>(upto(4)), 1 + upto(5)},
-          flip(),
-          {flip(), flip(), flip(), flip(), flip(), flip(), flip(), static_cast<int>(upto(4)) - 2}};
-    return m;
+/// A model in which every option takes every value, with all kinds of finite numbers and of tokens.
+Model odd_model(support::Random& random) {
+  Model m = explain::any_model(random);
+  if (m.scale.rule != ScaleRule::factor) m.scale.factor = 1;  // which a session has no place for
+  const double numbers[] = {0.0, -0.0, 1, 5e-324, -1.7976931348623157e308, 0.1f};
+  const char* words[] = {"", "a", "\"q\"", "\\", "two\nlines", "é漢🙂", "\x01"};
+  for (Sequence& s : m.sequences) {
+    if (s.embeddings->n_elem > 0) s.embeddings.edit()(0, 0) = numbers[support::below(random, 6)];
+    for (std::string& token : s.tokens) token = words[support::below(random, 7)];
   }
-
- private:
-  std::size_t upto(std::size_t last) { return random_() % (last + 1); }
-  bool flip() { return upto(1) == 1; }
-  double number() {
-    const double any = std::bit_cast<double>(random_());
-    const double some[] = {0.0, -0.0, 1, 5e-324, -1.7976931348623157e308, 0.1f, std::isfinite(any) ? any : 2};
-    return some[upto(6)];
-  }
-  arma::mat matrix(std::size_t rows, std::size_t columns) {
-    return arma::mat(rows, columns).transform([&](double) { return number(); });
-  }
-  Linear linear(std::size_t d_in, std::size_t d_out) {
-    Linear l{matrix(d_in, d_out), {}};
-    if (flip()) l.bias = matrix(1, d_out);
-    return l;
-  }
-  std::vector<std::string> tokens(std::size_t n) {
-    const char* words[] = {"", "a", "\"q\"", "\\", "two\nlines", "é漢🙂", "\x01"};
-    std::vector<std::string> list;
-    for (std::size_t i = 0; i < n; ++i) list.push_back(words[upto(6)]);
-    return list;
-  }
-
-  std::mt19937_64 random_;
-};
+  if (support::coin(random)) m.context_length = m.n_tokens() + support::below(random, 5);
+  return m;
+}
 
 TEST(Session, ReadsBackEveryOptionAndEveryBit) {
-  RandomModels models(7);
+  support::Random random(7);
+  std::size_t n_given = 0;
   for (int k = 0; k < 500; ++k) {
-    Session session{models.next(), k % 2 == 0 ? "" : R"({"head": 1, "zoom": [0.5, -0]})"};
+    Session session{odd_model(random), k % 2 == 0 ? "" : R"({"head": 1, "zoom": [0.5, -0]})"};
     if (k % 3 == 0) session.left_out = {"rotary positions", "\"a cap\""};
     const std::string text = session_text(session);
     const Session back = parse_session(text, "f.json");
@@ -117,7 +45,9 @@ TEST(Session, ReadsBackEveryOptionAndEveryBit) {
     ASSERT_TRUE(back.model == session.model) << text;
     ASSERT_EQ(back.view, session.view);
     ASSERT_EQ(session_text(back), text);
+    n_given += !session.model.given.empty();
   }
+  EXPECT_GT(n_given, 50u);
 }
 
 TEST(Session, IsWrittenForPeopleToRead) {
@@ -203,9 +133,9 @@ TEST(Session, IsSavedAndLoaded) {
 
 // A session that is cut or has one bit wrong is read or refused; nothing else may happen.
 TEST(Session, SurvivesDamage) {
-  RandomModels models(3);
+  support::Random random(3);
   for (int k = 0; k < 5; ++k) {
-    const std::string text = session_text({models.next(), R"({"a": [1]})"});
+    const std::string text = session_text({odd_model(random), R"({"a": [1]})"});
     const std::size_t end = text.rfind('}');
     for (std::size_t length = 0; length <= end; ++length)
       ASSERT_NE(support::error_of([&] { parse_session(text.substr(0, length), "f"); }), "no error") << length;
@@ -229,6 +159,81 @@ TEST(Session, IsNeverWrittenLongerThanItIsRead) {
       }),
       "a session of more than 512 MiB, which could not be read again; numbers of that size can be exported "
       "as .npy or .npz");
+}
+
+Model model_in(const std::string& text) {
+  return parse_session(text, "s.json").model;
+}
+
+std::string error_in_given(const std::string& text) {
+  return support::error_of([&] { parse_session(text, "s.json"); });
+}
+
+TEST(SessionGiven, StartsFromWeightsAlone) {
+  const Model model = model_in(R"({"attnscope": 1, "tokens": ["a", "b"],
+    "given": {"weights": [[[1, 0], [0.25, 0.75]], [[0.5, 0.5], [0, 1]]]}})");
+  EXPECT_EQ(model.n_heads, 2u);
+  EXPECT_FALSE(model.has_embeddings());
+  EXPECT_EQ(model.sequences[0].tokens, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(attend(model).heads[0].weights(1, 0), 0.25);
+}
+
+TEST(SessionGiven, TakesOneHeadWithoutAListOfHeads) {
+  const Model model =
+      model_in(R"({"attnscope": 1, "scale": "none", "given": {"scores": [[0, 1], [2, "-inf"]]}})");
+  EXPECT_EQ(model.n_heads, 1u);
+  EXPECT_EQ(attend(model).heads[0].weights(1, 1), 0);
+}
+
+TEST(SessionGiven, TakesABatch) {
+  const Model model =
+      model_in(R"({"attnscope": 1, "given": {"weights": [[[[0.5]], [[0.25]]], [[[1]], [[0.125]]]]}})");
+  ASSERT_EQ(model.sequences.size(), 2u);
+  EXPECT_EQ(model.n_heads, 2u);
+  EXPECT_EQ(attend(model, 1).heads[1].weights(0, 0), 0.125);
+}
+
+TEST(SessionGiven, TakesFewerQueriesThanKeys) {
+  const Model model = model_in(R"({"attnscope": 1, "tokens": ["c"], "key_tokens": ["a", "b", "c"],
+    "given": {"queries": [[[1, 2]]], "keys": [[[1, 0], [0, 1], [1, 1]]]}})");
+  EXPECT_EQ(model.n_tokens(), 1u);
+  EXPECT_EQ(model.sequences[0].keys()[1], "b");
+  EXPECT_EQ(attend(model).heads[0].scores(0, 2), 3);
+}
+
+TEST(SessionGiven, TypesSingleCellsOver) {
+  const Model model = model_in(R"({"attnscope": 1, "embeddings": [[1, 0], [0, 1]],
+    "given": {"cells": [{"stage": "scores", "head": 0, "row": 1, "column": 0, "value": 2.5}]}})");
+  EXPECT_EQ(attend(model).heads[0].scores(1, 0), 2.5);
+}
+
+TEST(SessionGiven, NamesWhatIsWrong) {
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1})"), "s.json: expected the key \"embeddings\", got none");
+  EXPECT_EQ(
+      error_in_given(R"({"attnscope": 1, "given": {"weigths": [[1]]}})"),
+      "s.json: given: expected only the keys queries, keys, values, scores, scaled_scores, masked_scores, weights, "
+      "dropout_mask, cells, got \"weigths\"; did you mean \"weights\"?");
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"weights": [[[1, 0], [0.5, "half"]]]}})"),
+            "s.json: given.weights[0][1][1]: expected a number, \"inf\", \"-inf\" or \"nan\", got \"half\"");
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"keys": [[[1]]], "queries": [[[1]], [[1]]]}})"),
+            "s.json: given.keys: expected 2 matrices, one for each head, got 1");
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"scores": [[[1]]]}})"),
+            "s.json: scale: expected \"none\" or a number, as what is given does not tell d_head");
+  EXPECT_EQ(
+      error_in_given(
+          R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [{"stage": "scores", "row": 0, "column": 1, "value": 1}]}})"),
+      "s.json: given.cells[0]: expected a cell of 1 sequences, 1 heads, 1×1 scores, got sequence 0, head 0, row 0, column 1");
+  EXPECT_THAT(error_in_given(R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [
+    {"stage": "scores", "row": 0, "column": 0, "value": 1}, {"stage": "scores", "row": 0, "column": 0, "value": 2}]}})"),
+              HasSubstr("expected each cell once, got scores [0, 0] of head 0 twice"));
+  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "embeddings": [[1]], "heads_off": [1]})"),
+            "s.json: heads_off[0]: expected a head below 1, got 1");
+}
+
+TEST(SessionGiven, ReadsBackInfinitiesAndOtherKeys) {
+  Model model = model_of({{weights, {arma::mat{{1, NAN, INFINITY}, {-INFINITY, 0, -0.0}}}}});
+  model.sequences[0].key_tokens = {"x", "y", "\"z\""};
+  EXPECT_EQ(model_in(session_text({model, ""})), model);
 }
 
 }  // namespace

@@ -1,15 +1,18 @@
-#include "core/files/tensor.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/files/readers.hpp"
+#include "core/files/tensor.hpp"
+#include "core/system/file.hpp"
+#include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
 
-namespace core::formats {
+namespace core::formats::readers {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 Tensor two_by_two_by_three() {
   return {{"weights", Dtype::f64, {2, 2, 3}}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {}, {}, {}};
@@ -75,13 +78,139 @@ TEST(TensorFile, HasNamesThatDoNothingToATerminal) {
   EXPECT_EQ(support::error_of([] { file_of_names({"a", "b", "a"}); }), "a.npz: two tensors are called \"a\"");
 }
 
-TEST(TextsOfFourBytesACharacter, TakeNoRoomForTheZerosBehindThem) {
-  std::string bytes(400'000, '\0');
-  EXPECT_EQ(decode_utf32(bytes.data(), bytes.size(), false), "");
-  EXPECT_LT(decode_utf32(bytes.data(), bytes.size(), false).capacity(), 100u);
-  bytes[0] = 'a', bytes[8] = 'b';
-  EXPECT_EQ(decode_utf32(bytes.data(), bytes.size(), false), std::string("a\0b", 3));
+constexpr std::size_t n_layers = 3, n_rows = 301,
+                      n_columns = 997;  // no part of a megabyte ends with one of them
+
+/// The numbers of a tensor of bytes, in the order of its file.
+char content(std::size_t layer, std::size_t i, std::size_t j) {
+  return static_cast<char>((layer * 83 + i * 7 + j) % 127);
+}
+
+/// The same tensor of 3 × 301 × 997 numbers of 4 bytes, the first index running fastest or slowest.
+RawTensor tensor_of(std::shared_ptr<const system::OpenFile> file, bool first_runs_fastest) {
+  const Shape shape{n_layers, n_rows, n_columns};
+  return {{"a", Dtype::i32, shape}, 4, false, first_runs_fastest ? columns_first(shape) : Strides(), "a: ",
+          fetch_from(file)};
+}
+
+std::string bytes_of_tensor(bool first_runs_fastest) {
+  std::string bytes(4 * n_layers * n_rows * n_columns, '\0');
+  for (std::size_t layer = 0; layer < n_layers; ++layer)
+    for (std::size_t i = 0; i < n_rows; ++i)
+      for (std::size_t j = 0; j < n_columns; ++j) {
+        const std::size_t at =
+            first_runs_fastest ? layer + n_layers * (i + n_rows * j) : (layer * n_rows + i) * n_columns + j;
+        bytes[4 * at] = content(layer, i, j);
+      }
+  return bytes;
+}
+
+TEST(RawTensor, OfSeveralPartsIsReadWholeAndByItsLeadingIndices) {
+  for (const bool first_runs_fastest : {false, true}) {
+    const support::TemporaryDirectory directory;
+    const auto path = written(directory, "a", bytes_of_tensor(first_runs_fastest));
+    const auto entry =
+        entry_of(tensor_of(std::make_shared<const system::OpenFile>(path), first_runs_fastest));
+    core::Token progress;
+    const Tensor whole = entry.read({}, progress);
+    ASSERT_EQ(whole.numbers.size(), n_layers * n_rows * n_columns);
+    for (std::size_t layer = 0; layer < n_layers; ++layer) {
+      const Tensor part = entry.read(std::vector{layer}, progress);
+      EXPECT_EQ(part.shape, (Shape{n_rows, n_columns}));
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < n_rows; ++i)
+        for (std::size_t j = 0; j < n_columns; ++j) {
+          wrong += part.numbers[i * n_columns + j] != content(layer, i, j);
+          wrong += whole.numbers[(layer * n_rows + i) * n_columns + j] != content(layer, i, j);
+        }
+      EXPECT_EQ(wrong, 0u) << layer;
+      const Tensor row = entry.read(std::vector{layer, std::size_t{300}}, progress);
+      for (std::size_t j = 0; j < n_columns; ++j) ASSERT_EQ(row.numbers[j], content(layer, 300, j)) << j;
+    }
+  }
+}
+
+TEST(RawTensor, OfAFileThatShrinksWhileItIsReadIsRefused) {
+  const support::TemporaryDirectory directory;
+  const auto path = written(directory, "a", bytes_of_tensor(false));
+  RawTensor tensor = tensor_of(std::make_shared<const system::OpenFile>(path), false);
+  tensor.fetch = [&, fetch = tensor.fetch](std::uint64_t from, std::uint64_t count, std::string& buffer,
+                                           const core::Token& progress) {
+    const std::string_view bytes = fetch(from, count, buffer, progress);
+    std::filesystem::resize_file(path, 100);  // before the next of them are fetched
+    return bytes;
+  };
+  const auto entry = entry_of(std::move(tensor));
+  core::Token progress;
+  EXPECT_THAT(support::error_of([&] { entry.read({}, progress); }),
+              StartsWith(path.string() + ": became shorter while it was read: expected "));
+}
+
+TEST(RawTensor, WithAnyStridesIsReadAsItLies) {
+  // Of 3 × 301 × 997 numbers in row-major order: views of which parts are larger and smaller than what is
+  // fetched in one go, in all orders of their axes, with gaps, with overlaps and with numbers that are
+  // repeated.
+  const support::TemporaryDirectory directory;
+  const auto path = written(directory, "a", bytes_of_tensor(false));
+  const auto file = std::make_shared<const system::OpenFile>(path);
+  const std::pair<Shape, Strides> views[] = {
+      {{n_columns, n_rows, n_layers}, {1, n_columns, n_rows * n_columns}},
+      {{n_rows, n_layers, n_columns}, {n_columns, n_rows * n_columns, 1}},
+      {{n_layers, n_columns}, {n_rows * n_columns, 1}},
+      {{n_columns, n_layers}, {1, n_rows * n_columns}},
+      {{n_rows, 7}, {n_columns, 100}},
+      {{3}, {n_rows * n_columns}},
+      {{4, n_rows, 2, 5}, {0, n_columns, 0, 3}},
+      {{2, 3, 5}, {0, 1, 0}},
+      {{900, 900}, {301, 17}},
+      {{500, 600}, {1, 1}}};
+  for (const auto& [shape, strides] : views) {
+    RawTensor raw = tensor_of(file, false);
+    raw.info.shape = shape;
+    raw.strides = strides;
+    core::Token progress;
+    const Tensor whole = entry_of(raw).read({}, progress);
+    std::size_t wrong = 0;
+    for (std::size_t k = 0; k < whole.numbers.size(); ++k) {
+      std::size_t at = 0;
+      for (std::size_t rest = k, axis = shape.size(); axis-- > 0; rest /= shape[axis])
+        at += rest % shape[axis] * strides[axis];
+      wrong += whole.numbers[k] != content(at / n_columns / n_rows, at / n_columns % n_rows, at % n_columns);
+    }
+    EXPECT_EQ(wrong, 0u) << shape_text(shape);
+    const std::size_t second[] = {1};
+    EXPECT_EQ(entry_of(raw).read(second, progress).numbers, part_of(whole, second).numbers)
+        << shape_text(shape);
+  }
+}
+
+TEST(RawTensor, OfTooManyTextsIsRefusedBeforeAnyIsFetched) {
+  core::Token progress;
+  std::size_t n_fetched = 0;
+  const auto error = [&](std::size_t count, std::size_t item_bytes) {
+    RawTensor tensor{{"a", Dtype::text, {count}}, item_bytes, false, {}, "a: ", {}};
+    tensor.fetch = [&](std::uint64_t, std::uint64_t n_bytes, std::string& buffer, const core::Token&) {
+      ++n_fetched;
+      buffer.assign(n_bytes, 'a');
+      return std::string_view(buffer);
+    };
+    return support::error_of([&] { entry_of(std::move(tensor)).read({}, progress); });
+  };
+  EXPECT_EQ(error((1 << 20) + 1, 4),
+            "a: expected at most 1048576 texts of 268435456 bytes in all, got [1048577] of 4 bytes each");
+  EXPECT_EQ(error(257, 1 << 20),
+            "a: expected at most 1048576 texts of 268435456 bytes in all, got [257] of 1048576 bytes each");
+  EXPECT_EQ(n_fetched, 0u);
+  EXPECT_EQ(error(16384, 4), "no error");
+}
+
+TEST(RawTensor, ThatSpansTooManyNumbersIsRefusedBeforeAnyIsFetched) {
+  core::Token progress;
+  const RawTensor tensor{{"a", Dtype::u8, {2, 2}}, 1, false, {std::uint64_t{1} << 40, 2}, "a: ", {}};
+  EXPECT_EQ(support::error_of([&] { entry_of(tensor).read({}, progress); }),
+            "a: expected at most 268435456 numbers from the first to the last, got [2, 2] with strides "
+            "[1099511627776, 2]");
 }
 
 }  // namespace
-}  // namespace core::formats
+}  // namespace core::formats::readers

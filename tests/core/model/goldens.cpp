@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "core/files/file.hpp"
 #include "core/files/tensor_formats.hpp"
+#include "core/system/file.hpp"
 
 namespace core::transformer::goldens {
 
@@ -35,7 +35,7 @@ std::vector<std::size_t> Golden::ids() const {
 }
 
 std::string text_in(const std::string& path) {
-  return formats::read_file(path, 1 << 16);
+  return system::read_file(path, 1 << 16);
 }
 
 double relative_difference(const arma::fmat& got, const arma::mat& expected) {

@@ -3,10 +3,10 @@
 
 #include <cstdio>
 
-#include "core/files/file.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
 #include "core/model/tokenizer.hpp"
+#include "core/system/file.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -19,7 +19,7 @@ using support::put_bytes;
 const std::string fixtures = FIXTURES "/tokenizers/";
 
 formats::Json json_in(const std::string& path) {
-  return formats::parse_json(formats::read_file(path, 1 << 24), path);
+  return formats::parse_json(system::read_file(path, 1 << 24), path);
 }
 
 std::vector<std::size_t> ids_of(const std::vector<TextToken>& tokens) {

@@ -5,14 +5,14 @@
 
 #include "core/base/token.hpp"
 #include "core/editing/presets.hpp"
-#include "core/files/file.hpp"
+#include "core/files/readers.hpp"
 #include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/files/zip.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/stages.hpp"
 #include "core/out/export.hpp"
 #include "core/out/numpy.hpp"
+#include "core/system/file.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -93,7 +93,7 @@ TEST(ExportTo, WritesASingleMatrixToTheNamedFile) {
       core::formats::export_to(find_preset("004-causal")->make(), directory.path() / "w.npy", options);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0], directory.path() / "w.npy");
-  EXPECT_THAT(core::formats::read_file(files[0], 10000), HasSubstr("'shape': (6, 6)"));
+  EXPECT_THAT(core::system::read_file(files[0], 10000), HasSubstr("'shape': (6, 6)"));
 }
 
 TEST(ExportTo, RefusesAFileForSeveralMatrices) {

@@ -464,7 +464,7 @@ void first_line(const Frame& frame) {
 
 void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {
   as_line(frame, tensors);
-  if (tensors.has_counting_line) first_line(frame);
+  if (tensors.has_index_header) first_line(frame);
   switch (frame.forms.import.as) {
     case ImportAs::layer:
       layer_line(frame, tensors);

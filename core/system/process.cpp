@@ -1,0 +1,140 @@
+#include "core/system/process.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <vector>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#include "core/base/number.hpp"
+#include "core/base/token.hpp"
+
+namespace core::system {
+namespace {
+
+std::atomic<int> signal_noted = 0;  // a signal's handler can reach nothing else
+
+void note(int signal) {
+  signal_noted = signal;
+}
+
+/// The actions of signals belong to the whole process.
+struct Actions {
+  std::mutex mutex;
+  int depth = 0;  ///< blockers that live
+  std::vector<std::pair<int, struct sigaction>> before;
+};
+
+Actions& actions() {
+  static Actions all;
+  return all;
+}
+
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) != 0 || now.sa_handler == SIG_IGN;
+}
+
+/// Whether this is the outermost blocker, which handles the signals from now on.
+bool begin_noting(std::initializer_list<int> signals, bool even_ignored) {
+  Actions& all = actions();
+  const std::lock_guard lock(all.mutex);
+  if (++all.depth > 1) return false;
+  signal_noted = 0;
+  struct sigaction action {};
+  action.sa_handler = note;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : signals) {
+    if (!even_ignored && is_ignored(signal)) continue;
+    struct sigaction before {};
+    ::sigaction(signal, &action, &before);
+    all.before.emplace_back(signal, before);
+  }
+  return true;
+}
+
+}  // namespace
+
+SignalBlocker::SignalBlocker() : is_outermost_(begin_noting({SIGINT, SIGTERM, SIGHUP}, false)) {}
+
+SignalBlocker::SignalBlocker(std::initializer_list<int> signals)
+    : is_outermost_(begin_noting(signals, true)) {}
+
+SignalBlocker::~SignalBlocker() {
+  Actions& all = actions();
+  const std::lock_guard lock(all.mutex);
+  if (--all.depth > 0) return;
+  for (const auto& [signal, before] : all.before) ::sigaction(signal, &before, nullptr);
+  all.before.clear();
+  if (const int came = signal_noted.exchange(0)) ::raise(came);
+}
+
+int SignalBlocker::take() const {
+  return is_outermost_ ? signal_noted.exchange(0) : 0;
+}
+
+void SignalBlocker::check() const {
+  if (is_outermost_ && signal_noted != 0) throw Stopped();
+}
+
+void end_by(int signal) {
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void ignore_file_size_signal() {
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
+bool output_is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
+
+bool errors_are_on_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+std::filesystem::path executable_path() {
+  std::error_code unknown;
+  return std::filesystem::read_symlink("/proc/self/exe", unknown);
+}
+
+std::optional<std::uint64_t> available_bytes(std::string_view meminfo) {
+  constexpr std::string_view name = "MemAvailable:";
+  const std::size_t line = meminfo.find(name);
+  if (line == meminfo.npos) return std::nullopt;
+  std::string_view rest = meminfo.substr(line + name.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  const auto kibibytes = text::take_whole_number(rest);
+  if (!kibibytes || !rest.starts_with(" kB")) return std::nullopt;
+  return *kibibytes << 10;
+}
+
+std::uint64_t free_memory() {
+  std::ostringstream meminfo;
+  meminfo << std::ifstream("/proc/meminfo").rdbuf();
+  if (const auto available = available_bytes(meminfo.str())) return *available;
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
+}
+
+void give_back_memory() {
+#if defined(__GLIBC__)
+  ::malloc_trim(0);
+#endif
+}
+
+void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // a wish
+#endif
+}
+
+}  // namespace core::system
