@@ -107,32 +107,6 @@ void edit(benchmark::State& state, Matrix matrix, bool with_output) {
   }
 }
 
-SharedMatrix& embeddings(Model& m) {
-  return m.sequences[0].embeddings;
-}
-SharedMatrix& query_weight(Model& m) {
-  return m.projections->query.weight;
-}
-SharedMatrix& value_weight(Model& m) {
-  return m.projections->value.weight;
-}
-
-void edit_embedding(benchmark::State& state) {
-  edit(state, embeddings, false);
-}
-void edit_query_weight(benchmark::State& state) {
-  edit(state, query_weight, false);
-}
-void edit_value_weight(benchmark::State& state) {
-  edit(state, value_weight, false);
-}
-void edit_embedding_with_output(benchmark::State& state) {
-  edit(state, embeddings, true);
-}
-void edit_query_weight_with_output(benchmark::State& state) {
-  edit(state, query_weight, true);
-}
-
 /// The edit itself: a new model that shares all but one matrix with the old one.
 void edit_alone(benchmark::State& state) {
   Model model = model_of(state);
@@ -169,29 +143,45 @@ void peak(benchmark::State& state) {
       benchmark::Counter::kIsRate);
 }
 
-void all_sizes(benchmark::internal::Benchmark* b) {
-  b->Args({6, 3, 1})->Args({64, 64, 4})->Args({256, 768, 12})->Args({1024, 768, 12})->Args({2048, 768, 12});
-  b->Unit(benchmark::kMicrosecond);
+using Sizes = std::vector<std::vector<std::int64_t>>;
+const Sizes all_sizes{{6, 3, 1}, {64, 64, 4}, {256, 768, 12}, {1024, 768, 12}, {2048, 768, 12}};
+
+template <class Function>
+auto* add(const char* name, Function function, const Sizes& sizes) {
+  auto* added = benchmark::RegisterBenchmark(name, function)->Unit(benchmark::kMicrosecond);
+  for (const auto& size : sizes) added->Args(size);
+  return added;
 }
 
-BENCHMARK(forward)->Apply(all_sizes)->Args({4096, 64, 4});
-BENCHMARK(grouped_rotary)->Args({1024, 768, 12})->Unit(benchmark::kMicrosecond);
-BENCHMARK(windowed)->Args({4096, 64, 4})->Unit(benchmark::kMicrosecond);
-BENCHMARK(reference)
-    ->Args({6, 3, 1})
-    ->Args({64, 64, 4})
-    ->Args({256, 768, 12})
-    ->Args({1024, 768, 12})
-    ->Unit(benchmark::kMicrosecond);
-BENCHMARK(edit_embedding)->Apply(all_sizes);
-BENCHMARK(edit_query_weight)->Apply(all_sizes);
-BENCHMARK(edit_value_weight)->Apply(all_sizes);
-BENCHMARK(edit_embedding_with_output)->Apply(all_sizes);
-BENCHMARK(edit_query_weight_with_output)->Apply(all_sizes);
-BENCHMARK(edit_alone)->Args({6, 3, 1})->Args({1024, 768, 12})->Unit(benchmark::kMicrosecond);
-BENCHMARK(record)->UseManualTime()->Args({6, 3, 1})->Args({1024, 768, 12})->Unit(benchmark::kMicrosecond);
-BENCHMARK(peak)->Unit(benchmark::kMicrosecond);
+void add_all() {
+  const Sizes small_and_large{all_sizes[0], all_sizes[3]};
+  add("forward", forward, all_sizes)->Args({4096, 64, 4});
+  add("grouped_rotary", grouped_rotary, {all_sizes[3]});
+  add("windowed", windowed, {{4096, 64, 4}});
+  add("reference", reference, {all_sizes.begin(), all_sizes.begin() + 4});
+  const auto embeddings = [](Model& m) -> SharedMatrix& { return m.sequences[0].embeddings; };
+  const auto query = [](Model& m) -> SharedMatrix& { return m.projections->query.weight; };
+  const auto value = [](Model& m) -> SharedMatrix& { return m.projections->value.weight; };
+  using State = benchmark::State;
+  add(
+      "edit_embedding", [=](State& state) { edit(state, embeddings, false); }, all_sizes);
+  add(
+      "edit_query_weight", [=](State& state) { edit(state, query, false); }, all_sizes);
+  add(
+      "edit_value_weight", [=](State& state) { edit(state, value, false); }, all_sizes);
+  add(
+      "edit_embedding_with_output", [=](State& state) { edit(state, embeddings, true); }, all_sizes);
+  add(
+      "edit_query_weight_with_output", [=](State& state) { edit(state, query, true); }, all_sizes);
+  add("edit_alone", edit_alone, small_and_large);
+  add("record", record, small_and_large)->UseManualTime();
+  add("peak", peak, {});
+}
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int count, char** arguments) {
+  add_all();
+  benchmark::Initialize(&count, arguments);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,9 +1,13 @@
 // How long frames take in the real window: printed, not asserted. Needs a display.
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -13,7 +17,6 @@
 #include "app/session/store.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/window/loop.hpp"
-#include "tests/bench/frame_times.hpp"
 #include "tests/support/imgui_input.hpp"
 
 extern "C" void openblas_set_num_threads(int);
@@ -22,10 +25,75 @@ extern char** environ;
 namespace {
 
 using app::Tab;
-using bench::Clock;
-using bench::ms_since;
-using bench::processor_ms;
 using core::attention::Model;
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Processor time of all threads so far, in milliseconds; of the children that have ended, where they are
+/// asked for.
+double processor_ms(int whose = RUSAGE_SELF) {
+  rusage usage{};
+  ::getrusage(whose, &usage);
+  const auto ms = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3;
+  };
+  return ms(usage.ru_utime) + ms(usage.ru_stime);
+}
+
+/// What was measured, by name.
+struct Result {
+  std::string name, words;
+  std::vector<double> values;
+  double processor_ms = 0;  ///< of all threads, for one of the values
+  const char* unit = "ms";
+
+  double at(double share) const {
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+  }
+};
+
+/// Prints every result at once, and writes all of them.
+class Results {
+ public:
+  void add(Result result) {
+    if (result.values.empty()) return;
+    std::printf("%-34s median %8.2f   95 %% %8.2f   longest %8.2f %-2s  processor %7.2f ms   of %-4zu %s\n",
+                result.name.c_str(), result.at(0.5), result.at(0.95), result.at(1), result.unit,
+                result.processor_ms, result.values.size(), result.words.c_str());
+    std::fflush(stdout);
+    all_.push_back(std::move(result));
+  }
+  /// What a function gives, with the processor time that it takes.
+  template <class Function>
+  void measure(std::string name, std::string words, Function&& function) {
+    const double before = processor_ms();
+    std::vector<double> values = function();
+    const double used = (processor_ms() - before) / static_cast<double>(values.size());
+    add({std::move(name), std::move(words), std::move(values), used});
+  }
+  bool write(const char* path) const {
+    std::FILE* file = std::fopen(path, "w");
+    if (!file) return false;
+    std::fputs("{\n", file);
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      std::fprintf(
+          file,
+          "  \"%s\": {\"median\": %.3f, \"p95\": %.3f, \"longest\": %.3f, \"processor\": %.3f, \"unit\": \"%s\", \"count\": %zu}%s\n",
+          all_[i].name.c_str(), all_[i].at(0.5), all_[i].at(0.95), all_[i].at(1), all_[i].processor_ms,
+          all_[i].unit, all_[i].values.size(), i + 1 < all_.size() ? "," : "");
+    std::fputs("}\n", file);
+    return std::fclose(file) == 0;
+  }
+
+ private:
+  std::vector<Result> all_;
+};
 
 constexpr int width = 1600, height = 1000;
 
@@ -257,14 +325,14 @@ double ms_to_first_frame(const char* program) {
   return ms;
 }
 
-void measure_small(Bench& b, bench::Results& results) {
+void measure_small(Bench& b, Results& results) {
   b.show(Tab::stages);
   results.measure("mouse_over_strip", "the strip of six tokens", [&] { return b.moving(200); });
   results.measure("edit_six_tokens", "every number of the strip changes", [&] { return b.editing(200); });
   results.add({"idle", "of a processor, nothing happens for 4 s", {b.idle(4)}, 0, "%"});
 }
 
-void measure_heads(Bench& b, bench::Results& results) {
+void measure_heads(Bench& b, Results& results) {
   for (const std::size_t n : {256, 1024}) {
     b.open(drawn_model(n, 768, 12));
     b.show(Tab::heads);
@@ -275,7 +343,7 @@ void measure_heads(Bench& b, bench::Results& results) {
 }
 
 /// The whole model that the environment names, on 256 tokens, else the one that the program brings.
-void measure_layers(Bench& b, bench::Results& results) {
+void measure_layers(Bench& b, Results& results) {
   const char* named = std::getenv("ATTNSCOPE_BENCH_MODEL");
   std::string text = "egg";
   for (int k = 0; k < 252; ++k) text += k % 4 == 3 ? "\n" : "!";
@@ -285,7 +353,7 @@ void measure_layers(Bench& b, bench::Results& results) {
   results.measure("head_off", "frames after a head is switched off", [&] { return b.switching_heads(6); });
 }
 
-void measure_many(Bench& b, bench::Results& results) {
+void measure_many(Bench& b, Results& results) {
   b.open(drawn_model(512, 1152, 144));
   b.show(Tab::heads);
   results.measure("scroll_144_heads_of_512", "a frame while scrolling", [&] { return b.scrolling(200); });
@@ -296,7 +364,7 @@ struct Size {
   std::string name() const { return "_" + std::to_string(n_tokens) + (n_heads == 1 ? "_one_head" : ""); }
 };
 
-void measure_views_of(Bench& b, const Size& size, bench::Results& results) {
+void measure_views_of(Bench& b, const Size& size, Results& results) {
   b.open(drawn_model(size.n_tokens, size.d_model, size.n_heads));
   b.keep_reference();
   const std::string of = size.name();
@@ -328,25 +396,25 @@ void measure_views_of(Bench& b, const Size& size, bench::Results& results) {
   results.measure("hold_stages" + of, "A in place of B and back", [&] { return b.holding_space(2); });
 }
 
-const std::vector<std::pair<std::string, void (*)(Bench&, bench::Results&)>> parts{
+const std::vector<std::pair<std::string, void (*)(Bench&, Results&)>> parts{
     {"small", measure_small},
     {"heads", measure_heads},
     {"layers", measure_layers},
     {"many", measure_many},
     {"views_1024",
-     [](Bench& b, bench::Results& r) {
+     [](Bench& b, Results& r) {
        measure_views_of(b, {1024, 768, 12}, r);
      }},
     {"views_4096_one_head",
-     [](Bench& b, bench::Results& r) {
+     [](Bench& b, Results& r) {
        measure_views_of(b, {4096, 64, 1}, r);
      }},
-    {"views_4096", [](Bench& b, bench::Results& r) {
+    {"views_4096", [](Bench& b, Results& r) {
        measure_views_of(b, {4096, 768, 12}, r);
      }}};
 
 int run(const char* program, const char* json, const std::string& only) {
-  bench::Results results;
+  Results results;
   if (only.empty() || only == "start") {
     std::vector<double> starts;
     for (int i = 0; i < 9; ++i) starts.push_back(ms_to_first_frame(program));

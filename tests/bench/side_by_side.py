@@ -18,8 +18,6 @@ import sys
 import tempfile
 import time
 
-import today
-
 # Whatever a shell says of threads and of kernels would be said for one peer and not for another.
 for variable in list(os.environ):
     if re.match(r"(OPENBLAS|GOTO|BLIS|MKL|OMP|KMP|NUMEXPR|ATEN)_", variable):
@@ -32,6 +30,15 @@ OURS = ["forward", "edit_embedding", "edit_query_weight", "edit_value_weight", "
 REFERENCE_UP_TO = 1024  # tokens; beyond, every stage at once takes many seconds and gigabytes
 ONE_THREAD_UP_TO = 64  # tokens; so small that the peers are measured with one thread too, and the faster counts
 PROCESSORS = len(os.sched_getaffinity(0))
+# What models of today add, beside PyTorch's fused attention: grouped heads with rotary positions, and a window.
+GROUPED, WINDOWED = (1024, 768, 12), (4096, 64, 4)  # tokens, width, heads
+GROUPS, WINDOW = 4, 128
+OURS_TODAY = {
+    "plain": f"forward/{'/'.join(map(str, GROUPED))}",
+    "4 groups, rotary": f"grouped_rotary/{'/'.join(map(str, GROUPED))}",
+    "plain, long": f"forward/{'/'.join(map(str, WINDOWED))}",
+    "window of 128": f"windowed/{'/'.join(map(str, WINDOWED))}",
+}
 
 
 def output_within(command, seconds):
@@ -160,17 +167,18 @@ def library_module(size, dtype):
     return lambda: module(x, x, x, attn_mask=mask, need_weights=True, average_attn_weights=False)
 
 
-def fused(size, dtype):
-    """PyTorch's own attention in one call, which keeps neither scores nor weights."""
+def fused(size, dtype, window=None):
+    """PyTorch's own attention in one call, which keeps neither scores nor weights; a window is a mask, there is no other on a processor."""
     import torch
     n, d, heads = size
     torch.manual_seed(1)
     x = torch.randn(n, d, dtype=dtype)
     w, wo = torch.randn(d, 3 * d, dtype=dtype) / math.sqrt(d), torch.randn(d, d, dtype=dtype) / math.sqrt(d)
+    mask = {"attn_mask": torch.ones(n, n, dtype=torch.bool).tril().triu(1 - window)} if window else {"is_causal": True}
 
     def call():
         q, k, v = (x @ w).view(n, 3, heads, d // heads).permute(1, 2, 0, 3).unsqueeze(1)
-        contexts = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        contexts = torch.nn.functional.scaled_dot_product_attention(q, k, v, **mask)
         return contexts[0].transpose(0, 1).reshape(n, d) @ wo
 
     return call
@@ -198,6 +206,65 @@ def tuned_by_hand(size, dtype):
         torch.mm(joined, wo, out=out)
 
     return call
+
+
+def fused_grouped_rotary(dtype):
+    """Projections, pairs of halves turned, and the fused attention with enable_gqa; it keeps neither scores nor weights."""
+    import torch
+    n, d, heads = GROUPED
+    d_head = d // heads
+    torch.manual_seed(1)
+    x = torch.randn(n, d, dtype=dtype)
+    w = torch.randn(d, d + 2 * GROUPS * d_head, dtype=dtype) / math.sqrt(d)
+    wo = torch.randn(d, d, dtype=dtype) / math.sqrt(d)
+    angles = torch.arange(n, dtype=dtype)[:, None] * 10000.0 ** (-torch.arange(0, d_head, 2, dtype=dtype) / d_head)
+    cosine, sine = torch.cat([angles.cos()] * 2, -1), torch.cat([angles.sin()] * 2, -1)
+
+    def turned(m):
+        first, second = m.chunk(2, -1)
+        return m * cosine + torch.cat([-second, first], -1) * sine
+
+    def call():
+        rows = (x @ w).view(n, heads + 2 * GROUPS, d_head).transpose(0, 1)
+        q, k, v = rows.split([heads, GROUPS, GROUPS])
+        contexts = torch.nn.functional.scaled_dot_product_attention(turned(q)[None], turned(k)[None], v[None], is_causal=True, enable_gqa=True)
+        return contexts[0].transpose(0, 1).reshape(n, d) @ wo
+
+    return call
+
+
+def peers_of(torch):
+    found = {}
+    for name, dtype in (("float64", torch.float64), ("float32", torch.float32)):
+        try:
+            call = fused_grouped_rotary(dtype)
+            call()
+            found[f"PyTorch fused, 4 groups, rotary, {name}"] = call
+        except TypeError:  # before enable_gqa
+            continue
+        found[f"PyTorch fused, window of 128, {name}"] = fused(WINDOWED, dtype, WINDOW)
+    return found
+
+
+def measure_today(program, torch, rounds):
+    """{name: median milliseconds} of everything, in turns; attnscope keeps all scores in float64."""
+    calls, times = peers_of(torch) if torch else {}, {}
+    pattern = "^(" + "|".join(OURS_TODAY.values()) + ")$"
+    for _ in range(rounds):
+        took = benchmark(program, pattern, 0.2)
+        for name, key in OURS_TODAY.items():
+            times.setdefault(name, []).append(took[key])
+        for name, call in calls.items():
+            times.setdefault(name, []).append(timed(call))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def print_today(times):
+    print(f"\nwhat models of today add, milliseconds, medians: {GROUPED} with {GROUPS} groups and rotary positions; {WINDOWED} with a window of {WINDOW}")
+    for name, value in times.items():
+        print(f"{name:44}{value:12.3f}")
+    print(f"{'4 groups and rotary positions / plain':44}{times['4 groups, rotary'] / times['plain']:12.2f}")
+    print(f"{'plain / window':44}{times['plain, long'] / times['window of 128']:12.2f}")
 
 
 def import_peers():
@@ -249,28 +316,12 @@ def ask_openblas(path, name, kind, *arguments):
     return None
 
 
-def words_of_openblas(path):
-    """Version, kernels and threads, as an OpenBLAS that is loaded tells them."""
-    config, core = (ask_openblas(path, name, ctypes.c_char_p) for name in ("get_config", "get_corename"))
-    threads = ask_openblas(path, "get_num_threads", ctypes.c_int)
-    return ", ".join(([word.decode().strip() for word in (config, core) if word]) + ([f"{threads} threads"] if threads else []))
-
-
 def set_threads(count, peers):
     """How many threads every peer may use."""
     for path in mapped_libraries(r"openblas.*[.]so"):
         ask_openblas(path, "set_num_threads", None, count)
     if "PyTorch" in peers:
         peers["PyTorch"].set_num_threads(count)
-
-
-def words_on_libraries():
-    """A line for each library of linear algebra in this process; those that are but part of another are left out."""
-    lines = []
-    for path in mapped_libraries(r"(openblas|mkl_(rt|core)|blis|libblas|libcblas|atlas|nvpl_blas|armpl).*[.]so"):
-        what = words_of_openblas(path) if "openblas" in os.path.basename(path) else ""
-        lines.append(f"  {os.path.realpath(path)}{': ' + what if what else ''}")
-    return lines
 
 
 def processor():
@@ -285,34 +336,12 @@ def processor():
     return ", ".join(filter(None, (name[1] if name else platform.machine(), widest)))
 
 
-def our_blas(bin_folder):
-    """The library that the built program multiplies with."""
-    try:
-        lines = subprocess.run(["ldd", str(bin_folder / "attnscope_bench")], capture_output=True, text=True, timeout=60).stdout.splitlines()
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
-    paths = [line.split("=>")[1].split()[0] for line in lines if re.search("blas|mkl|blis", line) and "=>" in line]
-    return ", ".join(os.path.realpath(path) for path in paths) or "none"
-
-
-def settings(bin_folder, peers, missing):
+def settings(peers, missing):
     """What is measured with, line by line."""
     lines = [f"{processor()}; {PROCESSORS} processors; {platform.system()} {platform.release()}",
-             f"attnscope: {our_blas(bin_folder)}, {PROCESSORS} threads",
              f"Python {platform.python_version()} ({sys.executable})"]
-    if "NumPy" in peers:
-        numpy = peers["NumPy"]
-        numpy.ones((8, 8)) @ numpy.ones((8, 8))
-        lines.append(f"NumPy {numpy.__version__}")
-    if "PyTorch" in peers:
-        torch = peers["PyTorch"]
-        blas = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
-        mkl = re.search(r"(?:oneAPI|Intel\(R\)) Math Kernel Library Version (\S+)", torch.__config__.show())
-        lines.append(f"PyTorch {torch.__version__}, BLAS {blas[1] if blas else 'unknown'}{' ' + mkl[1] if mkl else ''}, "
-                     f"{torch.get_num_threads()} threads, vectors {torch.backends.cpu.get_cpu_capability() if hasattr(torch.backends, 'cpu') else 'unknown'}")
-    libraries = words_on_libraries()
-    if libraries:
-        lines += ["libraries in the process of the peers:"] + libraries
+    lines += [f"{name} {module.__version__}" for name, module in peers.items()]
+    lines += [f"  {os.path.realpath(path)}" for path in mapped_libraries(r"(openblas|mkl_(rt|core)|blis|libblas|libcblas|atlas|nvpl_blas|armpl).*[.]so")]
     if peers:
         lines.append(f"peers have {PROCESSORS} threads; up to {ONE_THREAD_UP_TO} tokens they are measured with one as well, and the faster counts")
     return lines + missing
@@ -401,7 +430,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=10)
     arguments = parser.parse_args()
     peers, missing = import_peers()
-    about = settings(arguments.bin_folder, peers, missing)
+    about = settings(peers, missing)
     print("\n".join(about) + "\n", flush=True)
     results, counts = {}, {}
     for size, share in zip(SIZES, SHARES):
@@ -409,8 +438,8 @@ def main():
     print_table(results, PROCESSORS)
     print(f"{'rounds':40}" + "".join(f"{count:17}" for count in counts.values()))
     set_threads(PROCESSORS, peers)
-    additions = today.measure(str(arguments.bin_folder / "attnscope_bench"), benchmark, timed, peers.get("PyTorch"), min(arguments.rounds, 3))
-    today.print_table(additions)
+    additions = measure_today(str(arguments.bin_folder / "attnscope_bench"), peers.get("PyTorch"), min(arguments.rounds, 3))
+    print_today(additions)
     memory, scores = peak_memory(arguments.bin_folder, SIZES[-1])
     print(f"\nmost memory at {SIZES[-1]}: {memory:.0f} MiB; all scores in float64: {scores:.0f} MiB", flush=True)
     window = frames(arguments.bin_folder)

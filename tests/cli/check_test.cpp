@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@ namespace cli {
 namespace {
 
 using support::TemporaryDirectory;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string fixture(const char* name) {
   return std::string(FIXTURES) + "/check/" + name;
@@ -25,8 +28,7 @@ TEST(CheckCommand, AgreesWithItsOwnExport) {
     ASSERT_EQ(run({"export", fixture("full.json"), "--out", path, "--format", format}).status, 0);
     const Outcome outcome = run({"check", fixture("full.json"), "--against", path, "--json"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
-    EXPECT_TRUE(outcome.out.starts_with("{\"agrees\": true, \"first_difference\": null, \"causes\": []"))
-        << outcome.out;
+    EXPECT_THAT(outcome.out, StartsWith(R"({"agrees": true, "first_difference": null, "causes": [])"));
   }
 }
 
@@ -41,51 +43,12 @@ TEST(CheckCommand, FindsEveryMistakeThatExportMakes) {
               0);
     const Outcome outcome = run({"check", fixture("full.json"), "--against", path, "--json"});
     EXPECT_EQ(outcome.status, 1);
-    EXPECT_NE(outcome.out.find(std::string("\"causes\": [\"") + mistake + "\"]"), outcome.out.npos)
-        << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("\"causes\": [\"") + mistake + "\"]"));
+    const Outcome told = run({"check", fixture("full.json"), "--against", path});
+    EXPECT_EQ(told.status, 1);
+    EXPECT_THAT(told.out, HasSubstr(std::string("Likely cause: ") + mistake));
+    EXPECT_THAT(run({"mistakes"}).out, HasSubstr(std::string(mistake) + "\t"));
   }
-}
-
-TEST(CheckCommand, TellsPeopleWhatToChange) {
-  const TemporaryDirectory dir;
-  const std::string path = (dir / "D").string();
-  run({"export", fixture("full.json"), "--mistake", "no_scale", "--out", path, "--stages",
-       "scaled_scores,weights"});
-  const Outcome outcome = run({"check", fixture("full.json"), "--against", path});
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(
-      outcome.out.find("First stage that differs: scaled_scores.\nLikely cause: no_scale, which explains "
-                       "every tensor.\n  no_scale: The scores are not divided by √d_head. Divide"),
-      outcome.out.npos)
-      << outcome.out;
-}
-
-TEST(CheckCommand, NamesTheNumberOfHeads) {
-  const TemporaryDirectory dir;
-  const std::string path = (dir / "D").string(), plain = fixture("rounded_plain.json");
-  ASSERT_EQ(run({"export", plain, "--mistake", "n_heads_other", "--out", path}).status, 0);
-  const Outcome outcome = run({"check", plain, "--against", path, "--json"});
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.out.find(R"("details": [["8 heads in place of 4"]])"), outcome.out.npos) << outcome.out;
-}
-
-TEST(CheckCommand, SaysWhereWhatNoCauseExplainsDiffers) {
-  const TemporaryDirectory dir;
-  const std::string path = (dir / "D").string();
-  std::filesystem::create_directory(path);
-  std::ofstream(path + "/output.csv")
-      << "1,2,3,4,5,6\n1,2,3,4,5,6\n1,2,3,4,5,6\n1,2,3,4,5,6\n1,2,3,4,5,inf\n";
-  const Outcome outcome = run({"check", fixture("full.json"), "--against", path, "--json"});
-  EXPECT_EQ(outcome.status, 1) << outcome.err;
-  EXPECT_NE(outcome.out.find("\"pattern\": null"), outcome.out.npos) << outcome.out;
-}
-
-TEST(CheckCommand, SaysInOneLineWhatCannotBeRead) {
-  const Outcome outcome = run({"check", fixture("full.json"), "--against", "/nowhere"});
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
-  EXPECT_NE(outcome.err.find("/nowhere"), outcome.err.npos);
 }
 
 TEST(CheckCommand, SaysInOneLineWhereALinkLeadsToItself) {
@@ -94,11 +57,11 @@ TEST(CheckCommand, SaysInOneLineWhereALinkLeadsToItself) {
   std::filesystem::create_symlink("loop", loop);
   const Outcome outcome = run({"check", fixture("full.json"), "--against", loop});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_TRUE(outcome.err.starts_with("attnscope: " + loop + ": not readable: ")) << outcome.err;
+  EXPECT_THAT(outcome.err, StartsWith("attnscope: " + loop + ": not readable: "));
   const Outcome given =
       run({"session", "--given", "weights=" + loop + ":a", "--out", (dir / "s.json").string()});
   EXPECT_EQ(given.status, 1);
-  EXPECT_TRUE(given.err.starts_with("attnscope: " + loop + ": not readable: ")) << given.err;
+  EXPECT_THAT(given.err, StartsWith("attnscope: " + loop + ": not readable: "));
 }
 
 void put_npy(const std::filesystem::path& path, const std::vector<std::size_t>& shape,
@@ -126,28 +89,15 @@ TEST(CheckCommand, ReadsALayoutThatIsAskedForAndNoOther) {
   const std::string path = tensors_of(dir, "layouts.npz", "right.bthd");
   const Outcome found = run({"check", fixture("layouts.json"), "--against", path});
   EXPECT_EQ(found.status, 0) << found.out << found.err;
-  EXPECT_NE(found.out.find("[B, T, H, d]"), found.out.npos) << found.out;
-  EXPECT_NE(
-      found.out.find("Everything agrees: 5 tensors of 5 stages were compared; not given, and not compared: "
-                     "embeddings, scores, "),
-      found.out.npos)
-      << found.out;
+  EXPECT_THAT(found.out, HasSubstr("[B, T, H, d]"));
+  EXPECT_THAT(
+      found.out,
+      HasSubstr("Everything agrees: 5 tensors of 5 stages were compared; not given, and not compared: "
+                "embeddings, scores, "));
   EXPECT_EQ(run({"check", fixture("layouts.json"), "--against", path, "--layout", "bthd"}).status, 0);
   const Outcome other = run({"check", fixture("layouts.json"), "--against", path, "--layout", "bhtd"});
   EXPECT_EQ(other.status, 1);
-  EXPECT_NE(other.out.find("got [1, 5, 2, 4]: heads after tokens? transpose, or say --layout bthd"),
-            other.out.npos)
-      << other.out;
-}
-
-TEST(CheckCommand, FailsOverShapesThatFitNothing) {
-  const TemporaryDirectory dir;
-  const std::string path = tensors_of(dir, "layouts.npz", "right.bhtd");
-  put_npy(dir / "right.bhtd" / "attn_weights.npy", {3, 2}, {1, 2, 3, 4, 5, 6});
-  const Outcome outcome = run({"check", fixture("layouts.json"), "--against", path, "--json"});
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.out.find("\"obstacle\": \"expected [2, 5, 5], got [3, 2]\""), outcome.out.npos)
-      << outcome.out;
+  EXPECT_THAT(other.out, HasSubstr("got [1, 5, 2, 4]: heads after tokens? transpose, or say --layout bthd"));
 }
 
 TEST(CheckCommand, ChoosesALayerOfTheTensors) {
@@ -166,17 +116,15 @@ TEST(CheckCommand, ChoosesALayerOfTheTensors) {
   };
   const Outcome second = check({"--layer", "1"}), first = check({}), none = check({"--layer", "2"});
   EXPECT_EQ(second.status, 0) << second.out << second.err;
-  EXPECT_NE(second.out.find("note: The tensors are those of layer \"layers.1\" of 2.\n"), second.out.npos)
-      << second.out;
+  EXPECT_THAT(second.out, HasSubstr("note: The tensors are those of layer \"layers.1\" of 2.\n"));
   EXPECT_EQ(first.status, 1);
-  EXPECT_NE(first.out.find("note: The tensors are those of layer \"layers.0\" of 2.\n"), first.out.npos);
+  EXPECT_THAT(first.out, HasSubstr("note: The tensors are those of layer \"layers.0\" of 2.\n"));
   EXPECT_EQ(none.status, 1);
-  EXPECT_NE(none.err.find("expected a layer of layers.0, layers.1, got \"2\""), none.err.npos) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("expected a layer of layers.0, layers.1, got \"2\""));
   const Outcome no_layers =
       run({"check", fixture("layouts.json"), "--against", (dir / "right.bhtd").string(), "--layer", "3"});
   EXPECT_EQ(no_layers.status, 1);
-  EXPECT_NE(no_layers.err.find("expected layer 0, the only one, got \"3\""), no_layers.err.npos)
-      << no_layers.err;
+  EXPECT_THAT(no_layers.err, HasSubstr("expected layer 0, the only one, got \"3\""));
 }
 
 TEST(CheckCommand, StopsItsSearchAtCtrlCAndSaysWhatItHas) {
@@ -197,15 +145,7 @@ TEST(CheckCommand, StopsItsSearchAtCtrlCAndSaysWhatItHas) {
                               nullptr, interrupt);
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_EQ(outcome.err, "") << "no progress where nobody watches";
-  EXPECT_NE(outcome.out.find("The search for the cause was stopped before one was found."), outcome.out.npos)
-      << outcome.out;
-}
-
-TEST(MistakesCommand, ListsNamesAndWhatTheyAre) {
-  const Outcome outcome = run({"mistakes"});
-  EXPECT_EQ(outcome.status, 0);
-  EXPECT_NE(("\n" + outcome.out).find("\nno_scale\tThe scores are not divided by √d_head.\n"),
-            outcome.out.npos);
+  EXPECT_THAT(outcome.out, HasSubstr("The search for the cause was stopped before one was found."));
 }
 
 TEST(MistakesCommand, RefusesAMistakeThatCannotBeMade) {

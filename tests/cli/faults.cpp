@@ -60,16 +60,6 @@ ssize_t write(int descriptor, const void* bytes, size_t count) {
   return real<ssize_t(int, const void*, size_t)>("write")(descriptor, bytes, count);
 }
 
-ssize_t read(int descriptor, void* bytes, size_t count) {
-  if (is_regular(descriptor) && fails("read")) return -1;
-  return real<ssize_t(int, void*, size_t)>("read")(descriptor, bytes, count);
-}
-
-ssize_t pread(int descriptor, void* bytes, size_t count, off_t from) {
-  if (is_regular(descriptor) && fails("read")) return -1;
-  return real<ssize_t(int, void*, size_t, off_t)>("pread")(descriptor, bytes, count, from);
-}
-
 int fsync(int descriptor) {
   return fails("fsync") ? -1 : real<int(int)>("fsync")(descriptor);
 }

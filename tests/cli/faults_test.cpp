@@ -136,24 +136,5 @@ TEST_F(Faults, OfAnArchiveAndAPictureLeaveNothing) {
   }
 }
 
-// What libzip and the C++ library read is not seen here.
-TEST_F(Faults, OfReadingAreSaid) {
-  const std::string example = ASSETS "/examples/tiny_gpt";
-  const std::string session = (dir / "a.json").string(), stages = (dir / "stages").string(),
-                    numbers = (dir / "a.npy").string();
-  ASSERT_EQ(run({"session", "--preset", "004-causal", "--out", session}).status, 0);
-  ASSERT_EQ(run({"export", "--preset", "004-causal", "--format", "npy", "--out", stages}).status, 0);
-  fs::copy(dir / "stages/weights.head0.npy", numbers);
-  const Fault fault{"read", EIO, "Input/output error"};
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"export", session, "--out", (dir / "new").string()},
-        {"check", "--preset", "004-causal", "--against", stages},
-        {"export", "--given", "weights=" + numbers, "--out", (dir / "new").string()},
-        {"session", example + "/model.fp16.safetensors", "--layer", "1", "--out", (dir / "b.json").string()},
-        {"tokens", example, "--text", "the"},
-        {"predict", FIXTURES "/transformer/gpt2.gguf", "--text", "the"}})
-    EXPECT_GE(inject(fault, words, 6), 2) << testing::PrintToString(words);
-}
-
 }  // namespace
 }  // namespace cli

@@ -1,5 +1,5 @@
 #include <array>
-#include <fstream>
+#include <bit>
 
 #include "core/check/whole_check.hpp"
 #include "core/files/gguf.hpp"
@@ -7,7 +7,6 @@
 #include "core/importing/import.hpp"
 #include "core/model/architecture.hpp"
 #include "core/model/tokenizer.hpp"
-#include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -17,8 +16,6 @@ namespace {
 using namespace core::formats;
 using core::Token;
 using core::tokenizers::Tokenizer;
-using Bytes = std::string_view;
-using Seeds = std::vector<std::string>;
 
 /// Any tokenizer gives tokens whose texts together are the text.
 void use_tokenizer(const Tokenizer& tokenizer) {
@@ -36,12 +33,6 @@ void use_tokenizer(const Tokenizer& tokenizer) {
     });
 }
 
-Seeds files(std::initializer_list<const char*> names) {
-  Seeds seeds;
-  for (const char* name : names) seeds.push_back(support::bytes_of(std::string(FIXTURES "/") + name));
-  return seeds;
-}
-
 void run_tokenizer(Bytes bytes) {
   attempt([&] {
     use_tokenizer(Tokenizer(core::tokenizers::recipe_of_json(parse_json(bytes, "tokenizer.json"))));
@@ -49,8 +40,8 @@ void run_tokenizer(Bytes bytes) {
 }
 
 Seeds tokenizer_seeds() {
-  Seeds seeds = files({"tokenizers/bert.json", "tokenizers/gpt2.json", "tokenizers/llama2.json",
-                       "tokenizers/llama3.json", "tokenizers/metaspace.json", "tokenizers/nfkc.json"});
+  Seeds seeds = fixtures({"tokenizers/bert.json", "tokenizers/gpt2.json", "tokenizers/llama2.json",
+                          "tokenizers/llama3.json", "tokenizers/metaspace.json", "tokenizers/nfkc.json"});
   seeds.push_back(
       R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"normalizer":{"type":"Replace",)"
       R"("pattern":{"String":"a"},"content":"b"},"pre_tokenizer":{"type":"Metaspace","replacement":"_"}})");
@@ -91,84 +82,73 @@ void run_gguf(Bytes bytes) {
   });
 }
 
-/// A GGUF file written by hand, as the fixtures are longer than what is tried.
-class SmallGguf {
- public:
-  void word(const char* key, const std::string& value) { begin(key, 8), text(value); }
-  void number(const char* key, std::uint32_t value) { begin(key, 4), append_little_endian(pairs_, value); }
-  void words(const char* key, const std::vector<std::string>& values) {
-    begin_list(key, 8, values.size());
-    for (const std::string& value : values) text(value);
-  }
-  void numbers(const char* key, std::uint32_t type, const std::vector<std::uint32_t>& values) {
-    begin_list(key, type, values.size());
-    for (const std::uint32_t value : values) append_little_endian(pairs_, value);
-  }
-  void tensor(const std::string& name, std::vector<std::uint64_t> lengths, std::uint32_t type,
-              std::size_t n_bytes) {
-    ++n_tensors_;
-    append_little_endian(tensors_, std::uint64_t{name.size()});
-    tensors_ += name;
-    append_little_endian(tensors_, static_cast<std::uint32_t>(lengths.size()));
-    for (const std::uint64_t length : lengths) append_little_endian(tensors_, length);
-    append_little_endian(tensors_, type);
-    append_little_endian(tensors_, std::uint64_t{numbers_.size()});
-    numbers_.append((n_bytes + 31) / 32 * 32, '\x3c');
-  }
-  std::string bytes() const {
-    std::string all = "GGUF";
-    append_little_endian(all, std::uint32_t{3});
-    append_little_endian(all, n_tensors_);
-    append_little_endian(all, n_pairs_);
-    all += pairs_ + tensors_;
-    all.resize((all.size() + 31) / 32 * 32);
-    return all + numbers_;
-  }
-
- private:
-  void text(const std::string& value) {
-    append_little_endian(pairs_, std::uint64_t{value.size()});
-    pairs_ += value;
-  }
-  void begin(const char* key, std::uint32_t type) {
-    ++n_pairs_;
-    text(key);
-    append_little_endian(pairs_, type);
-  }
-  void begin_list(const char* key, std::uint32_t type, std::uint64_t count) {
-    begin(key, 9);
-    append_little_endian(pairs_, type);
-    append_little_endian(pairs_, count);
-  }
-
-  std::uint64_t n_pairs_ = 0, n_tensors_ = 0;
-  std::string pairs_, tensors_, numbers_;
-};
+// A GGUF file written by hand, as the fixtures are longer than what is tried.
+std::string bytes_of(auto number) {
+  std::string bytes;
+  append_little_endian(bytes, number);
+  return bytes;
+}
+std::string text(const std::string& value) {
+  return bytes_of(std::uint64_t{value.size()}) + value;
+}
+std::string pair(const char* key, std::uint32_t type, const std::string& value) {
+  return text(key) + bytes_of(type) + value;
+}
+std::string list(const char* key, std::uint32_t type, const std::vector<std::string>& items) {
+  std::string all;
+  for (const std::string& item : items) all += item;
+  return pair(key, 9, bytes_of(type) + bytes_of(std::uint64_t{items.size()}) + all);
+}
 
 /// Each kind of tokenizer, and some kinds of blocks.
 Seeds gguf_seeds() {
+  struct Held {
+    const char* name;
+    std::vector<std::uint64_t> lengths;
+    std::uint32_t type;
+    std::size_t n_bytes;
+  };
+  const Held held[]{{"token_embd.weight", {32, 8}, 0, 1024},  // F32
+                    {"blk.0.attn_q.weight", {32, 2}, 8, 68},  // Q8_0
+                    {"blk.0.attn_k.weight", {32, 2}, 2, 36},  // Q4_0
+                    {"blk.0.attn_v.weight", {256}, 14, 210},  // Q6_K
+                    {"output_norm.weight", {32}, 1, 64}};     // F16
+  std::string tensors, numbers;
+  for (const auto& [name, lengths, type, n_bytes] : held) {
+    tensors += text(name) + bytes_of(static_cast<std::uint32_t>(lengths.size()));
+    for (const std::uint64_t length : lengths) tensors += bytes_of(length);
+    tensors += bytes_of(type) + bytes_of(std::uint64_t{numbers.size()});
+    numbers.append((n_bytes + 31) / 32 * 32, '\x3c');
+  }
   Seeds seeds;
   for (const char* tokenizer : {"llama", "gpt2", "bert"}) {
-    SmallGguf file;
-    file.word("general.architecture", "llama");
-    for (const char* key :
-         {"llama.block_count", "llama.attention.head_count", "llama.attention.head_count_kv"})
-      file.number(key, 1);
-    for (const char* key : {"llama.embedding_length", "llama.feed_forward_length", "llama.context_length"})
-      file.number(key, 32);
-    file.word("tokenizer.ggml.model", tokenizer);
-    file.word("tokenizer.ggml.pre", "gpt-2");
-    file.words("tokenizer.ggml.tokens", {"<unk>", "[CLS]", "\u2581a", "a", "b", "ab", "##b", "\u0120a"});
-    file.numbers("tokenizer.ggml.token_type", 5, {2, 3, 1, 1, 1, 1, 1, 1});
-    file.numbers("tokenizer.ggml.scores", 6, {0, 0, 0xbf800000, 0, 0, 0xc0000000, 0, 0});
-    file.words("tokenizer.ggml.merges", {"a b", "\u0120 a"});
-    file.number("tokenizer.ggml.unknown_token_id", 0);
-    file.tensor("token_embd.weight", {32, 8}, 0, 1024);  // F32
-    file.tensor("blk.0.attn_q.weight", {32, 2}, 8, 68);  // Q8_0
-    file.tensor("blk.0.attn_k.weight", {32, 2}, 2, 36);  // Q4_0
-    file.tensor("blk.0.attn_v.weight", {256}, 14, 210);  // Q6_K
-    file.tensor("output_norm.weight", {32}, 1, 64);      // F16
-    seeds.push_back(file.bytes());
+    std::vector<std::string> pairs{pair("general.architecture", 8, text("llama")),
+                                   pair("tokenizer.ggml.model", 8, text(tokenizer)),
+                                   pair("tokenizer.ggml.pre", 8, text("gpt-2")),
+                                   pair("tokenizer.ggml.unknown_token_id", 4, bytes_of(0u))};
+    for (const auto& [key, value] : {std::pair{"llama.block_count", 1u},
+                                     {"llama.attention.head_count", 1u},
+                                     {"llama.attention.head_count_kv", 1u},
+                                     {"llama.embedding_length", 32u},
+                                     {"llama.feed_forward_length", 32u},
+                                     {"llama.context_length", 32u}})
+      pairs.push_back(pair(key, 4, bytes_of(value)));
+    std::vector<std::string> tokens, types, scores;
+    for (const char* token : {"<unk>", "[CLS]", "\u2581a", "a", "b", "ab", "##b", "\u0120a"})
+      tokens.push_back(text(token));
+    for (const std::uint32_t type : {2, 3, 1, 1, 1, 1, 1, 1}) types.push_back(bytes_of(type));
+    for (const float score : {0, 0, -1, 0, 0, -2, 0, 0})
+      scores.push_back(bytes_of(std::bit_cast<std::uint32_t>(score)));
+    pairs.push_back(list("tokenizer.ggml.tokens", 8, tokens));
+    pairs.push_back(list("tokenizer.ggml.token_type", 5, types));
+    pairs.push_back(list("tokenizer.ggml.scores", 6, scores));
+    pairs.push_back(list("tokenizer.ggml.merges", 8, {text("a b"), text("\u0120 a")}));
+    std::string all = "GGUF" + bytes_of(std::uint32_t{3}) + bytes_of(std::uint64_t{std::size(held)}) +
+                      bytes_of(std::uint64_t{pairs.size()});
+    for (const std::string& each : pairs) all += each;
+    all += tensors;
+    all.resize((all.size() + 31) / 32 * 32);
+    seeds.push_back(all + numbers);
   }
   return seeds;
 }
@@ -189,9 +169,9 @@ void run_config(Bytes bytes) {
 }
 
 Seeds config_seeds() {
-  Seeds seeds =
-      files({"transformer/gpt2/config.json", "transformer/llama/config.json", "transformer/qwen3/config.json",
-             "transformer/gpt_neox/config.json", "transformer/bert/config.json"});
+  Seeds seeds = fixtures({"transformer/gpt2/config.json", "transformer/llama/config.json",
+                          "transformer/qwen3/config.json", "transformer/gpt_neox/config.json",
+                          "transformer/bert/config.json"});
   seeds.push_back(
       R"({"model_type":"llama","hidden_size":8,"num_attention_heads":2,"rope_scaling":{"rope_type":"llama3",)"
       R"("factor":8,"low_freq_factor":1,"high_freq_factor":4,"original_max_position_embeddings":64}})");

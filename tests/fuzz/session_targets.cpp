@@ -8,15 +8,12 @@
 #include "core/files/session.hpp"
 #include "core/graph/attend.hpp"
 #include "core/model/experiment.hpp"
-#include "tests/fuzz/expecting.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace fuzz {
 namespace {
 
 using namespace core::formats;
-using Bytes = std::string_view;
-using Seeds = std::vector<std::string>;
 
 Seeds session_seeds() {
   Seeds seeds;

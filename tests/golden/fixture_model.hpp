@@ -1,8 +1,5 @@
 #pragma once
 
-#include <set>
-#include <string>
-
 #include "core/graph/model.hpp"
 #include "tests/support/json_fixture.hpp"
 
@@ -10,9 +7,6 @@ namespace golden {
 
 /// The model that a fixture's config and parameters describe.
 core::attention::Model model_of(const support::Fixture& fixture);
-
-/// The tensors that a fixture of that config must hold: those that the computation needs or passes through.
-std::set<std::string> expected_tensors(const support::Config& config);
 
 /// Expects every tensor of the fixture in the model's stages, for as many sequences as the fixture holds.
 void expect_stages(const support::Fixture& fixture, const core::attention::Model& model);

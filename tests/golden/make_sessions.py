@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes fixtures/sessions: sessions with every option, and what every stage of them must be.
 
-The stages are worked out here from the paper's formulas with plain loops in the machine's longest float (64 bits of
-mantissa on x86), with no line shared with the program. NAME.json is the session, NAME.expected.json maps
+The stages are worked out from the paper's formulas in the machine's longest float (64 bits of mantissa on x86) by
+tests/python/check_attention.py, with no line shared with the program. NAME.json is the session, NAME.expected.json maps
 "<stage>", "<stage>.head<h>" or, in a batch, "sequence<s>/<stage>.head<h>" to rows; "nan" and "-inf" stand for what
 JSON cannot write. Also writes fixtures/formats/two_by_three.npy, a file of NumPy's own.
 
@@ -10,99 +10,25 @@ JSON cannot write. Also writes fixtures/formats/two_by_three.npy, a file of NumP
 """
 import json
 import pathlib
+import sys
 
 import numpy as np
 
-LONG = np.longdouble
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
+sys.path.insert(0, str(FIXTURES.parent / "python"))
+import check_attention  # noqa: E402
+
+check_attention.REAL = np.longdouble
 
 
-def long_matrix(rows):
-    return [[LONG(v) for v in row] for row in rows]
-
-
-def product(a, b):
-    return [[sum((a[i][k] * b[k][j] for k in range(len(b))), LONG(0)) for j in range(len(b[0]))] for i in range(len(a))]
-
-
-def project(x, linear):
-    y = product(x, long_matrix(linear["weight"]))
-    bias = linear.get("bias")
-    return [[v + LONG(bias[j]) for j, v in enumerate(row)] for row in y] if bias is not None else y
-
-
-def softmax(row):
-    top = max(row)
-    if np.isneginf(top):
-        return [LONG("nan")] * len(row)
-    e = [np.exp(v - top) for v in row]
-    return [v / sum(e) for v in e]
-
-
-def attend(session, x, given):
-    n, n_heads = len(x), session.get("n_heads", 1)
-    x = long_matrix(x)
-    p = session.get("projections")
-    q, k, v = (project(x, p[name]) if p else x for name in ("query", "key", "value"))
-    d_out = len(q[0])
-    d_head = d_out // n_heads
-    scale = session.get("scale", "inverse_sqrt_d_head")
-    factor = {"inverse_sqrt_d_head": 1 / np.sqrt(LONG(d_head)), "inverse_sqrt_d_model": 1 / np.sqrt(LONG(len(x[0]))),
-              "none": LONG(1)}[scale] if isinstance(scale, str) else LONG(scale)
-    mask = session.get("mask", {})
-    method = mask.get("method", "negative_infinity")
-    visible = [[1 if j <= i or not mask.get("causal", True) else 0 for j in range(n)] for i in range(n)]
-    for row, column, shown in mask.get("cells", []):
-        visible[row][column] = 1 if shown else 0
-    dropout = session.get("dropout", {})
-    rate = LONG(dropout.get("rate", 0))
-    active = dropout.get("training", True) and rate > 0
-
-    stages = {"embeddings": x, "mask": visible}
-    contexts = []
-    for h in range(n_heads):
-        def put(name, value):
-            stages[f"{name}.head{h}"] = value
-        bands = [[row[h * d_head:(h + 1) * d_head] for row in m] for m in (q, k, v)]
-        for name, m in zip(("queries", "keys", "values"), bands):
-            put(name, m)
-        uniform = session.get("scores") == "uniform"
-        scores = [[LONG(0) if uniform else sum((a * b for a, b in zip(bands[0][i], bands[1][j])), LONG(0))
-                   for j in range(n)] for i in range(n)]
-        scaled = [[s * factor for s in row] for row in scores]
-        before = {"negative_infinity": LONG("-inf"), "large_negative": LONG(-1e9)}.get(method)
-        masked = [[s if visible[i][j] or before is None else before for j, s in enumerate(row)]
-                  for i, row in enumerate(scaled)]
-        weights = [softmax(row) for row in masked]
-        put("scores", scores)
-        put("scaled_scores", scaled)
-        put("masked_scores", masked)
-        if before is None:
-            put("unmasked_weights", weights)
-            weights = [[w * visible[i][j] for j, w in enumerate(row)] for i, row in enumerate(weights)]
-        if method == "renormalise":
-            put("zeroed_weights", weights)
-            sums = [sum(row, LONG(0)) for row in weights]
-            put("row_sums", [[s] for s in sums])
-            weights = [[w / s if s != 0 else LONG("nan") for w in row] for row, s in zip(weights, sums)]
-        if mask.get("empty_rows", "nan") == "zeros":
-            weights = [row if any(visible[i]) else [LONG(0)] * n for i, row in enumerate(weights)]
-        put("weights", weights)
-        kept = [[(LONG(given[h][i][j]) / (1 - rate) if given[h][i][j] else LONG(0)) if active else LONG(1)
-                 for j in range(n)] for i in range(n)]
-        dropped = [[w * f for w, f in zip(a, b)] for a, b in zip(weights, kept)]
-        put("dropout_mask", kept)
-        put("dropped_weights", dropped)
-        contexts.append(product(dropped, bands[2]))
-        put("contexts", contexts[-1])
-    if session.get("merge_heads", "concatenate") == "concatenate":
-        merged = [sum((contexts[h][i] for h in range(n_heads)), []) for i in range(n)]
-    else:
-        flat = [v for context in contexts for row in context for v in row]
-        merged = [flat[i * d_out:(i + 1) * d_out] for i in range(n)]
-    stages["concatenated"] = merged
-    stages["output"] = project(merged, p["output"]) if p and p.get("output") else merged
-    return stages
+def stages_of(session, sequence):
+    """Each matrix with its name."""
+    with np.errstate(all="ignore"):
+        stages = check_attention.attention(session, sequence, check_attention.dropout_masks(session, sequence))
+    heads = [name for name, value in stages.items() if np.ndim(value) == 3]
+    yield from ((name, stages[name]) for name in ("embeddings", "mask"))
+    yield from ((f"{name}.head{h}", stages[name][h]) for h in range(session.get("n_heads", 1)) for name in heads)
+    yield from ((name, stages[name]) for name in ("concatenated", "output"))
 
 
 def plain(number):
@@ -111,13 +37,10 @@ def plain(number):
 
 
 def write(name, session):
-    x, given = session["embeddings"], session.get("dropout", {}).get("mask")
-    if isinstance(x[0][0], list):
-        stages = {f"sequence{s}/{stage}": m for s in range(len(x))
-                  for stage, m in attend(session, x[s], given[s] if given else None).items()}
-    else:
-        stages = attend(session, x, given)
-    stages = {stage: [[plain(v) for v in row] for row in m] for stage, m in stages.items()}
+    n = len(check_attention.matrices(session["embeddings"]))
+    batch = isinstance(session["embeddings"][0][0], list)
+    stages = {(f"sequence{s}/" if batch else "") + stage: [[plain(v) for v in row] for row in m]
+              for s in range(n) for stage, m in stages_of(session, s)}
     folder = FIXTURES / "sessions"
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(session, ensure_ascii=False) + "\n", encoding="utf-8")

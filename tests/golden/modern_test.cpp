@@ -56,7 +56,7 @@ void expect_modern_stages(const Case& expected, const attention::Trace& trace) {
   EXPECT_TRUE(found.contains("weights") && found.contains("output") && found.contains("mask"));
 }
 
-class Modern : public testing::TestWithParam<std::string> {};
+struct Modern : testing::TestWithParam<std::string> {};
 
 std::vector<std::string> all_cases() {
   std::vector<std::string> names;
@@ -66,13 +66,9 @@ std::vector<std::string> all_cases() {
   return names;
 }
 
-TEST_P(Modern, EveryStageIsAsDefined) {
+TEST_P(Modern, EveryStageIsAsDefinedAndTheEngineSaysTheSame) {
   const Case expected = read_case(GetParam());
   expect_modern_stages(expected, attention::attend(expected.model));
-}
-
-TEST_P(Modern, TheEngineSaysTheSame) {
-  const Case expected = read_case(GetParam());
   attention::fast::Engine engine(2);
   engine.compute(expected.model, 0);
   expect_modern_stages(expected, engine.trace());

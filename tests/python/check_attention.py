@@ -1,5 +1,5 @@
-"""Computes sessions with options chosen at random by loops over the definitions, in NumPy and without a line of ours, and
-compares every stage with what attnscope exports.
+"""Computes sessions with options chosen at random by loops over the definitions, in NumPy and without a line of ours, and compares
+every stage with what attnscope exports. tests/golden/make_sessions.py computes its fixtures by the same loops.
 
 usage: check_attention.py ATTNSCOPE    exit status: 0 equal, 1 different, 77 NumPy is missing
 """
@@ -20,19 +20,20 @@ except ImportError as error:
 from any_session import session
 
 SESSIONS = 400
-LARGE = -1e9
+REAL = numpy.float64  # in which everything is computed
 
 
 def matrices(numbers):
     """One matrix for each sequence."""
-    array = numpy.array(numbers, float)
+    array = numpy.array(numbers, REAL)
     return array if array.ndim == 3 else array[None]
 
 
 def project(x, linear):
     if linear is None:
         return x
-    return x @ numpy.array(linear["weight"], float) + numpy.array(linear["bias"] or 0.0, float)
+    y = x @ numpy.array(linear["weight"], REAL)
+    return y if linear.get("bias") is None else y + numpy.array(linear["bias"], REAL)
 
 
 def normed(rows, norm, factors):
@@ -40,7 +41,7 @@ def normed(rows, norm, factors):
     for row in rows:
         if norm["rule"] == "layer":
             row = row - row.mean()
-        result.append(row / math.sqrt((row * row).mean() + norm["epsilon"]) * numpy.array(norm[factors]))
+        result.append(row / numpy.sqrt((row * row).mean() + norm["epsilon"]) * numpy.array(norm[factors]))
     return numpy.array(result)
 
 
@@ -67,8 +68,8 @@ def turned(rows, positions, rule):
         for pair in range(d // 2):
             a, b = (pair, pair + d // 2) if rule["pairs"] == "halves" else (2 * pair, 2 * pair + 1)
             angle = at * frequency(rule, pair, d)
-            z = complex(rows[i, a], rows[i, b]) * complex(math.cos(angle), math.sin(angle))
-            result[i, a], result[i, b] = z.real, z.imag
+            cosine, sine = numpy.cos(REAL(angle)), numpy.sin(REAL(angle))
+            result[i, a], result[i, b] = rows[i, a] * cosine - rows[i, b] * sine, rows[i, a] * sine + rows[i, b] * cosine
     return result
 
 
@@ -94,7 +95,7 @@ def bucket(distance, rule):
 
 
 def visible(s, sequence, tokens, keys):
-    mask = s["mask"]
+    mask = s.get("mask", {})
     left, right = mask.get("window", [-1, -1])
     place = keys - tokens if mask.get("align", "last") == "last" else 0
     hidden = mask.get("hidden_keys", [])
@@ -104,12 +105,12 @@ def visible(s, sequence, tokens, keys):
     for i in range(tokens):
         for j in range(keys):
             p = i + place
-            ok = not (mask["causal"] and j > p) and not (left >= 0 and j < p - left) and not (right >= 0 and j > p + right)
+            ok = not (mask.get("causal", True) and j > p) and not (left >= 0 and j < p - left) and not (right >= 0 and j > p + right)
             ok = ok or j < mask.get("prefix", 0)
             if "documents" in mask:
                 ok = ok and mask["documents"][i] == mask["documents"][j]
             see[i, j] = ok and j not in hidden
-    for row, column, shown in mask["cells"]:
+    for row, column, shown in mask.get("cells", []):
         see[row, column] = shown
     return see
 
@@ -118,14 +119,14 @@ def softmax(row, sink):
     every = list(row) + ([sink] if sink is not None else [])
     top = max(every)
     if top == -math.inf:
-        return numpy.full(len(row), math.nan)
-    total = math.fsum(math.exp(x - top) for x in every)
-    return numpy.array([math.exp(x - top) / total for x in row])
+        return numpy.full(len(row), REAL("nan"))
+    e = [numpy.exp(x - top) for x in every]
+    return numpy.array(e[:len(row)]) / sum(e)
 
 
 def one_head(s, h, x, q, k, v, see, dropout_mask):
     stages = {"queries": q, "keys": k, "values": v}
-    positions, heads = s.get("positions", {}), s["n_heads"]
+    positions, heads = s.get("positions", {}), s.get("n_heads", 1)
     tokens, keys = len(q), len(k)
     if "normalise" in s:
         q, k = normed(q, s["normalise"], "query"), normed(k, s["normalise"], "key")
@@ -135,14 +136,14 @@ def one_head(s, h, x, q, k, v, see, dropout_mask):
         q = turned(q, [first + i + keys - tokens for i in range(tokens)], positions["rotary"])
         k = turned(k, [first + j for j in range(keys)], positions["rotary"])
         stages["rotated_queries"], stages["rotated_keys"] = q, k
-    z = stages["scores"] = q @ k.T if s["scores"] == "query_key" else numpy.zeros((tokens, keys))
-    scale = s["scale"]
+    z = stages["scores"] = q @ k.T if s.get("scores", "query_key") == "query_key" else numpy.zeros((tokens, keys), REAL)
+    scale = s.get("scale", "inverse_sqrt_d_head")
     if isinstance(scale, str):
-        scale = {"inverse_sqrt_d_head": q.shape[1] ** -0.5, "none": 1.0, "inverse_sqrt_d_model": x.shape[1] ** -0.5}[scale]
-    z = stages["scaled_scores"] = z * scale
+        scale = {"inverse_sqrt_d_head": 1 / numpy.sqrt(REAL(q.shape[1])), "none": 1, "inverse_sqrt_d_model": 1 / numpy.sqrt(REAL(x.shape[1]))}[scale]
+    z = stages["scaled_scores"] = z * REAL(scale)
     if "score_cap" in s:
         z = stages["capped_scores"] = s["score_cap"] * numpy.tanh(z / s["score_cap"])
-    bias = numpy.zeros((tokens, keys))
+    bias = numpy.zeros((tokens, keys), REAL)
     for i in range(tokens):
         for j in range(keys):
             distance = j - (i + keys - tokens)
@@ -154,12 +155,13 @@ def one_head(s, h, x, q, k, v, see, dropout_mask):
     if "alibi" in positions or "relative" in positions:
         stages["position_bias"] = bias
     if "score_bias" in s:
-        given = numpy.array(s["score_bias"], float)
+        given = numpy.array(s["score_bias"], float).astype(REAL)
         bias = bias + (given[h] if given.ndim == 3 else given)
     if "position_bias" in stages or "score_bias" in s:
         z = stages["biased_scores"] = z + bias
-    method, sink = s["mask"]["method"], s["sink"][h] if "sink" in s else None
-    fill = {"negative_infinity": -math.inf, "large_negative": LARGE}.get(method)
+    mask = s.get("mask", {})
+    method, sink = mask.get("method", "negative_infinity"), REAL(s["sink"][h]) if "sink" in s else None
+    fill = {"negative_infinity": -math.inf, "large_negative": -1e9}.get(method)
     z = stages["masked_scores"] = z if fill is None else numpy.where(see == 1, z, fill)
     weights = numpy.array([softmax(row, sink) for row in z])
     if fill is None:
@@ -170,7 +172,7 @@ def one_head(s, h, x, q, k, v, see, dropout_mask):
         sums = stages["row_sums"] = weights.sum(axis=1, keepdims=True)
         with numpy.errstate(invalid="ignore"):
             weights = weights / sums
-    if s["mask"]["empty_rows"] == "zeros":
+    if mask.get("empty_rows", "nan") == "zeros":
         nothing = ((see == 0) | (z == -math.inf)).all(axis=1, keepdims=True)
         weights = numpy.where(nothing, 0.0, weights)
     stages["weights"], stages["dropout_mask"] = weights, dropout_mask
@@ -179,11 +181,21 @@ def one_head(s, h, x, q, k, v, see, dropout_mask):
     return stages
 
 
+def dropout_masks(s, sequence):
+    """The factors of given masks, or ones."""
+    batch = numpy.array(s["embeddings"], float).ndim == 3
+    dropout, shape = s.get("dropout", {}), matrices(s["embeddings"]).shape
+    given = numpy.array(dropout.get("mask", numpy.ones((shape[0] if batch else 1, s.get("n_heads", 1), shape[1], shape[1]))), REAL)
+    given = given.reshape(-1, s.get("n_heads", 1), *given.shape[-2:])[sequence]
+    rate, active = REAL(dropout.get("rate", 0)), dropout.get("training", True) and dropout.get("rate", 0) > 0
+    return numpy.where(given == 0, 0, given / (1 - rate) if rate < 1 else 0) if active else numpy.ones_like(given)
+
+
 def attention(s, sequence, dropout_masks):
     """Every stage of one sequence; the drawn dropout masks are taken as they are, other scripts compare them with PyTorch."""
     x = matrices(s["embeddings"])[sequence]
     memory = matrices(s["key_embeddings"])[sequence] if "key_embeddings" in s else x
-    heads, parts = s["n_heads"], s["projections"] or {}
+    heads, parts = s.get("n_heads", 1), s.get("projections") or {}
     groups = s.get("n_kv_heads", heads)
     q, k, v = project(x, parts.get("query")), project(memory, parts.get("key")), project(memory, parts.get("value"))
     see = visible(s, sequence, len(x), len(memory))
@@ -192,7 +204,7 @@ def attention(s, sequence, dropout_masks):
                           see, dropout_masks[h]) for h in range(heads)]
     stages = {name: [head[name] for head in all_heads] for name in all_heads[0]}
     contexts = numpy.array(stages["contexts"])
-    merged = numpy.concatenate(list(contexts), axis=1) if s["merge_heads"] == "concatenate" else contexts.reshape(len(x), -1)
+    merged = numpy.concatenate(list(contexts), axis=1) if s.get("merge_heads", "concatenate") == "concatenate" else contexts.reshape(len(x), -1)
     stages.update(embeddings=x, mask=see, concatenated=merged, output=project(merged, parts.get("output")))
     if "key_embeddings" in s:
         stages["key_embeddings"] = memory
@@ -222,10 +234,7 @@ def check(program, s, directory):
     for sequence in range(n):
         masks = found["dropout_mask"][sequence]
         if "mask" in s["dropout"]:
-            given = numpy.array(s["dropout"]["mask"], float)
-            given = (given if n > 1 else given[None])[sequence]
-            rate, active = s["dropout"]["rate"], s["dropout"]["training"] and s["dropout"]["rate"] > 0
-            masks = given * (1 / (1 - rate) if rate < 1 else 0) if active else numpy.ones_like(given)
+            masks = dropout_masks(s, sequence)
         for name, expected in attention(s, sequence, masks).items():
             expected = numpy.array(expected)
             if name in ("keys", "values", "normed_keys", "rotated_keys"):

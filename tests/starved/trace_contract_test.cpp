@@ -13,7 +13,7 @@
 #include "core/graph/attend.hpp"
 #include "tests/core/engine/agreement.hpp"
 #include "tests/starved/allocation_failer.hpp"
-#include "tests/support/additions.hpp"
+#include "tests/support/random_model.hpp"
 
 namespace starved {
 namespace {

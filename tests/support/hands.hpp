@@ -34,6 +34,24 @@ class Hands {
   void type(const std::string& text) { play(support::type(text)); }
   void key(app::Key key, Modifiers m = {}) { play(support::press({key, m.ctrl, m.shift, m.alt})); }
 
+  /// Writes over what a field holds and hands it in.
+  void fill_in(const std::string& field, const std::string& text) {
+    click(field);
+    key(app::Key::a, {.ctrl = true});
+    if (text.empty())
+      key(app::Key::delete_);
+    else
+      type(text);
+    key(app::Key::enter);
+  }
+  /// Opens a drop-down and chooses a line.
+  void choose(const std::string& combo, std::size_t line) {
+    click(combo);
+    run();
+    click(combo + "/" + std::to_string(line));
+    run();
+  }
+
   bool has(const std::string& name) const { return landmarks().find(name).has_value(); }
   app::Landmarks::Rect rect(const std::string& name) const {
     const auto found = landmarks().find(name);

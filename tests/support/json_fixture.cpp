@@ -147,14 +147,7 @@ Walkthrough read_walkthrough(const std::string& id) {
 
 TextDemo read_text_demo(const std::string& id) {
   const json j = parsed(id);
-  TextDemo demo;
-  demo.tokens = j.value("tokens", std::vector<std::string>());
-  for (const json& pair : j.value("pairs", json::array()))
-    demo.pairs.push_back({pair.at("context"), pair.at("target")});
-  demo.keys = j.value("keys", std::vector<std::string>());
-  demo.query = j.value("query", "");
-  demo.weights = j.value("weights", std::vector<double>());
-  return demo;
+  return {j.at("keys"), j.at("query"), j.at("weights")};
 }
 
 GeneratorFile read_generator_file(const std::string& name) {

@@ -60,14 +60,8 @@ struct GeneratorFile {
   std::map<std::string, std::vector<Draws>> sequences;
 };
 
-/// s001_next_token: what stands before each word that is to be guessed.
-struct NextTokenPair {
-  std::vector<std::string> context;
-  std::string target;
-};
+/// What a query asks of keys.
 struct TextDemo {
-  std::vector<std::string> tokens;
-  std::vector<NextTokenPair> pairs;
   std::vector<std::string> keys;
   std::string query;
   std::vector<double> weights;

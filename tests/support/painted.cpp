@@ -1,5 +1,7 @@
 #include "tests/support/painted.hpp"
 
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
 #include <epoxy/gl.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "tests/support/imgui_input.hpp"
+#include "tests/support/loaded_drivers.hpp"
 
 namespace support {
 
@@ -25,6 +28,14 @@ Painted painted(app::render::HeatmapRenderer& renderer, const app::render::Pictu
 
 int difference(app::Rgb a, app::Rgb b) {
   return std::max({std::abs(a.r - b.r), std::abs(a.g - b.g), std::abs(a.b - b.b)});
+}
+
+GlContext::GlContext() : window_(display_.open("attnscope tests", 64, 64, false)) {
+  keep_drivers_loaded();
+}
+
+GlContext::~GlContext() {
+  glfwDestroyWindow(window_);
 }
 
 }  // namespace support

@@ -3,9 +3,23 @@
 #include <vector>
 
 #include "app/screen/heatmap_renderer.hpp"
+#include "app/screen/window.hpp"
 #include "app/theme/theme.hpp"
 
 namespace support {
+
+/// A hidden window's OpenGL context, current from its construction to its destruction.
+class GlContext {
+ public:
+  GlContext();
+  ~GlContext();
+  GlContext(const GlContext&) = delete;
+  GlContext& operator=(const GlContext&) = delete;
+
+ private:
+  app::platform::Display display_;
+  GLFWwindow* window_;
+};
 
 /// A painted picture read back from the graphics card.
 struct Painted {

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/session/command.hpp"
 #include "app/window/loop.hpp"
 #include "tests/support/bare_screen.hpp"
 #include "tests/support/hands.hpp"
@@ -61,5 +62,59 @@ class Program : public support::Hands {
   support::NoPainter no_painter_;
   app::Loop loop_;
 };
+
+/// Some panels of the window alone, drawn and carried out by the program's own loop; what they ask for is
+/// kept.
+class Panels : public Program {
+ public:
+  explicit Panels(app::Loop::Draw draw, ImVec2 size = {1600, 1000});
+
+  const core::attention::Model& model() const { return store.model(); }
+  const app::View& view() const { return store.view(); }
+  const app::Message& message() const { return store.message(); }
+
+  // What is done here is drawn at once.
+  void look(const std::function<void(app::View&)>& change) {
+    store.dispatch(app::ChangeView{change});
+    run();
+  }
+  void change(const std::function<void(core::attention::Model&)>& change);
+  void show(core::attention::Model model);
+  /// A preset in place of all work.
+  void load(const std::string& preset);
+
+  /// What was asked for since the last call, of one kind.
+  template <class Kind>
+  std::vector<Kind> asked() const {
+    std::vector<Kind> found;
+    for (const app::Command& command : *asked_)
+      if (const auto* kind = command.as<Kind>()) found.push_back(*kind);
+    return found;
+  }
+  /// The edits of one kind among them.
+  template <class Kind>
+  std::vector<Kind> edits() const {
+    std::vector<Kind> found;
+    for (const auto& apply : asked<app::ApplyEdit>())
+      if (const auto* kind = std::get_if<Kind>(&apply.edit)) found.push_back(*kind);
+    return found;
+  }
+  void forget() { asked_->clear(); }
+
+  /// Of the last frame.
+  int vertices() const { return ImGui::GetDrawData()->TotalVtxCount; }
+
+ private:
+  using Asked = std::shared_ptr<std::vector<app::Command>>;
+  Panels(app::Loop::Draw draw, ImVec2 size, Asked asked);
+
+  Asked asked_;
+};
+
+/// The menu bar, MODEL over EDIT at the left, and the dialogs, as the window places them.
+void draw_side_panels(const app::Frame& frame);
+
+/// The strip in a window of its own.
+void draw_strip(const app::Frame& frame);
 
 }  // namespace gui

@@ -1,13 +1,11 @@
 #include "tests/walk/walk.hpp"
 
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "core/editing/edit.hpp"
 #include "core/system/process.hpp"
 #include "tests/support/loaded_drivers.hpp"
 #include "tests/support/waiting.hpp"
@@ -20,12 +18,6 @@ app::Rgb pixel_of(const app::platform::Image& image, int x, int y) {
   const auto at =
       (static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)) * 4;
   return {image.rgba[at], image.rgba[at + 1], image.rgba[at + 2]};
-}
-
-bool same_numbers(const arma::mat& a, const arma::mat& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
-    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
-  });
 }
 
 }  // namespace
@@ -60,18 +52,6 @@ void Walk::frame(const support::InputFrame& input) {
         if (!sharp && !app::platform::makes_letters_when_asked) io.DisplayFramebufferScale = {0.05f, 0.05f};
       },
       keys);
-}
-
-void Walk::fill_in(const std::string& field, const std::string& text) {
-  click(field);
-  key(Key::a, {.ctrl = true});
-  type(text);
-  key(Key::enter);
-}
-
-void Walk::choose(const std::string& combo, std::size_t line) {
-  click(combo);
-  click(combo + "/" + std::to_string(line));
 }
 
 void Walk::ask_to_close() {
@@ -112,20 +92,6 @@ std::vector<app::Rgb> Walk::pixels(const std::string& name) {
 
 bool alike(app::Rgb a, app::Rgb b) {
   return std::abs(a.r - b.r) <= 2 && std::abs(a.g - b.g) <= 2 && std::abs(a.b - b.b) <= 2;
-}
-
-bool same_bits(const core::attention::Model& a, const core::attention::Model& b) {
-  using core::editing::MatrixName;
-  if (!(a == b)) return false;
-  for (const MatrixName name : {MatrixName::embeddings, MatrixName::query_weight, MatrixName::key_weight,
-                                MatrixName::value_weight, MatrixName::output_weight, MatrixName::query_bias,
-                                MatrixName::key_bias, MatrixName::value_bias, MatrixName::output_bias})
-    for (std::size_t s = 0; s < (name == MatrixName::embeddings ? a.sequences.size() : 1); ++s) {
-      const auto* x = core::editing::find_matrix(a, {name, s});
-      const auto* y = core::editing::find_matrix(b, {name, s});
-      if (x && y && !same_numbers(**x, **y)) return false;
-    }
-  return true;
 }
 
 }  // namespace walk

@@ -30,10 +30,6 @@ class Walk : public support::Hands {
   bool sharp = true;
 
   const app::Landmarks& landmarks() const override { return loop.landmarks(); }
-  /// Writes over what stands in a field and hands it in, as in the fields of MODEL and the name of a file.
-  void fill_in(const std::string& field, const std::string& text);
-  /// Opens a drop-down and chooses a line.
-  void choose(const std::string& combo, std::size_t line);
   /// The close button of the window.
   void ask_to_close();
 
@@ -56,9 +52,6 @@ class Walk : public support::Hands {
 
 /// Whether no channel differs by more than two steps of 255.
 bool alike(app::Rgb a, app::Rgb b);
-
-/// Whether two doubles are the same bits, matrix by matrix; Model's == takes −0 for 0.
-bool same_bits(const core::attention::Model& a, const core::attention::Model& b);
 
 struct Program : testing::Test {
   support::TemporaryDirectory directory;

@@ -52,21 +52,12 @@ TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
   EXPECT_FALSE(std::get<OpenWindow>(parse_arguments({})).file);
   EXPECT_EQ(*std::get<OpenWindow>(parse_arguments({"s.json"})).file, "s.json");
   EXPECT_EQ(*std::get<OpenWindow>(parse_arguments({"--", "-s.json"})).file, "-s.json");
-}
-
-TEST(Arguments, OfTheWindowNameATextAndALayerOfAWholeModel) {
   const auto window = std::get<OpenWindow>(parse_arguments({"m", "--text", "a b", "--layer", "0"}));
   EXPECT_EQ(window.text, "a b");
   EXPECT_EQ(window.layer, 0u);
-  EXPECT_EQ(std::get<OpenWindow>(parse_arguments({"m"})).layer, std::nullopt);
-}
-
-TEST(Arguments, OfTheWindowNameAPreset) {
-  const auto window = std::get<OpenWindow>(parse_arguments({"--preset", "004-causal"}));
-  EXPECT_EQ(window.preset, core::editing::find_preset("004-causal"));
-  EXPECT_EQ(std::get<OpenWindow>(parse_arguments({"a.json"})).preset, nullptr);
-  EXPECT_EQ(usage_error({"--preset", "nope"}),
-            "--preset: there is no preset \"nope\"; attnscope presets lists them");
+  EXPECT_EQ(std::get<OpenWindow>(parse_arguments({"--preset", "004-causal"})).preset,
+            core::editing::find_preset("004-causal"));
+  EXPECT_EQ(std::get<WriteProgram>(parse_arguments({"program", "s.json", "--out", "F.py"})).file, "F.py");
 }
 
 TEST(Arguments, OfExportAreReadInAnyOrder) {
@@ -101,27 +92,16 @@ TEST(Arguments, OfExportTakeTheFormatFromTheNameOfTheFile) {
       std::get<Export>(parse_arguments({"export", "a", "--out", "D", "--format", "npz"})).options.archive);
 }
 
-TEST(Arguments, OfProgramNameAModelAndPerhapsAFile) {
-  const Arguments to_file = parse_arguments({"program", "--preset", "multi-head", "--out", "F.py"});
-  EXPECT_EQ(std::get<WriteProgram>(to_file).file, "F.py");
-  EXPECT_FALSE(std::get<WriteProgram>(parse_arguments({"program", "s.json"})).file);
-}
-
 TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
-  const auto command =
-      std::get<WriteSession>(parse_arguments({"session", "m.safetensors", "--layer", "2", "--heads", "4",
-                                              "--embeddings", "x.npz", "--tensor", "L2", "--out", "F"}));
+  const auto command = std::get<WriteSession>(
+      parse_arguments({"session", "m.safetensors", "--layer", "2", "--heads", "4", "--embeddings", "x.npz",
+                       "--tensor", "L2", "--ignore", "rotary,norm", "--out", "F"}));
   EXPECT_EQ(std::get<std::filesystem::path>(command.source), "m.safetensors");
   EXPECT_EQ(command.choices.layer, "2");
   EXPECT_EQ(command.choices.n_heads, 4u);
   EXPECT_EQ(command.choices.embeddings, "x.npz");
   EXPECT_EQ(command.choices.embeddings_tensor, "L2");
-}
-
-TEST(Arguments, NameWhatMayBeIgnored) {
-  const Arguments result =
-      parse_arguments({"export", "m.safetensors", "--out", "D", "--ignore", "rotary,norm"});
-  EXPECT_EQ(std::get<Export>(result).choices.ignored, (std::vector<std::string>{"rotary", "norm"}));
+  EXPECT_EQ(command.choices.ignored, (std::vector<std::string>{"rotary", "norm"}));
 }
 
 TEST(Arguments, NameStagesThatAreGiven) {
@@ -177,13 +157,6 @@ TEST(Arguments, OfFigureChooseColors) {
   EXPECT_EQ(typed.typed_weights, (Ends{-2, 0.5}));
 }
 
-TEST(Arguments, OfSessionNameAPresetAndAFile) {
-  const Arguments result = parse_arguments({"session", "--out", "F.json", "--preset", "multi-head"});
-  EXPECT_EQ(std::get<const core::editing::Preset*>(std::get<WriteSession>(result).source),
-            core::editing::find_preset("multi-head"));
-  EXPECT_EQ(std::get<WriteSession>(result).file, "F.json");
-}
-
 TEST(Arguments, OfExportAndSessionNameMistakes) {
   const Arguments exported = parse_arguments(
       {"export", "--mistake", "no_scale", "--mistake", "mask_shows_next", "s.json", "--out", "D"});
@@ -225,15 +198,10 @@ TEST(Arguments, AskForTexts) {
   for (const char* word :
        {"presets", "export", "session", "program", "draw", "--version", "FILE", ".pt", ".index.json"})
     EXPECT_NE(help.find(word), help.npos) << word;
-  const std::string export_help = std::get<ShowText>(parse_arguments({"export", "--help"})).text;
+  const std::string export_help =
+      std::get<ShowText>(parse_arguments({"export", "--format", "x", "--help"})).text;
   for (const char* word : {"--preset", "--out", "--stages", "--format", "--no-labels"})
     EXPECT_NE(export_help.find(word), export_help.npos) << word;
-}
-
-TEST(Arguments, AskForHelpEvenBesideOptionsThatAreWrong) {
-  const std::string help = std::get<ShowText>(parse_arguments({"figure", "--help"})).text;
-  EXPECT_NE(help.find("--all-heads"), help.npos);
-  EXPECT_EQ(std::get<ShowText>(parse_arguments({"figure", "--head", "x", "--help"})).text, help);
 }
 
 /// What is refused, and what the line must name.

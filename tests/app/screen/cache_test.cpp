@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "app/theme/imgui_compat.hpp"
-#include "tests/support/gl_context.hpp"
 #include "tests/support/imgui_input.hpp"
 #include "tests/support/painted.hpp"
 #include "tests/support/pictures.hpp"
@@ -36,15 +35,6 @@ class Renderer : public testing::Test {
   Picture picture = whole_picture(numbers, ColorMap::weights, 20, 20);
 };
 
-TEST_F(Renderer, ShowsNewNumbersOfANewVersion) {
-  const auto before = support::painted(renderer, picture);
-  numbers.zeros();
-  ++picture.cells.version;
-  const auto after = support::painted(renderer, picture);
-  EXPECT_EQ(after.at(10, 10), app::render::color_at(ColorMap::weights, true, 0));
-  EXPECT_NE(after.at(10, 10), before.at(10, 10));
-}
-
 TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
   const auto before = support::painted(renderer, picture);
   Picture next = picture;
@@ -53,6 +43,18 @@ TEST_F(Renderer, KeepsTheLastPictureWhileTheNumbersAreStillToCome) {
   numbers.zeros();
   next.pending = false, next.cells.numbers = &numbers;
   EXPECT_EQ(support::painted(renderer, next).at(10, 10), app::render::color_at(ColorMap::weights, true, 0));
+}
+
+TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersionInAnotherSize) {
+  const auto before = support::painted(renderer, picture);
+  const arma::mat other(4, 4, arma::fill::zeros);
+  picture.cells.numbers = &other;
+  picture.width = 33, picture.height = 21;
+  const auto after = support::painted(renderer, picture);
+  EXPECT_EQ(after.at(10, 10), app::render::color_at(ColorMap::weights, true, 0));
+  EXPECT_NE(after.at(10, 10), before.at(10, 10));
+  EXPECT_EQ(after.width, 33);
+  EXPECT_EQ(after.height, 21);
 }
 
 TEST_F(Renderer, SaysWhenATextureWasPaintedLast) {
@@ -82,64 +84,6 @@ TEST_F(Renderer, RepaintsNoPictureForItsCross) {
   EXPECT_EQ(renderer.paint(picture), crossed);
   EXPECT_NE(renderer.painted(crossed_name, {}), crossed_before);
   EXPECT_EQ(renderer.painted(name, {}), before);
-}
-
-TEST_F(Renderer, ShowsAnotherMatrixOfTheSameVersion) {
-  renderer.paint(picture);
-  const arma::mat other(4, 4, arma::fill::zeros);
-  picture.cells.numbers = &other;
-  EXPECT_EQ(support::painted(renderer, picture).at(10, 10),
-            app::render::color_at(ColorMap::weights, true, 0));
-}
-
-TEST_F(Renderer, DrawsAfterAnEditEveryPixelOfWhatChanged) {
-  constexpr std::size_t n = 53;
-  std::vector<double> cells(n * n), largest(n, 1.0), sums(n, 1.0);
-  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<double>(i * 7919 % 1000) / 1000;
-  for (const int pixels : {53, 61, 40, 160}) {
-    const auto asked = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
-      Picture p = picture_of(cells, n, "rows", version);
-      p.cells.rows.largest = largest.data(), p.cells.rows.sums = sums.data(),
-      p.cells.rows.exponentials = support::exponentials;
-      p.cells.change = change;
-      p.width = pixels, p.height = pixels - 3;
-      return p;
-    };
-    HeatmapRenderer edited;
-    support::painted(edited, asked(1, nullptr));
-    for (std::size_t version = 2; version < 8; ++version) {
-      const std::size_t token = version * 23 % n;
-      for (std::size_t k = 0; k < n; ++k)
-        cells[token * n + k] = cells[k * n + token] = static_cast<double>(version) / 10;
-      for (std::size_t i = token; i < n; ++i) sums[i] *= 1.1;
-      const core::attention::fast::HeadChange change{false, {token}, token, token};
-      const auto partly = support::painted(edited, asked(version, &change));
-      HeatmapRenderer fresh;
-      EXPECT_EQ(support::painted(fresh, asked(version, nullptr)).pixels, partly.pixels)
-          << pixels << " " << version;
-    }
-  }
-}
-
-TEST_F(Renderer, DrawsOfAPictureWithRowsOnlyTheRowsThatLookOtherwise) {
-  constexpr std::size_t n = 64;
-  std::vector<double> cells(n * n, 0.25);
-  const auto paint = [&](std::uint64_t version, const core::attention::fast::HeadChange* change) {
-    Picture p = picture_of(cells, n, "rows", version);
-    p.cells.change = change;
-    p.width = p.height = 2 * n;
-    return static_cast<std::uint64_t>(support::texture_name(renderer.paint(p)));
-  };
-  const std::uint64_t texture = paint(1, nullptr), before = renderer.painted(texture, {});
-  const core::attention::fast::HeadChange fifth{false, {5}, {}, n};
-  paint(2, &fifth);
-  EXPECT_EQ(renderer.painted(texture, {}), before);
-  for (std::size_t k = 0; k < n; ++k) cells[40 * n + k] = 0.5;
-  const core::attention::fast::HeadChange fortieth{false, {40}, {}, n};
-  paint(3, &fortieth);
-  EXPECT_EQ(renderer.painted(texture, {0, 0, 1, 0.4f}), before);
-  EXPECT_NE(renderer.painted(texture, {0, 0.5f, 1, 0.7f}), before);
-  EXPECT_EQ(renderer.painted(texture, {0, 0.9f, 1, 1}), before);
 }
 
 TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
@@ -177,36 +121,6 @@ TEST_F(Renderer, RenewsLargePicturesInTurnSeveralFramesLong) {
   EXPECT_FALSE(renderer.is_behind()) << "nobody asks for the others any longer";
 }
 
-TEST_F(Renderer, TakesSeveralFramesForAPictureThatIsTooLargeForOne) {
-  constexpr std::size_t n = 3000;
-  std::vector<double> cells(n * n, 0.25);
-  arma::mat matrix(n, n, arma::fill::value(0.25));
-  for (const bool by_rows : {true, false}) {
-    const auto shows = [&](double value, std::uint64_t version) {
-      Picture p = picture_of(cells, n, by_rows ? "rows" : "matrix", version);
-      if (!by_rows) p.cells.rows = {}, p.cells.numbers = &matrix;
-      p.width = p.height = 20;
-      const auto image = support::painted(renderer, p);
-      renderer.end_frame();
-      const auto color = app::render::color_at(ColorMap::weights, true, value);
-      return image.at(1, 1) == color && image.at(18, 18) == color;
-    };
-    std::fill(cells.begin(), cells.end(), 0.25);
-    matrix.fill(0.25);
-    const int frames = by_rows ? 2 : 3;
-    for (int k = 1; k < frames; ++k) EXPECT_FALSE(shows(0.25, 1)) << "nothing but the ground";
-    EXPECT_TRUE(shows(0.25, 1));
-    std::fill(cells.begin(), cells.end(), 0.75);
-    matrix.fill(0.75);
-    for (int k = 1; k < frames; ++k) {
-      EXPECT_TRUE(shows(0.25, 2)) << "the last complete picture stays";
-      EXPECT_TRUE(renderer.is_behind());
-    }
-    EXPECT_TRUE(shows(0.75, 2));
-    EXPECT_FALSE(renderer.is_behind());
-  }
-}
-
 TEST_F(Renderer, ShowsAnotherPartCoarselyUntilItIsMade) {
   constexpr std::size_t n = 3000;
   arma::mat matrix(n, n, arma::fill::value(0.25));
@@ -232,13 +146,6 @@ TEST_F(Renderer, ShowsAnotherPartCoarselyUntilItIsMade) {
   EXPECT_EQ(fine.at(3, 15), left) << "a texel of 97, which begins in the left part";
 }
 
-TEST_F(Renderer, KeepsOnePictureForEachPlace) {
-  const ImTextureID first = renderer.paint(picture);
-  picture.place = "elsewhere";
-  EXPECT_NE(renderer.paint(picture), first);
-  EXPECT_EQ(renderer.pictures_kept(), 2u);
-}
-
 TEST_F(Renderer, FreesPicturesThatAreLongNotAskedFor) {
   renderer.paint(picture);
   picture.place = "elsewhere";
@@ -250,14 +157,6 @@ TEST_F(Renderer, FreesPicturesThatAreLongNotAskedFor) {
     }
   }
   EXPECT_EQ(renderer.pictures_kept(), 1u);
-}
-
-TEST_F(Renderer, FollowsTheSizeOfThePicture) {
-  renderer.paint(picture);
-  picture.width = 33, picture.height = 21;
-  const auto image = support::painted(renderer, picture);
-  EXPECT_EQ(image.width, 33);
-  EXPECT_EQ(image.height, 21);
 }
 
 }  // namespace

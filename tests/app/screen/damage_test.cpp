@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "app/theme/imgui_compat.hpp"
 
 namespace app::render {
@@ -51,29 +53,20 @@ void wide(ImDrawList& list) {
   list.AddRectFilled({10, 130}, {200, 200}, IM_COL32(0, 0, 255, 255));
 }
 
-TEST_F(DamageOfFrames, IsEverythingAtFirst) {
-  EXPECT_THAT(frame(nothing), ElementsAre(Area{0, 0, width, height}));
-}
-
-TEST_F(DamageOfFrames, IsNothingWhereTheSameIsDrawn) {
-  frame(red);
+TEST_F(DamageOfFrames, IsEverythingAtFirstAndOnceItWasForgotten) {
+  EXPECT_THAT(frame(red), ElementsAre(Area{0, 0, width, height}));
   EXPECT_THAT(frame(red), IsEmpty());
-}
-
-TEST_F(DamageOfFrames, IsTheTileInWhichAColorIsAnother) {
-  frame(red);
-  EXPECT_THAT(frame(green), ElementsAre(Area{64, 64, 128, 128}));
+  damage.forget();
+  EXPECT_THAT(frame(red), ElementsAre(Area{0, 0, width, height}));
 }
 
 TEST_F(DamageOfFrames, IsWhereSomethingWasAndWhereItIs) {
   frame(red);
+  EXPECT_THAT(frame(green), ElementsAre(Area{64, 64, 128, 128}));
   EXPECT_THAT(frame(nothing), ElementsAre(Area{64, 64, 128, 128}));
   EXPECT_THAT(frame(wide), ElementsAre(Area{0, 128, 256, 256}));
-}
-
-TEST_F(DamageOfFrames, LeavesAloneWhatComesLaterInTheList) {
-  frame([](ImDrawList& list) { wide(list); });
-  EXPECT_THAT(frame([](ImDrawList& list) { red(list), wide(list); }), ElementsAre(Area{64, 64, 128, 128}));
+  EXPECT_THAT(frame([](ImDrawList& list) { red(list), wide(list); }), ElementsAre(Area{64, 64, 128, 128}))
+      << "what comes later in the list is left alone";
 }
 
 TEST_F(DamageOfFrames, SeesWhichOfTwoLiesAbove) {
@@ -91,14 +84,6 @@ TEST_F(DamageOfFrames, EndsWhereTheListIsCutOff) {
   };
   frame(cut(IM_COL32(1, 2, 3, 255)));
   EXPECT_THAT(frame(cut(IM_COL32(3, 2, 1, 255))), ElementsAre(Area{256, 64, 320, 128}));
-}
-
-TEST_F(DamageOfFrames, IsWhereATextureHasOtherPixels) {
-  const ImTextureID texture = platform::texture_id(7);
-  const auto picture = [texture](ImDrawList& list) { list.AddImage(texture, {70, 70}, {90, 90}); };
-  frame(picture);
-  EXPECT_THAT(frame(picture, [](std::uint64_t which, const Share&) { return which == 7 ? 2 : 1; }),
-              ElementsAre(Area{64, 64, 128, 128}));
 }
 
 TEST_F(DamageOfFrames, IsInTheRowsInWhichATextureHasOtherPixels) {
@@ -137,12 +122,6 @@ TEST_F(DamageOfFrames, IsAllOfATextureThatDoesNotStandUpright) {
               ElementsAre(Area{64, 0, 128, 384}));
 }
 
-TEST_F(DamageOfFrames, IsEverythingOnceItWasForgotten) {
-  frame(red);
-  damage.forget();
-  EXPECT_THAT(frame(red), ElementsAre(Area{0, 0, width, height}));
-}
-
 TEST_F(DamageOfFrames, IsEverythingWhenMostOfItDiffers) {
   frame(nothing);
   EXPECT_THAT(frame([](ImDrawList& list) {
@@ -170,6 +149,36 @@ TEST_F(DamageOfFrames, KeepsOfTheListsWhatTouchesTheAreas) {
       EXPECT_LE(command.ClipRect.w, 192);
     }
   EXPECT_EQ(triangles, 2);  // of the wide rectangle alone
+}
+
+bool holds(const std::vector<Area>& parts, int row, int column) {
+  for (const Area& p : parts)
+    if (p.left <= column && column < p.right && p.top <= row && row < p.bottom) return true;
+  return false;
+}
+
+TEST(Joined, MakesRowsAndColumnsOfTheGridOneAreaEach) {
+  const std::vector<bool> grid{false, true, false, false,  //
+                               true,  true, true,  true,   //
+                               false, true, false, false,  //
+                               false, true, false, true};
+  EXPECT_THAT(joined(grid, 4, 9),
+              ElementsAre(Area{1, 0, 2, 1}, Area{0, 1, 4, 2}, Area{1, 2, 2, 4}, Area{3, 3, 4, 4}));
+  EXPECT_THAT(joined(std::vector<bool>(12), 4, 9), IsEmpty());
+}
+
+TEST(Joined, HoldsAllThatIsSetHoweverFewAreasThereMayBe) {
+  std::mt19937 random(5);
+  constexpr int rows = 13, columns = 21;
+  for (const std::size_t most : {1u, 4u, 30u}) {
+    std::vector<bool> grid(rows * columns);
+    for (int k = 0; k < 40; ++k) grid[random() % grid.size()] = true;
+    const std::vector<Area> parts = joined(grid, columns, most);
+    EXPECT_LE(parts.size(), most);
+    for (const Area& p : parts) EXPECT_TRUE(p.right <= columns && p.bottom <= rows);
+    for (int i = 0; i < rows * columns; ++i)
+      EXPECT_TRUE(!grid[static_cast<std::size_t>(i)] || holds(parts, i / columns, i % columns)) << i;
+  }
 }
 
 }  // namespace

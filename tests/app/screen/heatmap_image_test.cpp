@@ -149,8 +149,7 @@ struct Weights {
   }
 };
 
-class ImageOfRows : public testing::Test {
- protected:
+struct ImageOfRows : testing::Test {
   static constexpr std::size_t n = 53;
   support::Random random{41};
   Weights w{random, n};

@@ -1,7 +1,10 @@
-// The color of every cell, read back from the graphics card and compared with the map on the CPU.
+// Every pixel of a cell, read back from the graphics card: its color, as the map on the CPU has it, and the
+// marks of what a color cannot say: hidden, dropped, not a number, clipped, off the cross.
 #include <gtest/gtest.h>
 
-#include "tests/support/gl_context.hpp"
+#include <algorithm>
+#include <limits>
+
 #include "tests/support/painted.hpp"
 #include "tests/support/pictures.hpp"
 
@@ -61,13 +64,6 @@ TEST_F(Pixels, OfARangeFarFromZeroLoseNoPrecision) {
       1);
 }
 
-TEST_F(Pixels, OfARangeWithoutExtentAreZerosColor) {
-  const arma::mat m(1, 1, arma::fill::zeros);
-  Picture p = whole_picture(m, ColorMap::values, 20, 20);
-  p.low = p.high = 0;
-  EXPECT_EQ(painted(p).at(10, 10), color_at(ColorMap::values, true, 0.5));
-}
-
 TEST_F(Pixels, LeaveAGapAtTheRightAndTheBottomOfEveryCell) {
   const arma::mat m(2, 3, arma::fill::ones);
   const Painted image = painted(whole_picture(m, ColorMap::weights, 10, 8));
@@ -125,24 +121,6 @@ TEST_F(Pixels, BeyondTheMatrixAreGround) {
   EXPECT_EQ(image.at(75, 15), app::palette(true).ground.back);
 }
 
-TEST_F(Pixels, OfOneRowOneColumnAndOneCellFillThePicture) {
-  const Rgb full = color_at(ColorMap::weights, true, 1);
-  for (const auto& [rows, columns] : {std::pair{1u, 5u}, std::pair{5u, 1u}, std::pair{1u, 1u}}) {
-    const arma::mat m(rows, columns, arma::fill::ones);
-    for (const Rgb pixel : painted(whole_picture(m, ColorMap::weights, 5, 5)).pixels) ASSERT_EQ(pixel, full);
-  }
-}
-
-TEST_F(Pixels, OfAPictureOfOnePixelShowTheStrongestNumber) {
-  arma::mat m(64, 64, arma::fill::zeros);
-  m(63, 7) = 1;
-  Picture p = whole_picture(m, ColorMap::weights, 1, 1);
-  p.width = p.height = 1;
-  const Painted image = painted(p);
-  ASSERT_EQ(image.pixels.size(), 1u);
-  EXPECT_EQ(image.at(0, 0), color_at(ColorMap::weights, true, 1));
-}
-
 TEST_F(Pixels, OfALargeMatrixKeepItsOnlyLargeCellInSight) {
   arma::mat m(1024, 1024, arma::fill::zeros);
   m(511, 130) = 1;
@@ -174,5 +152,162 @@ TEST_F(Pixels, OfAnEmptyMatrixAreGround) {
   ASSERT_EQ(image.pixels.size(), 6u);
   for (const Rgb pixel : image.pixels) EXPECT_EQ(pixel, app::palette(false).ground.back);
 }
+
+using app::palette;
+using app::render::Cross;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+int count(const Painted& image, Rgb color) {
+  return static_cast<int>(std::count(image.pixels.begin(), image.pixels.end(), color));
+}
+
+/// A matrix of one cell.
+arma::mat one(double number) {
+  arma::mat m(1, 1);
+  m(0, 0) = number;
+  return m;
+}
+
+struct Marks : testing::TestWithParam<bool> {
+  Painted painted(const Picture& p) { return support::painted(renderer_, p); }
+  /// One cell of 39 × 24 pixels.
+  Picture cell(const arma::mat& number, ColorMap map = ColorMap::values) const {
+    Picture p = whole_picture(number, map, 39, 24);
+    p.dark = dark;
+    return p;
+  }
+  const bool dark = GetParam();
+  support::GlContext context_;
+  app::render::HeatmapRenderer renderer_;
+};
+
+TEST_P(Marks, HatchMinusInfinityInStepsOfSixAndNothingElse) {
+  const arma::mat m = one(-infinity);
+  Picture p = cell(m);
+  p.phase = 4;
+  const Painted image = painted(p);
+  for (int y = 0; y < 23; ++y) {
+    for (int x = 0; x < 38; ++x) {
+      const bool on = (x + y + 4) % 6 == 0;
+      ASSERT_EQ(image.at(x, y), on ? palette(dark).hatch.lines : palette(dark).hatch.ground) << x << "," << y;
+    }
+  }
+}
+
+TEST_P(Marks, HatchAHiddenWeightFaintlyOverItsColor) {
+  const arma::mat m = one(0.0), none(1, 1, arma::fill::zeros);
+  Picture p = cell(m, ColorMap::weights);
+  p.cells.visible = &none;
+  const Painted image = painted(p);
+  const Rgb zero = color_at(ColorMap::weights, dark, 0);
+  EXPECT_LE(difference(image.at(0, 0), app::mix(app::readable_on(zero), zero, 0.18f)), 1);
+  EXPECT_EQ(image.at(1, 0), zero);
+  EXPECT_EQ(image.at(5, 0), zero);
+  EXPECT_EQ(image.at(6, 0), image.at(0, 0));
+}
+
+TEST_P(Marks, CrossOutADroppedCellInTheMiddleOnly) {
+  const arma::mat m = one(0.0);
+  Picture p = cell(m, ColorMap::weights);
+  p.cells.kept = &m;
+  const Painted image = painted(p);
+  const Rgb zero = color_at(ColorMap::weights, dark, 0), ink = app::readable_on(zero);
+  EXPECT_EQ(image.at(19, 11), ink);
+  EXPECT_EQ(image.at(2, 2), zero);
+  EXPECT_EQ(image.at(35, 11), zero);
+  int marked = 0;
+  for (int y = 0; y < 23; ++y) {
+    for (int x = 0; x < 38; ++x) marked += image.at(x, y) != zero;
+  }
+  EXPECT_GT(marked, 16);
+  EXPECT_LT(marked, 64);
+}
+
+TEST_P(Marks, TellADroppedCellFromAZeroEvenWhenItIsSmall) {
+  const arma::mat m = one(0.0);
+  for (const int size : {2, 4, 7, 13}) {
+    Picture p = whole_picture(m, ColorMap::weights, size, size);
+    p.dark = dark;
+    const Painted plain = painted(p);
+    p.cells.kept = &m;
+    EXPECT_NE(painted(p).pixels, plain.pixels) << size;
+  }
+}
+
+TEST_P(Marks, CrossANaNFromCornerToCorner) {
+  const arma::mat m = one(nan);
+  const Painted image = painted(cell(m));
+  const Rgb ground = palette(dark).hatch.ground;
+  const auto near_bad = [&](Rgb c) {
+    return difference(c, palette(dark).status.bad) < difference(c, ground);
+  };
+  EXPECT_TRUE(near_bad(image.at(0, 0)));
+  EXPECT_TRUE(near_bad(image.at(37, 0)));
+  EXPECT_TRUE(near_bad(image.at(0, 22)));
+  EXPECT_TRUE(near_bad(image.at(37, 22)));
+  EXPECT_TRUE(near_bad(image.at(19, 11)));
+  EXPECT_EQ(image.at(19, 2), ground);
+  EXPECT_EQ(image.at(3, 11), ground);
+}
+
+TEST_P(Marks, CutTheUpperCornerAboveTheRangeAndTheLowerOneBelow) {
+  const arma::mat above = one(2.0), below = one(-2.0), within = one(1.0);
+  const Rgb high = color_at(ColorMap::values, dark, 1), low = color_at(ColorMap::values, dark, 0);
+  const Painted up = painted(cell(above)), down = painted(cell(below)), plain = painted(cell(within));
+  EXPECT_EQ(up.at(37, 0), app::readable_on(high));
+  EXPECT_EQ(up.at(37, 22), high);
+  EXPECT_EQ(up.at(26, 0), high);
+  EXPECT_EQ(down.at(37, 22), app::readable_on(low));
+  EXPECT_EQ(down.at(37, 0), low);
+  EXPECT_EQ(plain.at(37, 0), high);
+  EXPECT_EQ(plain.at(37, 22), high);
+  const arma::mat infinite = one(infinity);
+  EXPECT_NE(up.pixels, painted(cell(infinite)).pixels);
+}
+
+TEST_P(Marks, CutTheCornerOfSmallCellsToo) {
+  const arma::mat m = one(2.0);
+  for (const int size : {2, 3, 7}) {
+    Picture p = whole_picture(m, ColorMap::values, size, size);
+    p.dark = dark;
+    const Painted image = painted(p);
+    const Rgb high = color_at(ColorMap::values, dark, 1);
+    EXPECT_NE(image.at(size - 1, 0), high) << size;
+    EXPECT_EQ(image.at(0, size - 1), high) << size;
+  }
+}
+
+TEST_P(Marks, MixCellsOffTheCrossWithTheGround) {
+  const arma::mat m(3, 3, arma::fill::ones);
+  Picture p = cell(m, ColorMap::weights);
+  p.cross = Cross{1, 2};
+  const Painted image = painted(p);
+  const Rgb bright = color_at(ColorMap::weights, dark, 1);
+  const Rgb dimmed = app::mix(palette(dark).ground.back, bright, dark ? 0.46f : 0.55f);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      const Rgb expected = i == 1 || j == 2 ? bright : dimmed;
+      EXPECT_LE(difference(image.at(39 * j + 19, 24 * i + 12), expected), 1) << i << "," << j;
+    }
+  }
+}
+
+TEST_P(Marks, GrowWithTheDisplay) {
+  const arma::mat m = one(-infinity);
+  Picture p = whole_picture(m, ColorMap::values, 60, 60);
+  p.dark = dark;
+  const int once = count(painted(p), palette(dark).hatch.lines);
+  renderer_.set_scale(2);
+  const Painted image = painted(p);
+  // Lines of twice the thickness at twice the distance.
+  EXPECT_NEAR(count(image, palette(dark).hatch.lines), once, 60);
+  EXPECT_EQ(image.at(1, 0), palette(dark).hatch.lines);
+  EXPECT_EQ(image.at(6, 0), palette(dark).hatch.ground);
+}
+
+INSTANTIATE_TEST_SUITE_P(BothThemes, Marks, testing::Bool(),
+                         [](const auto& theme) { return theme.param ? "Dark" : "Light"; });
 
 }  // namespace

@@ -1,16 +1,20 @@
 #include "app/screen/window.hpp"
 
+#include <epoxy/gl.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
 
+#include "app/screen/damage.hpp"
 #include "app/screen/fonts.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "core/base/error.hpp"
 #include "tests/support/imgui_input.hpp"
 #include "tests/support/loaded_drivers.hpp"
+#include "tests/support/painted.hpp"
 
 namespace {
 
@@ -68,16 +72,10 @@ TEST_F(OpenWindow, ShowsTheSameWhetherAllOrOnlyWhatDiffersIsDrawn) {
   EXPECT_EQ(by_parts.rgba, window.read_pixels().rgba);
 }
 
-TEST_F(OpenWindow, CanBeAskedToCloseAndToStay) {
-  EXPECT_FALSE(window.should_close());
-  window.request_close();
-  EXPECT_TRUE(window.should_close());
-  window.cancel_close();
-  EXPECT_FALSE(window.should_close());
-}
-
 TEST_F(OpenWindow, WaitsUntilItIsWoken) {
   settle();
+  EXPECT_FALSE(window.wait(0.01)) << "nothing happens";
+  EXPECT_TRUE(window.take_keys().empty());
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     window.wake();
@@ -88,25 +86,6 @@ TEST_F(OpenWindow, WaitsUntilItIsWoken) {
   EXPECT_TRUE(woken);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4));
   other.join();
-}
-
-TEST_F(OpenWindow, ReportsNothingWhenNothingHappens) {
-  settle();
-  EXPECT_FALSE(window.wait(0.01));
-  EXPECT_TRUE(window.take_keys().empty());
-  EXPECT_TRUE(window.take_dropped_files().empty());
-}
-
-TEST_F(OpenWindow, TakesScriptedInput) {
-  window.prepare_fonts(1);
-  ImVec2 seen{-1, -1};
-  for (int frame = 0; frame < 2; ++frame) {
-    window.begin_frame([](ImGuiIO& io) { support::put_mouse(io, {123, 45}); });
-    seen = ImGui::GetMousePos();
-    window.end_frame(app::rgb(0));
-  }
-  EXPECT_EQ(seen.x, 123);
-  EXPECT_EQ(seen.y, 45);
 }
 
 TEST_F(OpenWindow, HasTheFirstGlyphsAtOnceAndTheOthersSoon) {
@@ -178,3 +157,39 @@ TEST(NoDisplay, IsSaidInOneLineThatNamesTheWayOut) {
 }
 
 }  // namespace
+
+namespace app::render {
+namespace {
+
+constexpr Rgb red = rgb(0xff0000), blue = rgb(0x0000ff);
+
+/// What the window shows there, counted from its lower edge as OpenGL does.
+Rgb on_window(int x, int y) {
+  std::array<std::uint8_t, 4> rgba{};
+  glReadPixels(x, y, 1, 1, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
+  return {rgba[0], rgba[1], rgba[2]};
+}
+
+TEST(Canvas, StandsOnTheWindowWithItsFirstRowAtTheTop) {
+  const support::GlContext context;
+  std::array<GLint, 4> view{};
+  glGetIntegerv(GL_VIEWPORT, view.data());
+  const int width = view[2], height = view[3];
+  Canvas canvas;
+  EXPECT_FALSE(canvas.fit(width, height));
+  const Area all{0, 0, width, height}, corner{0, 0, 5, 3};
+  canvas.begin({&all, 1}, 1, blue);
+  canvas.begin({&corner, 1}, 1, red);
+  const auto pixels = canvas.pixels();
+  EXPECT_EQ(pixels.at(0), 255) << "red at the beginning";
+  EXPECT_EQ(pixels.at(pixels.size() - 2), 255) << "blue at the end";
+  canvas.put_on_window();
+  EXPECT_EQ(on_window(0, height - 1), red);
+  EXPECT_EQ(on_window(4, height - 3), red);
+  EXPECT_EQ(on_window(5, height - 1), blue);
+  EXPECT_EQ(on_window(0, height - 4), blue);
+  EXPECT_EQ(on_window(0, 0), blue);
+}
+
+}  // namespace
+}  // namespace app::render

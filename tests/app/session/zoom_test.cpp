@@ -2,8 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "app/session/navigation.hpp"
-#include "tests/app/ui/panels/side_panels.hpp"
-#include "tests/support/panels.hpp"
+#include "tests/support/program.hpp"
 
 namespace {
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <regex>
 #include <set>
@@ -53,20 +54,16 @@ int decimals_of(const std::string& text) {
 
 /// How many decimals the numbers of a matrix have, up to 4.
 int decimals_in(const arma::mat& numbers) {
-  double largest = 0;
-  for (const double v : numbers)
-    if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
-  const double unit = core::text::unit_for(largest);
-  int most = 0;
-  for (const double v : numbers) {
-    if (!std::isfinite(v)) continue;
+  const arma::vec finite = numbers.elem(arma::find_finite(numbers));
+  const double unit = core::text::unit_for(finite.is_empty() ? 0 : arma::abs(finite).max());
+  std::size_t most = 0;
+  for (const double v : finite) {
     char digits[64];
-    std::snprintf(digits, sizeof digits, "%.4f", v / unit);
-    std::string text = digits;
-    while (text.back() == '0') text.pop_back();
-    most = std::max(most, static_cast<int>(text.size() - text.find('.') - 1));
+    const std::string_view text(
+        digits, static_cast<std::size_t>(std::snprintf(digits, sizeof digits, "%.4f", v / unit)));
+    most = std::max(most, text.find_last_not_of('0') - text.find('.'));
   }
-  return most;
+  return static_cast<int>(most);
 }
 
 struct Window : testing::Test {
@@ -78,13 +75,12 @@ struct Window : testing::Test {
 
   void SetUp() override { ui.screen.has_fonts = true; }
 
-  void show(const core::editing::Preset& preset, ImVec2 size, float at_scale) {
-    where = std::string(preset.name) + " " + std::to_string(std::lround(size.x)) + "×" +
-            std::to_string(std::lround(size.y)) + " at " + std::to_string(at_scale).substr(0, 3);
+  void show(const std::string& name, ImVec2 size, float at_scale) {
+    where = name + " " + std::to_string(std::lround(size.x)) + "×" + std::to_string(std::lround(size.y)) +
+            " at " + std::to_string(at_scale).substr(0, 3);
     ImGui::GetIO().DisplaySize = size;
     ui.store.dispatch(app::ChangeView{[at_scale](app::View& v) { v.settings.scale = at_scale; }});
-    if (ui.store.document().preset != preset.name) ui.store.dispatch(app::LoadPreset{preset.name});
-    ui.run(3);
+    ui.run(4);
     if (std::exchange(scale, at_scale) != at_scale) reader.emplace();
   }
 
@@ -211,7 +207,8 @@ TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
       const auto& preset = core::editing::presets()[p];
       std::map<std::string, int> before;
       for (const ImVec2 size : sizes) {
-        show(preset, size, scales[s]);
+        if (ui.store.document().preset != preset.name) ui.store.dispatch(app::LoadPreset{preset.name});
+        show(preset.name, size, scales[s]);
         expect_tabs_are_free();
         if (size.y >= 460 * scales[s])  // lower ones have no room for a row
           expect_rows_of_edit_are_whole(reader->texts());
@@ -237,50 +234,37 @@ struct ViewCase {
   void (*show)(gui::Program&);
 };
 
-void look_at(gui::Program& ui, app::Tab tab) {
-  ui.store.dispatch(app::ChangeView{[tab](app::View& v) { v.look.tab = tab; }});
+void load(gui::Program& ui, const char* preset, const std::function<void(app::View&)>& look) {
+  ui.store.dispatch(app::LoadPreset{preset});
+  ui.store.dispatch(app::ChangeView{look});
 }
 
 const std::array view_cases{
     ViewCase{"two heads", "region/heads",
-             [](gui::Program& ui) {
-               ui.store.dispatch(app::LoadPreset{"multi-head"});
-               look_at(ui, app::Tab::heads);
-             }},
-    ViewCase{"eight heads", "region/heads",
-             [](gui::Program& ui) {
-               ui.store.dispatch(app::LoadPreset{"modern-alibi"});
-               look_at(ui, app::Tab::heads);
-             }},
+             [](gui::Program& ui) { load(ui, "multi-head", [](auto& v) { v.look.tab = app::Tab::heads; }); }},
+    ViewCase{
+        "eight heads", "region/heads",
+        [](gui::Program& ui) { load(ui, "modern-alibi", [](auto& v) { v.look.tab = app::Tab::heads; }); }},
     ViewCase{"tokens", "region/tokens",
              [](gui::Program& ui) {
-               ui.store.dispatch(app::LoadPreset{"001-multi-head"});
-               ui.store.dispatch(app::ChangeView{[](app::View& v) {
-                 v.look.tab = app::Tab::tokens;
-                 v.look.tokens.pinned_query = 3;
-               }});
+               load(ui, "001-multi-head",
+                    [](auto& v) { v.look.tab = app::Tab::tokens, v.look.tokens.pinned_query = 3; });
              }},
     ViewCase{"large", "region/stages",
              [](gui::Program& ui) {
-               ui.store.dispatch(app::LoadPreset{"multi-head"});
-               ui.store.dispatch(app::ChangeView{[](app::View& v) {
-                 v.look.tab = app::Tab::stages;
-                 v.look.large = Stage::weights;
+               load(ui, "multi-head", [](auto& v) {
+                 v.look.tab = app::Tab::stages, v.look.large = Stage::weights;
                  v.selection.pinned = app::CellRef{Stage::weights, 0, 3, 1};
-               }});
+               });
              }},
     ViewCase{"rotary positions", "region/stages",
              [](gui::Program& ui) {
-               ui.store.dispatch(app::LoadPreset{"modern-rotary"});
-               ui.store.dispatch(app::ChangeView{[](app::View& v) {
-                 v.look.tab = app::Tab::stages;
-                 v.look.large = Stage::rotated_queries;
-               }});
+               load(ui, "modern-rotary",
+                    [](auto& v) { v.look.tab = app::Tab::stages, v.look.large = Stage::rotated_queries; });
              }},
     ViewCase{"laboratory", "region/laboratory",
              [](gui::Program& ui) {
-               ui.store.dispatch(app::LoadPreset{"004-causal-dropout"});
-               look_at(ui, app::Tab::laboratory);
+               load(ui, "004-causal-dropout", [](auto& v) { v.look.tab = app::Tab::laboratory; });
              }},
     ViewCase{"layers", "region/layers",
              [](gui::Program& ui) {
@@ -294,11 +278,10 @@ const std::array view_cases{
              }},
     ViewCase{"compare", "region/compare", [](gui::Program& ui) {
                ui.store.dispatch(app::LeaveLesson{});
-               ui.store.dispatch(app::LoadPreset{"004-causal-dropout"});
+               load(ui, "004-causal-dropout", [](auto& v) { v.look.tab = app::Tab::compare; });
                ui.store.dispatch(app::KeepReference{});
                ui.edit(core::editing::SetScale{{core::attention::ScaleRule::none}});
                ui.edit(core::editing::SetCausal{false});
-               look_at(ui, app::Tab::compare);
              }}};
 
 TEST_F(Window, HasRoomForEveryTextInEveryView) {
@@ -310,12 +293,7 @@ TEST_F(Window, HasRoomForEveryTextInEveryView) {
     for (std::size_t s = 0; s < sizes.size(); ++s) {
       const float at = scales[(k + s) % scales.size()];
       if (sizes[s].x < 1000 * at) continue;  // smaller windows scroll what is beside the view
-      where = std::string(view.name) + " " + std::to_string(std::lround(sizes[s].x)) + "×" +
-              std::to_string(std::lround(sizes[s].y)) + " at " + std::to_string(at).substr(0, 3);
-      ImGui::GetIO().DisplaySize = sizes[s];
-      ui.store.dispatch(app::ChangeView{[at](app::View& v) { v.settings.scale = at; }});
-      ui.run(4);
-      if (std::exchange(scale, at) != at) reader.emplace();
+      show(view.name, sizes[s], at);
       const std::vector<DrawnText> texts = reader->texts();
       EXPECT_GT(texts.size(), 30u) << where;
       expect_no_overlaps(texts);
@@ -353,7 +331,6 @@ TEST_F(Window, LeavesPageUpAndDownToTheLayers) {
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
   ui.run(3);
   ui.key(app::Key::page_up);
-  ui.run(2);
   EXPECT_EQ(ui.store.newest().whole->experiment.layer, 1u);
   EXPECT_FALSE(ImGui::GetIO().NavVisible);
 }

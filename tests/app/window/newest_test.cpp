@@ -123,11 +123,6 @@ TEST_P(OlderPictures, StandBesideTheNewestModelWhereItIsEdited) {
   choose({"menu/Edit", "menu/edit/add_token"});
   ASSERT_EQ(store.model().n_tokens(), 242u);
   EXPECT_EQ(store.model().sequences[0].tokens.back(), "241");
-}
-
-TEST_P(OlderPictures, SayWhetherTheyAreBeingRenewed) {
-  leave_behind(core::editing::SetTokenCount{240});
-  program.run();
   EXPECT_EQ(program.has("status/renewal"), GetParam() == Traces::wait);
   EXPECT_EQ(store.message().is_error, GetParam() == Traces::fail);
 }
@@ -201,19 +196,13 @@ TEST_P(OlderPictures, AreWhatKeysAndMenusCopy) {
   }
 }
 
-TEST_P(OlderPictures, GiveTheirPinnedNumberToTheClipboard) {
+TEST_P(OlderPictures, GiveTheirPinnedNumberToTheClipboardUnlessAnEditCursorIsOnTheNewestModel) {
   look([](View& v) { v.selection.pinned = CellRef{Stage::weights, 7, 159, 3}; });
   program.ctrl(Key::c);
   const std::string before = copied();
-  leave_behind(core::editing::SetTokenCount{160});
-  program.ctrl(Key::c);
-  EXPECT_EQ(copied(), before);
+  leave_behind(core::editing::SetTokenCount{240});
   choose({"menu/Edit", "menu/edit/copy"});
   EXPECT_EQ(copied(), before);
-}
-
-TEST_P(OlderPictures, LeaveTheClipboardTheNewestNumberUnderTheEditCursor) {
-  leave_behind(core::editing::SetTokenCount{240});
   store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 239, 0, 0.625}});
   look([](View& v) { v.selection.cursor = app::EditCursor{239, 0, true}; });
   program.ctrl(Key::c);

@@ -13,28 +13,21 @@
 namespace core::color {
 namespace {
 
-TEST(ColorBar, IsStraightWithoutALogarithm) {
-  const Shading s{ColorMap::weights, 0, 4};
-  EXPECT_EQ(share_of_bar(s, 1), 0.25);
-  EXPECT_EQ(share_of_bar(s, 9), 1);
-  EXPECT_EQ(number_on_bar(s, 0.75), 3);
-}
-
-TEST(ColorBar, TakesEqualStepsForEqualRatiosOnALogarithm) {
-  const Shading s{ColorMap::weights, 0, 1, 1e-4};
-  EXPECT_NEAR(share_of_bar(s, 1e-2), 0.5, 1e-12);
-  EXPECT_EQ(share_of_bar(s, 0), 0);
-  EXPECT_NEAR(number_on_bar(s, 0.25), 1e-3, 1e-15);
-}
-
-TEST(ColorBar, HasASideForEachSign) {
-  const Shading s{ColorMap::values, -10, 10, 0.1};
-  EXPECT_NEAR(share_of_bar(s, -1), 0.25, 1e-12);
-  EXPECT_NEAR(number_on_bar(s, 0.75), 1, 1e-12);
-}
-
-TEST(ColorBar, OfARangeWithoutExtentIsItsMiddle) {
-  EXPECT_EQ(share_of_bar({ColorMap::values, 0, 0}, 0), 0.5);
+TEST(ColorBar, IsStraightOrTakesEqualStepsForEqualRatiosWithASideForEachSign) {
+  struct Case {
+    Shading shading;
+    double number, share;
+  };
+  for (const auto& [shading, number, share] :
+       {Case{{ColorMap::weights, 0, 4}, 1, 0.25}, Case{{ColorMap::weights, 0, 4}, 3, 0.75},
+        Case{{ColorMap::weights, 0, 1, 1e-4}, 1e-2, 0.5}, Case{{ColorMap::weights, 0, 1, 1e-4}, 1e-3, 0.25},
+        Case{{ColorMap::values, -10, 10, 0.1}, -1, 0.25}, Case{{ColorMap::values, -10, 10, 0.1}, 1, 0.75}}) {
+    EXPECT_NEAR(share_of_bar(shading, number), share, 1e-12);
+    EXPECT_NEAR(number_on_bar(shading, share) / number, 1, 1e-12);
+  }
+  EXPECT_EQ(share_of_bar({ColorMap::weights, 0, 4}, 9), 1);
+  EXPECT_EQ(share_of_bar({ColorMap::weights, 0, 1, 1e-4}, 0), 0);
+  EXPECT_EQ(share_of_bar({ColorMap::values, 0, 0}, 0), 0.5) << "a range without extent";
 }
 
 TEST(ColorBar, GivesBackWhereANumberStands) {
@@ -50,71 +43,47 @@ using testing::ElementsAre;
 const arma::mat numbers{{1, -3, 0, 2, 0}, {0, 2, 0, 0, 4}, {5, 0, 0, 0, 0}};
 constexpr Blocks by_two_down{0, 2, 2}, by_two_across{0, 3, 2};
 
-TEST(Pooled, IsTheLargestNumberOfEachBlock) {
+TEST(Pooled, IsTheLargestTheFarthestFromZeroOrTheMeanOfEachBlock) {
   EXPECT_THAT(pooled(ColorMap::weights, numbers, by_two_down, by_two_across), ElementsAre(2, 2, 4, 5, 0, 0));
-}
-
-TEST(Pooled, IsTheNumberFarthestFromZeroInASignedMap) {
   EXPECT_THAT(pooled(ColorMap::values, numbers, by_two_down, by_two_across), ElementsAre(-3, 2, 4, 5, 0, 0));
-}
-
-TEST(Pooled, IsTheMeanInAMask) {
   EXPECT_THAT(pooled(ColorMap::mask, numbers, by_two_down, by_two_across), ElementsAre(0, 0.5, 2, 2.5, 0, 0));
   EXPECT_THAT(pooled(ColorMap::mask, numbers, {1, 2, 2}, {1, 3, 2}), ElementsAre(0, 0)) << "a part of it";
 }
 
-}  // namespace
-}  // namespace core::color
-
-using core::color::color_at;
-using core::color::ColorMap;
-using core::color::place_in_range;
-using core::color::rgb;
-
-namespace {
-
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-TEST(ColorMap, HasTheThemesColorsAtItsEndsAndItsMiddle) {
-  EXPECT_EQ(color_at(ColorMap::weights, true, 0), rgb(0x1b1a2b));
-  EXPECT_EQ(color_at(ColorMap::weights, true, 0.5), rgb(0x24868e));
-  EXPECT_EQ(color_at(ColorMap::weights, true, 1), rgb(0xfde725));
-  EXPECT_EQ(color_at(ColorMap::weights, false, 0.1), rgb(0xe6ecb4));
-  EXPECT_EQ(color_at(ColorMap::values, true, 0), rgb(0x93c6f7));
-  EXPECT_EQ(color_at(ColorMap::values, true, 0.5), rgb(0x22262b));
-  EXPECT_EQ(color_at(ColorMap::values, true, 0.6), rgb(0x46331f));
-  EXPECT_EQ(color_at(ColorMap::values, false, 0.5), rgb(0xeef0f2));
-  EXPECT_EQ(color_at(ColorMap::values, false, 1), rgb(0x7d3b05));
-  EXPECT_EQ(color_at(ColorMap::mask, true, 1), rgb(0x59626d));
-  EXPECT_EQ(color_at(ColorMap::mask, false, 0), rgb(0xf1f2f4));
-}
-
-TEST(ColorMap, IsLinearBetweenTwoStops) {
-  // Halfway from #1b1a2b to #2f2152.
-  EXPECT_EQ(color_at(ColorMap::weights, true, 0.05), (core::color::Rgb{0x25, 0x1e, 0x3f}));
-}
-
-TEST(ColorMap, IsClampedOutsideTheRange) {
-  EXPECT_EQ(color_at(ColorMap::weights, true, -3), color_at(ColorMap::weights, true, 0));
-  EXPECT_EQ(color_at(ColorMap::weights, true, 3), color_at(ColorMap::weights, true, 1));
-  EXPECT_EQ(color_at(ColorMap::weights, true, std::nan("")), color_at(ColorMap::weights, true, 0));
+TEST(ColorMap, HasItsStopsIsLinearBetweenThemAndClampedOutside) {
+  struct Case {
+    ColorMap map;
+    bool dark;
+    double place;
+    int color;
+  };
+  for (const auto& [map, dark, place, color] :
+       {Case{ColorMap::weights, true, 0, 0x1b1a2b}, Case{ColorMap::weights, true, 0.5, 0x24868e},
+        Case{ColorMap::weights, true, 1, 0xfde725}, Case{ColorMap::weights, false, 0.1, 0xe6ecb4},
+        Case{ColorMap::values, true, 0, 0x93c6f7}, Case{ColorMap::values, true, 0.5, 0x22262b},
+        Case{ColorMap::values, true, 0.6, 0x46331f}, Case{ColorMap::values, false, 0.5, 0xeef0f2},
+        Case{ColorMap::values, false, 1, 0x7d3b05}, Case{ColorMap::mask, true, 1, 0x59626d},
+        Case{ColorMap::mask, false, 0, 0xf1f2f4},
+        Case{ColorMap::weights, true, 0.05, 0x251e3f},  // halfway from #1b1a2b to #2f2152
+        Case{ColorMap::weights, true, -3, 0x1b1a2b}, Case{ColorMap::weights, true, 3, 0xfde725},
+        Case{ColorMap::weights, true, std::nan(""), 0x1b1a2b}})
+    EXPECT_EQ(color_at(map, dark, place), rgb(color)) << place;
 }
 
 TEST(PlaceInRange, IsTheShareOfTheRangeBelowANumber) {
-  EXPECT_DOUBLE_EQ(place_in_range(ColorMap::values, -2, 2, 1), 0.75);
-  EXPECT_EQ(place_in_range(ColorMap::values, -2, 2, 5), 1);
-  EXPECT_EQ(place_in_range(ColorMap::values, -2, 2, -infinity), 0);
-}
-
-TEST(PlaceInRange, OfARangeWithoutExtentIsWhereZeroIsDrawn) {
-  EXPECT_EQ(place_in_range(ColorMap::values, 0, 0, 0), 0.5);
-  EXPECT_EQ(place_in_range(ColorMap::weights, 0, 0, 0), 0);
-}
-
-TEST(PlaceInRange, SurvivesTheLargestRange) {
-  const double largest = std::numeric_limits<double>::max();
-  EXPECT_EQ(place_in_range(ColorMap::values, -largest, largest, 0), 0.5);
-  EXPECT_EQ(place_in_range(ColorMap::values, -largest, largest, largest), 1);
+  constexpr double largest = std::numeric_limits<double>::max();
+  struct Case {
+    ColorMap map;
+    double low, high, number, place;
+  };
+  for (const auto& [map, low, high, number, place] :
+       {Case{ColorMap::values, -2, 2, 1, 0.75}, Case{ColorMap::values, -2, 2, 5, 1},
+        Case{ColorMap::values, -2, 2, -infinity, 0}, Case{ColorMap::values, 0, 0, 0, 0.5},
+        Case{ColorMap::weights, 0, 0, 0, 0}, Case{ColorMap::values, -largest, largest, 0, 0.5},
+        Case{ColorMap::values, -largest, largest, largest, 1}})
+    EXPECT_DOUBLE_EQ(place_in_range(map, low, high, number), place) << low << " " << number;
 }
 
 TEST(PlaceInRange, OfADivergingMapHasZeroInTheMiddleWhateverTheEnds) {
@@ -127,32 +96,28 @@ TEST(PlaceInRange, OfADivergingMapHasZeroInTheMiddleWhateverTheEnds) {
   }
 }
 
-TEST(PlaceInRange, OnALogarithmicMeasureGivesEqualStepsToEqualRatios) {
+TEST(PlaceInRange, OnALogarithmicMeasureGivesEqualStepsToEqualRatiosInBothSigns) {
   const auto place = [](double v) { return place_in_range(ColorMap::weights, 0, 1, v, 0.001); };
   EXPECT_NEAR(place(1) - place(0.1), place(0.1) - place(0.01), 1e-12);
   EXPECT_EQ(place(1), 1);
-  EXPECT_EQ(place(0), 0);
   EXPECT_EQ(place(0.0009), 0) << "smaller than the least";
   EXPECT_GT(place(0.001), 0.05) << "the least itself is told apart from 0";
-}
-
-TEST(PlaceInRange, OnALogarithmicMeasureIsEvenInBothSigns) {
-  const auto place = [](double v) { return place_in_range(ColorMap::values, -8, 8, v, 0.5); };
-  EXPECT_EQ(place(0), 0.5);
-  EXPECT_NEAR(place(3) + place(-3), 1, 1e-12);
-  EXPECT_EQ(place(-8), 0);
+  const auto both = [](double v) { return place_in_range(ColorMap::values, -8, 8, v, 0.5); };
+  EXPECT_EQ(both(0), 0.5);
+  EXPECT_NEAR(both(3) + both(-3), 1, 1e-12);
+  EXPECT_EQ(both(-8), 0);
 }
 
 TEST(ColorMaps, AllStartInTheGroundAndAreNamedOnce) {
   std::set<std::string> names;
-  for (const auto maps : {core::color::sequential_maps(), core::color::diverging_maps()})
+  for (const auto maps : {sequential_maps(), diverging_maps()})
     for (const auto& map : maps) {
       EXPECT_TRUE(names.insert(map.name).second) << map.name;
       for (const bool dark : {true, false}) {
-        const auto all = core::color::stops(map.map, dark);
+        const auto all = stops(map.map, dark);
         ASSERT_GE(all.size(), 2u);
         ASSERT_LE(all.size(), 13u);
-        const core::color::Rgb zero = is_diverging(map.map) ? all[all.size() / 2] : all.front();
+        const Rgb zero = is_diverging(map.map) ? all[all.size() / 2] : all.front();
         const int sum = zero.r + zero.g + zero.b;
         EXPECT_TRUE(dark ? sum < 160 : sum > 680) << map.name << ": 0 sinks into the ground";
       }
@@ -160,11 +125,6 @@ TEST(ColorMaps, AllStartInTheGroundAndAreNamedOnce) {
   EXPECT_THAT(names,
               testing::IsSupersetOf({"viridis", "magma", "cividis", "greys", "blue-orange", "red-blue"}));
 }
-
-}  // namespace
-
-namespace core::color {
-namespace {
 
 using Lab = std::array<double, 3>;
 

@@ -102,80 +102,51 @@ TEST(History, RetracesRandomWalksOfUndoAndRedo) {
   }
 }
 
-TEST(History, TakesAGestureAsOneStep) {
-  const Model first = small_model();
-  Model model = first;
-  History history;
-  for (double value = 1; value < 50; ++value) take(model, history, cell(1, 2, value));
-  EXPECT_EQ(history.undo(model), first);
-  EXPECT_FALSE(history.can_undo());
+TEST(History, TakesAGestureAsOneStepAndEveryOtherEditAsItsOwn) {
+  struct Case {
+    std::vector<Edit> edits;
+    bool ends;  ///< the gesture, before the last edit
+    std::size_t n_steps;
+  };
+  for (const auto& [edits, ends, n_steps] :
+       {Case{{cell(1, 2, 5), cell(1, 2, 6), cell(1, 2, 7)}, false, 1},
+        Case{{cell(1, 2, 5), cell(1, 2, 6), cell(1, 2, 7)}, true, 2},
+        Case{{cell(1, 2, 5), cell(1, 1, 6)}, false, 2},                                 // another target
+        Case{{InsertToken{0, ""}, InsertToken{0, ""}}, false, 2},                       // without a target
+        Case{{SwitchMaskCell{1, 0, false}, SwitchMaskCell{2, 0, false}}, false, 1}}) {  // a stroke
+    const Model first = small_model();
+    Model model = first;
+    History history;
+    for (std::size_t k = 0; k < edits.size(); ++k) {
+      if (ends && k + 1 == edits.size()) history.end_gesture();
+      take(model, history, edits[k]);
+    }
+    std::size_t undone = 0;
+    for (; history.can_undo(); ++undone) model = history.undo(model);
+    EXPECT_EQ(undone, n_steps) << describe(edits.front());
+    EXPECT_EQ(model, first);
+  }
 }
 
-TEST(History, StartsAnotherStepForAnotherTarget) {
-  const Model first = small_model();
-  Model model = first;
-  History history;
-  take(model, history, cell(1, 2, 5));
-  const Model second = model;
-  take(model, history, cell(1, 1, 5));
-  model = history.undo(model);
-  EXPECT_EQ(model, second);
-  EXPECT_EQ(history.undo(model), first);
-}
-
-TEST(History, StartsAnotherStepAfterTheEndOfAGesture) {
-  Model model = small_model();
-  History history;
-  take(model, history, cell(1, 2, 5));
-  const Model second = model;
-  history.end_gesture();
-  take(model, history, cell(1, 2, 6));
-  EXPECT_EQ(history.undo(model), second);
-  EXPECT_TRUE(history.can_undo());
-}
-
-TEST(History, NeverJoinsEditsWithoutATarget) {
-  Model model = small_model();
-  History history;
-  take(model, history, InsertToken{0, ""});
-  const Model second = model;
-  take(model, history, InsertToken{0, ""});
-  EXPECT_EQ(history.undo(model), second);
-  EXPECT_TRUE(history.can_undo());
-}
-
-TEST(History, EndsTheGestureWithUndoAndWithRedo) {
-  Model model = small_model();
-  History history;
-  take(model, history, cell(1, 2, 5));
-  const Model second = model;
-  model = history.undo(model);
-  model = history.redo(model);
-  take(model, history, cell(1, 2, 6));
-  EXPECT_EQ(history.undo(model), second);
-}
-
-TEST(History, ForgetsWhatWasUndoneWithTheNextEdit) {
-  Model model = small_model();
-  History history;
-  take(model, history, cell(1, 2, 5));
-  model = history.undo(model);
-  ASSERT_TRUE(history.can_redo());
-  take(model, history, cell(0, 0, 5));
-  EXPECT_FALSE(history.can_redo());
-}
-
-TEST(History, NamesTheStepsThatUndoAndRedoWouldTake) {
+TEST(History, EndsTheGestureWithUndoAndRedoForgetsWhatWasUndoneAndNamesItsSteps) {
   Model model = small_model();
   History history;
   EXPECT_EQ(history.undo_description(), "");
-  EXPECT_EQ(history.redo_description(), "");
   take(model, history, cell(1, 2, 5));
-  take(model, history, SetCausal{false});
-  EXPECT_EQ(history.undo_description(), "causal mask");
+  const Model second = model;
   model = history.undo(model);
-  EXPECT_EQ(history.undo_description(), "change of X[1,2]");
-  EXPECT_EQ(history.redo_description(), "causal mask");
+  EXPECT_EQ(history.redo_description(), "change of X[1,2]");
+  model = history.redo(model);
+  take(model, history, cell(1, 2, 6));
+  model = history.undo(model);
+  EXPECT_EQ(model, second);
+  ASSERT_TRUE(history.can_redo());
+  take(model, history, SetCausal{false});
+  EXPECT_FALSE(history.can_redo());
+  EXPECT_EQ(history.undo_description(), "causal mask");
+  history.clear();
+  EXPECT_FALSE(history.can_undo());
+  EXPECT_EQ(history.bytes(), 0u);
 }
 
 TEST(History, StaysWithinItsBudgetAndDropsTheOldestFirst) {
@@ -227,16 +198,6 @@ TEST(History, CountsSharedMatricesOnce) {
   EXPECT_EQ(kept, 100u);
 }
 
-TEST(History, AStrokeOverTheMaskIsOneStep) {
-  const Model first = wide_model();
-  Model model = first;
-  History history;
-  for (std::size_t k = 0; k < 4; ++k) take(model, history, SwitchMaskCell{k, 0, false});
-  EXPECT_EQ(model.mask.cells.size(), 4u);
-  EXPECT_EQ(history.undo(model), first);
-  EXPECT_FALSE(history.can_undo());
-}
-
 TEST(History, KeepsOneStepEvenBeyondTheBudget) {
   const Model first = wide_model();
   Model model = first;
@@ -247,18 +208,6 @@ TEST(History, KeepsOneStepEvenBeyondTheBudget) {
   EXPECT_EQ(history.undo(model), second);
   EXPECT_FALSE(history.can_undo());
   EXPECT_EQ(history.redo(second), model);
-}
-
-TEST(History, HoldsNothingOnceCleared) {
-  Model model = small_model();
-  History history;
-  take(model, history, cell(1, 2, 5));
-  take(model, history, SetCausal{false});
-  model = history.undo(model);
-  history.clear();
-  EXPECT_FALSE(history.can_undo());
-  EXPECT_FALSE(history.can_redo());
-  EXPECT_EQ(history.bytes(), 0u);
 }
 
 TEST(History, GivesBackEveryByteWhenItsStepsAreReplaced) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <sstream>
 
 #include "core/graph/attend.hpp"
 #include "tests/support/matchers.hpp"
@@ -15,13 +16,10 @@ namespace {
 
 using support::is_near;
 
-arma::mat weights_of(const char* preset) {
-  return attention::attend(find_preset(preset)->make()).heads[0].weights;
-}
-
 /// Rows that share their weight evenly between all keys up to the query but for those that match, e^match
 /// times as heavy.
-arma::mat matching_weights(std::size_t n, const std::vector<std::vector<std::size_t>>& matches) {
+arma::mat matching_weights(const std::vector<std::vector<std::size_t>>& matches) {
+  const std::size_t n = matches.size();
   arma::mat w(n, n, arma::fill::zeros);
   for (std::size_t i = 0; i < n; ++i) {
     w.row(i).head(i + 1).fill(1);
@@ -48,44 +46,14 @@ TEST(Presets, HaveNamesOfTheirOwnAndTitlesThatFit) {
 }
 
 TEST(Presets, HoldEveryNotebookTheChapterAndTheHeads) {
-  for (const char* name : {"multi-head",
-                           "000-causal",
-                           "001-dot-product",
-                           "001-attention",
-                           "001-attention-mask",
-                           "001-multi-head",
-                           "001-multi-head-as-written",
-                           "002-library",
-                           "002-average",
-                           "002-softmax-zeros",
-                           "002-full",
-                           "002-as-printed",
-                           "003-causal-class",
-                           "003-masked-scores",
-                           "003-dropout",
-                           "004-self-attention",
-                           "004-renormalise",
-                           "004-causal",
-                           "004-causal-dropout",
-                           "chapter-causal-class",
-                           "chapter-two-heads",
-                           "chapter-multi-head",
-                           "chapter-dropped-weights",
-                           "head-previous-token",
-                           "head-first-token",
-                           "head-same-token",
-                           "head-average",
-                           "head-induction",
-                           "modern-grouped",
-                           "modern-rotary",
-                           "modern-llama",
-                           "modern-window",
-                           "modern-alibi",
-                           "modern-cap",
-                           "modern-sink",
-                           "modern-cross",
-                           "modern-decode"})
-    EXPECT_NE(find_preset(name), nullptr) << name;
+  std::istringstream names(
+      "multi-head 000-causal 001-dot-product 001-attention 001-attention-mask 001-multi-head "
+      "001-multi-head-as-written 002-library 002-average 002-softmax-zeros 002-full 002-as-printed "
+      "003-causal-class 003-masked-scores 003-dropout 004-self-attention 004-renormalise 004-causal "
+      "004-causal-dropout chapter-causal-class chapter-two-heads chapter-multi-head chapter-dropped-weights "
+      "head-previous-token head-first-token head-same-token head-average head-induction modern-grouped "
+      "modern-rotary modern-llama modern-window modern-alibi modern-cap modern-sink modern-cross modern-decode");
+  for (std::string name; names >> name;) EXPECT_NE(find_preset(name), nullptr) << name;
   EXPECT_EQ(find_preset("no-such-preset"), nullptr);
   EXPECT_STREQ(default_preset().name, "multi-head");
 }
@@ -138,28 +106,20 @@ TEST(ModernDecode, IsTheLastRowOfTheWholePass) {
   EXPECT_TRUE(arma::approx_equal(*one.output, arma::mat(all.output->tail_rows(1)), "absdiff", 1e-12));
 }
 
-TEST(HeadPreviousToken, LooksOnePlaceBack) {
-  EXPECT_TRUE(
-      is_near(weights_of("head-previous-token"), matching_weights(6, {{}, {0}, {1}, {2}, {3}, {4}}), 1e-14));
-}
-
-TEST(HeadFirstToken, LooksAtPositionZero) {
-  EXPECT_TRUE(
-      is_near(weights_of("head-first-token"), matching_weights(6, {{0}, {0}, {0}, {0}, {0}, {0}}), 1e-14));
-}
-
-TEST(HeadSameToken, LooksAtItsOwnWordSoFar) {  // a rose is a rose is
-  EXPECT_TRUE(is_near(weights_of("head-same-token"),
-                      matching_weights(6, {{0}, {1}, {2}, {0, 3}, {1, 4}, {2, 5}}), 1e-14));
-}
-
-TEST(HeadAverage, LooksAtAllThatIsVisibleAlike) {
-  EXPECT_TRUE(is_near(weights_of("head-average"), matching_weights(6, {{}, {}, {}, {}, {}, {}}), 1e-14));
-}
-
-TEST(HeadInduction, LooksAtWhatFollowedItsWordLastTime) {  // the cat sat and the cat sat
-  EXPECT_TRUE(
-      is_near(weights_of("head-induction"), matching_weights(7, {{}, {}, {}, {}, {1}, {2}, {3}}), 1e-14));
+TEST(HandBuiltHeads, LookWhereTheirNamesSay) {
+  struct Case {
+    const char* preset;
+    std::vector<std::vector<std::size_t>> matches;
+  };
+  for (const auto& [preset, matches] :
+       {Case{"head-previous-token", {{}, {0}, {1}, {2}, {3}, {4}}},
+        Case{"head-first-token", {{0}, {0}, {0}, {0}, {0}, {0}}},
+        Case{"head-same-token", {{0}, {1}, {2}, {0, 3}, {1, 4}, {2, 5}}},  // a rose is a rose is
+        Case{"head-average", {{}, {}, {}, {}, {}, {}}},
+        Case{"head-induction", {{}, {}, {}, {}, {1}, {2}, {3}}}})  // the cat sat and the cat sat
+    EXPECT_TRUE(is_near(attention::attend(find_preset(preset)->make()).heads[0].weights,
+                        matching_weights(matches), 1e-14))
+        << preset;
 }
 
 TEST(HeadInduction, CarriesTheWordThatShouldComeNext) {

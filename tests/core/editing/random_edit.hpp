@@ -2,13 +2,20 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "core/editing/edit.hpp"
 #include "core/graph/mistakes.hpp"
-#include "tests/support/additions.hpp"
+#include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::editing {
+
+/// The line of the error that the edit is refused with, or "no error".
+inline std::string refusal(const attention::Model& model, const Edit& edit) {
+  return support::error_of(
+      [&] { editing::apply(model, edit); });  // not std::apply, which a variant brings in
+}
 
 using support::below;
 using support::coin;
@@ -55,142 +62,97 @@ inline SetKeyEmbeddings random_memory(Random& r, const attention::Model& m) {
 }
 
 /// An edit of the kind that stands at that place of the variant; about one in five does not fit the model.
-inline Edit random_edit(Random& r, const attention::Model& m, std::size_t kind) {
-  const std::size_t n = m.n_tokens();
-  using Make = Edit (*)(Random&, const attention::Model&, std::size_t n);
-  static constexpr std::array<Make, std::variant_size_v<Edit>> makers{
-      [](Random& g, const attention::Model& w, std::size_t rows) -> Edit {
+inline Edit random_edit(Random& g, const attention::Model& w, std::size_t kind) {
+  const std::size_t rows = w.n_tokens();
+  const std::function<Edit()> makers[std::variant_size_v<Edit>] = {
+      [&]() -> Edit {
         return SetCell{random_place(g, w), below(g, rows + 1), below(g, 4),
                        below(g, 9) == 0 ? NAN : number(g)};
       },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+      [&]() -> Edit {
         return SetBlock{random_place(g, w), below(g, 2), below(g, 2),
                         support::matrix(g, below(g, 3), below(g, 3))};
       },
-      [](Random& g, const attention::Model& w, std::size_t rows) -> Edit {
+      [&]() -> Edit {
         return RenameToken{below(g, w.sequences.size()), below(g, rows + 1),
                            "name " + std::to_string(below(g, 9))};
       },
-      [](Random& g, const attention::Model&, std::size_t rows) -> Edit {
+      [&]() -> Edit {
         return InsertToken{below(g, rows + 2), coin(g) ? "new" : ""};
       },
-      [](Random& g, const attention::Model&, std::size_t rows) -> Edit {
-        return RemoveToken{below(g, rows + 1)};
-      },
-      [](Random& g, const attention::Model& w, std::size_t rows) -> Edit {
+      [&]() -> Edit { return RemoveToken{below(g, rows + 1)}; },
+      [&]() -> Edit {
         return MoveToken{below(g, w.sequences.size()), below(g, rows + 1), below(g, rows)};
       },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetTokenCount{below(g, 7)}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetInputWidth{below(g, 7)}; },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+      [&]() -> Edit { return SetTokenCount{below(g, 7)}; },
+      [&]() -> Edit { return SetInputWidth{below(g, 7)}; },
+      [&]() -> Edit {
         return SetOutputWidth{below(g, 5) == 0 ? below(g, 7) : w.n_heads * (1 + below(g, 3))};
       },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetHeadCount{below(g, 4)}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetProjections{below(g, 3) > 0}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetOutputProjection{coin(g)}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+      [&]() -> Edit { return SetHeadCount{below(g, 4)}; },
+      [&]() -> Edit { return SetProjections{below(g, 3) > 0}; },
+      [&]() -> Edit { return SetOutputProjection{coin(g)}; },
+      [&]() -> Edit {
         return SetBias{static_cast<Part>(below(g, 4)), coin(g)};
       },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetScoreRule{static_cast<attention::ScoreRule>(below(g, 2))};
-      },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+      [&]() -> Edit { return SetScoreRule{static_cast<attention::ScoreRule>(below(g, 2))}; },
+      [&]() -> Edit {
         return SetScale{
             {static_cast<attention::ScaleRule>(below(g, 4)), below(g, 9) == 0 ? INFINITY : number(g)}};
       },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetCausal{coin(g)}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetMaskMethod{static_cast<attention::MaskMethod>(below(g, 4))};
-      },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetEmptyRows{static_cast<attention::EmptyRows>(below(g, 2))};
-      },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetMaskAlignment{static_cast<attention::MaskAlignment>(below(g, 2))};
-      },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetMaskWindow{support::mask_window(g)};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return SetMaskPrefix{below(g, w.n_keys() + 2)};
-      },
-      [](Random& g, const attention::Model&, std::size_t rows) -> Edit {
+      [&]() -> Edit { return SetCausal{coin(g)}; },
+      [&]() -> Edit { return SetMaskMethod{static_cast<attention::MaskMethod>(below(g, 4))}; },
+      [&]() -> Edit { return SetEmptyRows{static_cast<attention::EmptyRows>(below(g, 2))}; },
+      [&]() -> Edit { return SetMaskAlignment{static_cast<attention::MaskAlignment>(below(g, 2))}; },
+      [&]() -> Edit { return SetMaskWindow{support::mask_window(g)}; },
+      [&]() -> Edit { return SetMaskPrefix{below(g, w.n_keys() + 2)}; },
+      [&]() -> Edit {
         return SetDocuments{coin(g) ? support::documents(g, rows) : std::vector<std::size_t>{0}};
       },
-      [](Random& g, const attention::Model& w, std::size_t rows) -> Edit {
-        return SetHiddenKeys{support::hidden_keys(g, w.sequences.size(), rows)};
-      },
-      [](Random& g, const attention::Model&, std::size_t rows) -> Edit {
+      [&]() -> Edit { return SetHiddenKeys{support::hidden_keys(g, w.sequences.size(), rows)}; },
+      [&]() -> Edit {
         return SwitchMaskCell{below(g, rows), below(g, rows + 1), coin(g)};
       },
-      [](Random&, const attention::Model&, std::size_t) -> Edit { return ClearMaskCells{}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetDropoutRate{number(g)}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetTraining{coin(g)}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit { return SetDropoutSeed{g()}; },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetDropoutStream{static_cast<attention::DropoutStream>(below(g, 2))};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return SetDropoutMask{random_masks(g, w)};
-      },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetMergeRule{static_cast<attention::MergeRule>(below(g, 2))};
-      },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetContextLength{coin(g) ? std::optional(below(g, 9)) : std::nullopt};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return SetGroupCount{below(g, w.n_heads + 2)};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit { return random_memory(g, w); },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return SetHeadNorm{random_additions(g, w).normalise};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return SetPositions{random_additions(g, w).positions};
-      },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return SetScoreCap{coin(g) ? std::optional(number(g) + 1) : std::nullopt};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return SetScoreBias{random_additions(g, w).score_bias};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return SetSink{random_additions(g, w).sink};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return AddSequence{below(g, w.sequences.size()) + (w.sequences.size() > 3 ? 9 : 0)};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
-        return RemoveSequence{below(g, w.sequences.size() + 1)};
-      },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+      [&]() -> Edit { return ClearMaskCells{}; },
+      [&]() -> Edit { return SetDropoutRate{number(g)}; },
+      [&]() -> Edit { return SetTraining{coin(g)}; },
+      [&]() -> Edit { return SetDropoutSeed{g()}; },
+      [&]() -> Edit { return SetDropoutStream{static_cast<attention::DropoutStream>(below(g, 2))}; },
+      [&]() -> Edit { return SetDropoutMask{random_masks(g, w)}; },
+      [&]() -> Edit { return SetMergeRule{static_cast<attention::MergeRule>(below(g, 2))}; },
+      [&]() -> Edit { return SetContextLength{coin(g) ? std::optional(below(g, 9)) : std::nullopt}; },
+      [&]() -> Edit { return SetGroupCount{below(g, w.n_heads + 2)}; },
+      [&]() -> Edit { return random_memory(g, w); },
+      [&]() -> Edit { return SetHeadNorm{random_additions(g, w).normalise}; },
+      [&]() -> Edit { return SetPositions{random_additions(g, w).positions}; },
+      [&]() -> Edit { return SetScoreCap{coin(g) ? std::optional(number(g) + 1) : std::nullopt}; },
+      [&]() -> Edit { return SetScoreBias{random_additions(g, w).score_bias}; },
+      [&]() -> Edit { return SetSink{random_additions(g, w).sink}; },
+      [&]() -> Edit { return AddSequence{below(g, w.sequences.size()) + (w.sequences.size() > 3 ? 9 : 0)}; },
+      [&]() -> Edit { return RemoveSequence{below(g, w.sequences.size() + 1)}; },
+      [&]() -> Edit {
         using enum attention::Stage;
         const auto stage = std::array{weights, scores, keys, values, dropout_mask, mask}[below(g, 6)];
         return GiveStage{support::given_stage(g, w, stage)};
       },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return ComputeStage{static_cast<attention::Stage>(below(g, attention::n_stages))};
-      },
-      [](Random& g, const attention::Model& w, std::size_t rows) -> Edit {
+      [&]() -> Edit { return ComputeStage{static_cast<attention::Stage>(below(g, attention::n_stages))}; },
+      [&]() -> Edit {
         const attention::GivenPlace place{static_cast<attention::Stage>(below(g, attention::n_stages)),
                                           below(g, w.sequences.size()), below(g, w.n_heads), below(g, rows),
                                           below(g, 4)};
         return TypeOver{place, coin(g) ? std::optional(number(g)) : std::nullopt};
       },
-      [](Random&, const attention::Model&, std::size_t) -> Edit { return ClearTypedCells{}; },
-      [](Random& g, const attention::Model& w, std::size_t) -> Edit {
+      [&]() -> Edit { return ClearTypedCells{}; },
+      [&]() -> Edit {
         return SwitchHead{below(g, w.n_heads + 1), coin(g)};
       },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
+      [&]() -> Edit {
         const auto all = mistakes::mistakes();
         return SwitchMistake{all[below(g, all.size())].name, below(g, 3) > 0};
       },
-      [](Random& g, const attention::Model&, std::size_t) -> Edit {
-        return ReplaceModel{random_replacement(g)};
-      },
+      [&]() -> Edit { return ReplaceModel{random_replacement(g)}; },
   };
-  return makers[kind](r, m, n);
+  return makers[kind]();
 }
 
 }  // namespace core::editing

@@ -1,13 +1,17 @@
-#include "core/engine/engine.hpp"
-
+// The engine against the formulas: full passes, updates, what a difference of two models is.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/engine/engine.hpp"
+#include "core/engine/parts.hpp"
+#include "tests/core/editing/random_edit.hpp"
 #include "tests/core/engine/agreement.hpp"
 #include "tests/core/graph/any_model.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/random_model.hpp"
 
 namespace core::attention::fast {
 namespace {
@@ -70,8 +74,7 @@ TEST(Engine, AgreesWithAttendOnWhatModelsOfTodayAdd) {
     if (support::coin(random)) support::add_mask_rules(random, m);
     m.dropout.rate = 0.25 * static_cast<double>(support::below(random, 3));
     ASSERT_TRUE(covers(m));
-    engine.compute(m);
-    ASSERT_TRUE(agree(m, engine.trace(), attend(m), 1e-12)) << "model " << k;
+    ASSERT_TRUE(computes(engine, m)) << "model " << k;
   }
 }
 
@@ -84,8 +87,7 @@ TEST(Engine, AgreesWithAttendOnWindowsThatLeaveBlocksOfKeysOut) {
     m.mask.causal = left % 2 == 0;
     m.mask.hidden_keys = {{5, 6, 7, 120, 200}};
     m.additions.score_cap = 2;
-    engine.compute(m);
-    ASSERT_TRUE(agree(m, engine.trace(), attend(m), 1e-12)) << left;
+    ASSERT_TRUE(computes(engine, m)) << left;
   }
 }
 
@@ -227,9 +229,227 @@ TEST(Engine, RefusesWhatAttendRefusesAndKeepsWhatItHeld) {
   EXPECT_TRUE(agree(m, engine.trace(), attend(m), rounding));
 }
 
-TEST(EngineBytes, NameASquareForEachHead) {
-  EXPECT_GE(engine_bytes(2048, 768, 12), 12u * 2048 * 2048 * 8);
-  EXPECT_LE(engine_bytes(2048, 768, 12), 1.6 * 12 * 2048 * 2048 * 8);
+using support::below;
+using support::coin;
+using support::number;
+
+constexpr double allowed = 1e-10;  // relative, whatever was edited before
+
+/// Any one number, switch or cell of the mask; now and then a number that is far larger than the others.
+void edit_one(Random& random, Model& m) {
+  const auto set = [&](SharedMatrix& matrix) {
+    const double size = below(random, 200) == 0 ? 1e6 : below(random, 20) == 0 ? 10 : 1;
+    matrix.set(below(random, matrix->n_rows), below(random, matrix->n_cols), size * number(random));
+  };
+  Projections& p = *m.projections;
+  switch (below(random, 17)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      return set(m.sequences[0].embeddings);
+    case 4:
+      if (m.has_memory()) return set(m.sequences[0].key_embeddings);
+      return m.sequences[0].embeddings.edit().row(below(random, m.n_tokens())).randu(), void();
+    case 5:
+    case 6:
+      return set(p.query.weight);
+    case 7:
+      return set(p.key.weight);
+    case 8:
+      return set(p.value.weight);
+    case 9:
+      return set(p.output->weight);
+    case 10:
+      return set(*p.key.bias);
+    case 11: {
+      const std::size_t row = below(random, m.n_tokens()), column = below(random, m.n_keys());
+      m = editing::apply(m, editing::SwitchMaskCell{row, column, coin(random)});
+      return;
+    }
+    case 16:
+      m.mask = {};
+      if (coin(random)) support::add_mask_rules(random, m);
+      return;
+    case 12:
+      m.dropout.rate = below(random, 3) * 0.25;
+      return;
+    case 13:
+      m.dropout.seed = random();
+      return;
+    case 14:
+      m.dropout.training = coin(random);
+      return;
+    default:
+      if (below(random, 8) == 0) m.scores = coin(random) ? ScoreRule::uniform : ScoreRule::query_key;
+      if (below(random, 8) == 0) m.mask.causal = !m.mask.causal;
+      if (below(random, 8) == 0) m.mask.empty_rows = coin(random) ? EmptyRows::zeros : EmptyRows::nan;
+      m.scale.rule = static_cast<ScaleRule>(below(random, 3));
+  }
+}
+
+/// Edits and steps back, each followed by an update; the trace is compared every so many of them.
+void edit_and_compare(Model m, std::size_t n_edits, std::size_t every, unsigned seed) {
+  Random random(seed);
+  Engine engine(2);
+  engine.compute(m);
+  std::vector<Model> past;
+  for (std::size_t k = 1; k <= n_edits; ++k) {
+    if (!past.empty() && below(random, 5) == 0) {
+      m = past.back();
+      past.pop_back();
+    } else {
+      past.push_back(m);
+      edit_one(random, m);
+    }
+    if (past.size() > 40) past.erase(past.begin(), past.begin() + 20);
+    engine.update(m);
+    if (coin(random)) engine.output();
+    if (k % every != 0) continue;
+    ASSERT_TRUE(agree(m, engine.trace(), attend(m), allowed)) << "after " << k << " edits";
+  }
+}
+
+TEST(Update, AgreesWithAttendAfterTenThousandEdits) {
+  Random random(1);
+  edit_and_compare(calm_model(random, 6, 3, 4, 2), 10000, 1, 2);
+  edit_and_compare(calm_model(random, 33, 8, 12, 3), 10000, 20, 3);
+  Model wide = calm_model(random, 20, 5, 6, 3);
+  wide.projections->output = support::linear(random, 6, 13, true);
+  edit_and_compare(wide, 2000, 10, 5);
+  edit_and_compare(calm_model(random, 150, 16, 16, 2), 1500, 100, 4);
+}
+
+TEST(Update, AgreesWithAttendOnWhatModelsOfTodayAdd) {
+  Random random(9);
+  for (unsigned k = 0; k < 60; ++k) {
+    Model m = calm_model(random, 1 + below(random, 20), 6, 24, 6);
+    if (below(random, 3) == 0) support::add_memory(random, m);
+    support::add_groups(random, m);
+    support::add_additions(random, m);
+    ASSERT_TRUE(covers(m));
+    ASSERT_NO_FATAL_FAILURE(edit_and_compare(m, 120, 3, k)) << "model " << k;
+  }
+}
+
+/// So many edits of a model of 40 tokens, each followed by an update; in the end the trace is attend()'s.
+template <class Edit, class Check>
+void update_after_each(unsigned seed, int n_edits, const Edit& edit, const Check& check) {
+  Random random(seed);
+  Model m = calm_model(random, 40, 8, 8, 2);
+  Engine engine(2);
+  engine.compute(m);
+  for (int k = 0; k < n_edits; ++k) {
+    edit(random, m, k);
+    ASSERT_NO_FATAL_FAILURE(check(engine.update(m), k));
+  }
+  EXPECT_TRUE(agree(m, engine.trace(), attend(m), allowed));
+}
+
+TEST(Update, OfASliderThatIsDraggedToAndFroDoesNotDrift) {
+  update_after_each(
+      5, 10000, [](Random&, Model& m, int k) { m.sequences[0].embeddings.set(3, 2, 3 * std::sin(k * 0.37)); },
+      [](const Change& change, int k) {
+        if (k != 5) return;
+        EXPECT_FALSE(change.everything);
+        EXPECT_EQ(change.heads[1].column, 3u);
+        EXPECT_EQ(change.heads[1].rows.front(), 3u);
+      });
+}
+
+TEST(Update, OfEmbeddingNumbersNeverNeedsAFullPass) {
+  update_after_each(
+      8, 5000,
+      [](Random& random, Model& m, int) {
+        m.sequences[0].embeddings.set(below(random, 40), below(random, 8), number(random));
+      },
+      [](const Change& change, int k) { ASSERT_FALSE(change.everything) << "after " << k << " edits"; });
+}
+
+TEST(Update, TakesAnyEditOfTheEditor) {
+  Random random(6);
+  Engine engine(2);
+  Model m = calm_model(random, 5, 3, 4, 2);
+  for (int k = 0; k < 10000; ++k) {
+    try {
+      m = editing::apply(m,
+                         editing::random_edit(random, m, below(random, std::variant_size_v<editing::Edit>)));
+    } catch (const Error&) {
+      continue;
+    }
+    const std::size_t sequence = below(random, m.sequences.size());
+    const auto why = check(m);
+    if (why) continue;
+    engine.update(m, sequence);
+    ASSERT_TRUE(agree(m, engine.trace(), attend(m, sequence), allowed)) << "edit " << k;
+  }
+}
+
+/// What the change does not name is the same as before, so a picture need not be sent again.
+TEST(Update, NamesEveryRowAndColumnThatItChanged) {
+  Random random(7);
+  Model m = calm_model(random, 30, 8, 8, 2);
+  Engine engine(2);
+  engine.compute(m);
+  for (int k = 0; k < 300; ++k) {
+    struct Kept {
+      std::vector<double> scores, largest, sums;
+    };
+    const auto kept = [&](std::size_t h) {
+      const RowView s = engine.rows(Stage::masked_scores, h), w = engine.rows(Stage::weights, h);
+      return Kept{{s.numbers, s.numbers + 30 * s.stride}, {w.largest, w.largest + 30}, {w.sums, w.sums + 30}};
+    };
+    const std::vector<Kept> before{kept(0), kept(1)};
+    const std::size_t stride = engine.rows(Stage::weights, 0).stride;
+    edit_one(random, m);
+    const Change change = engine.update(m);
+    if (change.everything) continue;
+    for (std::size_t h = 0; h < 2; ++h) {
+      const HeadChange& c = change.heads[h];
+      if (c.all) continue;
+      const Kept after = kept(h);
+      for (std::size_t i = 0; i < 30; ++i) {
+        ASSERT_TRUE(i >= c.first_sum || before[h].sums[i] == after.sums[i]);
+        if (std::find(c.rows.begin(), c.rows.end(), i) != c.rows.end()) continue;
+        ASSERT_TRUE(i >= c.first_sum || before[h].largest[i] == after.largest[i]);
+        for (std::size_t j = 0; j < 30; ++j) {
+          if (c.column == j) continue;
+          const std::size_t at = i * stride + j;
+          ASSERT_EQ(before[h].scores[at], after.scores[at]) << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(Difference, OfOneNumberIsNamedWithItsIncrement) {
+  Random random(8);
+  const Model before = calm_model(random, 4, 3, 4, 2);
+  Model after = before;
+  after.projections->key.bias->edit()(0, 3) += 0.5;
+  const Difference d = difference(before, after, 0);
+  EXPECT_EQ(d.redo, Redo::projection_number);
+  EXPECT_EQ(d.projected, Projected::keys);
+  EXPECT_TRUE(d.is_bias);
+  EXPECT_EQ(d.column, 3u);
+  EXPECT_NEAR(*d.increment, 0.5, 1e-15);
+  after.sequences[0].embeddings.edit()(0, 0) += 1;
+  EXPECT_EQ(difference(before, after, 0).redo, Redo::everything);
+}
+
+TEST(Difference, OfMasksWithManyCellsTakesNoLongerThanReadingThem) {
+  Random random(9);
+  Model before = calm_model(random, 400, 1, 1, 1);
+  for (std::size_t i = 0; i < 400; ++i)
+    for (std::size_t j = 0; j < i; ++j) before.mask.cells.push_back({i, j, false});
+  Model after = before;
+  std::erase_if(after.mask.cells, [](const MaskCell& c) { return c.row == 300 && c.column < 2; });
+  after.mask.cells.back().visible = true;
+  const auto start = std::chrono::steady_clock::now();
+  const Difference d = difference(before, after, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_EQ(d.redo, Redo::mask_rows);
+  EXPECT_EQ(d.mask_rows, (std::vector<std::size_t>{300, 399}));
 }
 
 }  // namespace

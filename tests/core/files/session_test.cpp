@@ -7,7 +7,6 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/given_model.hpp"
 #include "tests/core/graph/any_model.hpp"
-#include "tests/support/additions.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -5,7 +5,6 @@
 
 #include "core/graph/address.hpp"
 #include "core/graph/given_model.hpp"
-#include "tests/support/additions.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::explain {

@@ -1,0 +1,273 @@
+// Matrices that are shared, rotary positions, and threads that share work.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "core/base/positions.hpp"
+#include "core/base/shared_matrix.hpp"
+#include "core/base/thread_pool.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace core::attention {
+namespace {
+
+using support::Random;
+
+TEST(SharedMatrix, CopiesItsNumbersOnlyWhenAnotherSharesThem) {
+  SharedMatrix a = arma::mat{{1, 2}};
+  const double* numbers = a->memptr();
+  a.edit()(0, 0) = 3;
+  EXPECT_EQ(a->memptr(), numbers);
+  const SharedMatrix b = a;
+  a.edit()(0, 0) = 4;
+  EXPECT_EQ((*b)(0, 0), 3);
+  EXPECT_FALSE(a.shares_with(b));
+}
+
+TEST(SharedMatrix, ComparesBits) {
+  EXPECT_NE(SharedMatrix(arma::mat{{1, 0.0}}), SharedMatrix(arma::mat{{1, -0.0}}));
+  EXPECT_EQ(SharedMatrix(arma::mat{{1, NAN}}), SharedMatrix(arma::mat{{1, NAN}}));
+  EXPECT_NE(SharedMatrix(arma::mat(1, 2, arma::fill::zeros)),
+            SharedMatrix(arma::mat(2, 1, arma::fill::zeros)));
+}
+
+TEST(SharedMatrix, SetOneByOneIsWhatAMatrixWouldBe) {
+  Random random(3);
+  std::vector<SharedMatrix> found{arma::mat(7, 9, arma::fill::zeros)};
+  std::vector<arma::mat> expected{*found[0]};
+  for (int k = 0; k < 400; ++k) {
+    const std::size_t from = random() % found.size(), row = random() % 7, column = random() % 9;
+    const double number = static_cast<double>(random() % 1000) - 500;
+    SharedMatrix next = found[from];
+    arma::mat plain = expected[from];
+    next.set(row, column, number);
+    plain(row, column) = number;
+    if (random() % 8 == 0) *next;  // read whole now and then
+    ASSERT_EQ(next.at(row, column), number);
+    ASSERT_EQ(next.row(row)(column), number);
+    ASSERT_EQ(next.column(column)(row), number);
+    ASSERT_EQ(next.largest_magnitude(), arma::abs(plain).max());
+    found.push_back(next);
+    expected.push_back(plain);
+  }
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    for (std::size_t row = 0; row < 7; ++row)
+      for (std::size_t column = 0; column < 9; ++column)
+        ASSERT_EQ(found[k].at(row, column), expected[k](row, column)) << k;
+    ASSERT_TRUE(arma::approx_equal(*found[k], expected[k], "absdiff", 0)) << k;
+    const std::size_t other = random() % found.size();
+    ASSERT_EQ(found[k] == found[other], arma::approx_equal(expected[k], expected[other], "absdiff", 0))
+        << k << ", " << other;
+  }
+}
+
+TEST(SharedMatrix, CopyOfWhichOneNumberWasSetHoldsLittleMemoryOfItsOwn) {
+  const SharedMatrix original = arma::mat(100, 100, arma::fill::zeros);
+  const auto held = [](const std::vector<SharedMatrix>& matrices) {
+    std::map<const void*, std::size_t> pieces;
+    for (const SharedMatrix& m : matrices)
+      m.visit_memory([&](const void* address, std::size_t bytes) { pieces[address] = bytes; });
+    std::size_t all = 0;
+    for (const auto& [address, bytes] : pieces) all += bytes;
+    return all;
+  };
+  std::vector<SharedMatrix> copies{original};
+  for (std::size_t k = 0; k < 50; ++k) {
+    copies.push_back(copies.back());
+    copies.back().set(k, k, 1);
+  }
+  EXPECT_GE(held({original}), 80'000u);
+  EXPECT_LE(held(copies), 2 * held({original}));
+  EXPECT_EQ(copies.back()->at(3, 3), 1);
+  EXPECT_GE(held({copies.back()}), 160'000u);  // read whole, it has numbers of its own besides
+}
+
+TEST(SharedMatrix, KnowsWhetherItIsFiniteAfterEveryEdit) {
+  SharedMatrix a = arma::mat{{1, 2}, {3, 4}};
+  EXPECT_TRUE(a.is_finite());
+  SharedMatrix b = a;
+  b.set(1, 1, NAN);
+  EXPECT_FALSE(b.is_finite());
+  EXPECT_TRUE(a.is_finite());
+  SharedMatrix c = b;
+  c.set(1, 1, 5);
+  EXPECT_TRUE(c.is_finite());
+  a.edit()(0, 0) = INFINITY;
+  EXPECT_FALSE(a.is_finite());
+  SharedMatrix d = a;
+  d.set(0, 0, 1);
+  EXPECT_TRUE(d.is_finite());
+}
+
+TEST(SharedMatrix, RefusesACellThatItDoesNotHave) {
+  SharedMatrix a = arma::mat{{1, 2}};
+  EXPECT_THROW(a.set(1, 0, 3), std::out_of_range);
+  EXPECT_THROW(a.set(0, 2, 3), std::out_of_range);
+  EXPECT_EQ(a, SharedMatrix(arma::mat{{1, 2}}));
+}
+
+TEST(SharedMatrix, CanBeReadByTwoThreadsAtOnce) {
+  SharedMatrix a = arma::mat(200, 200, arma::fill::zeros);
+  for (int round = 0; round < 50; ++round) {
+    SharedMatrix b = a;
+    b.set(7, 7, round);
+    double one = 0, other = 0;
+    std::thread reader([&, copy = b] { one = arma::accu(*copy) + (copy.is_finite() ? 0 : 1); });
+    other = arma::accu(*b) + (b.is_finite() ? 0 : 1);
+    reader.join();
+    ASSERT_EQ(one, round);
+    ASSERT_EQ(other, round);
+    a = b;
+  }
+}
+
+TEST(KnownDifference, IsTheCellThatWasSet) {
+  SharedMatrix a = arma::mat{{1, 2}, {3, 4}};
+  SharedMatrix b = a;
+  EXPECT_FALSE(known_difference(a, b));
+  b.set(1, 0, 7);
+  ASSERT_TRUE(known_difference(a, b));
+  EXPECT_EQ(known_difference(a, b)->row, 1u);
+  EXPECT_EQ(known_difference(b, a)->column, 0u);
+  EXPECT_EQ((*b)(1, 0), 7);
+  EXPECT_EQ((*a)(1, 0), 3);
+}
+
+TEST(KnownDifference, IsNothingWhenThereAreSeveralOrNobodyKnows) {
+  SharedMatrix a = arma::mat{{1, 2}}, b = a, c = a;
+  b.set(0, 0, 7);
+  b.edit()(0, 1) = 8;
+  EXPECT_FALSE(known_difference(a, b));
+  c.set(0, 0, 7);
+  c.set(0, 1, 9);
+  EXPECT_FALSE(known_difference(a, c));
+  c.set(0, 0, 1);
+  ASSERT_TRUE(known_difference(a, c));
+  EXPECT_EQ(known_difference(a, c)->column, 1u);
+  SharedMatrix d = c;
+  d.set(0, 0, 3);
+  c.edit()(0, 1) = 3;
+  EXPECT_FALSE(known_difference(c, d));
+  EXPECT_FALSE(known_difference(SharedMatrix(arma::mat{{1, 2}}), d));
+}
+
+}  // namespace
+}  // namespace core::attention
+
+namespace core::positions {
+namespace {
+
+TEST(RotaryDot, TurnsAsThePaperSays) {
+  Rotary rotary;
+  rotary.base = 100;
+  const arma::rowvec query{1, 0, 0, 2}, key{0, 1, 1, 0};
+  // Pairs (0, 2) at 1 radian and (1, 3) at 0.1 radian a position; distance 3 − 1.
+  const RotaryDot now = rotary_dot(rotary, query, key, 3, 1);
+  ASSERT_EQ(now.pairs.size(), 2u);
+  EXPECT_EQ(now.pairs[1].columns.second, 3u);
+  EXPECT_DOUBLE_EQ(now.pairs[0].query_angle, 3);
+  EXPECT_DOUBLE_EQ(now.pairs[1].key_angle, 0.1);
+  // q = (1, 0), k = (0, 1): R(3)q · R(1)k = cos(3 − 1 − π/2) = sin(2); q = (0, 2), k = (1, 0): −2·sin(0.2).
+  EXPECT_NEAR(now.pairs[0].share, 0.9092974268256817, 1e-15);
+  EXPECT_NEAR(now.pairs[1].share, -0.39733866159012243, 1e-15);
+  EXPECT_NEAR(now.score, 0.9092974268256817 - 0.39733866159012243, 1e-15);
+  EXPECT_EQ(now.unrotated, 0);
+}
+
+TEST(RotaryDot, DependsOnTheDistanceAlone) {
+  Rotary rotary;
+  rotary.dimensions = 4, rotary.pairs = Pairs::neighbours;
+  const arma::rowvec query{0.5, -1, 2, 0.25, 3}, key{1, 0.75, -0.5, 2, 0.5};
+  const double score = rotary_dot(rotary, query, key, 7, 2).score;
+  EXPECT_NEAR(rotary_dot(rotary, query, key, 105, 100).score, score, 1e-12);
+  EXPECT_GT(std::fabs(rotary_dot(rotary, query, key, 8, 2).score - score), 0.01);
+  EXPECT_EQ(rotary_dot(rotary, query, key, 7, 2).unrotated, 1.5) << "the last column stays";
+}
+
+TEST(RotaryDot, OfARotatedRowIsThatOfTheEngine) {
+  for (const bool halves : {true, false}) {
+    Rotary rotary;
+    rotary.pairs = halves ? Pairs::halves : Pairs::neighbours;
+    rotary.scaling = {ScalingRule::linear, 2};
+    const arma::rowvec query{0.5, -1, 2, 0.25}, key{1, 0.75, -0.5, 2};
+    const double score = arma::dot(rotate(arma::mat(query), 5, rotary), rotate(arma::mat(key), 3, rotary));
+    EXPECT_NEAR(rotary_dot(rotary, query, key, 5, 3).score, score, 1e-14);
+  }
+}
+
+}  // namespace
+}  // namespace core::positions
+
+namespace core {
+namespace {
+
+TEST(ThreadPool, DoesEveryTaskOnceHoweverManyThereAreAndHoweverFastTheyFollow) {
+  for (const std::size_t n_threads : {1, 2, 3, 8}) {
+    ThreadPool pool(n_threads);
+    for (std::size_t round = 0; round < 3000; ++round) {
+      std::vector<int> times(round % 17, 0);
+      pool.run(times.size(), [&](std::size_t task) { ++times.at(task); });
+      EXPECT_EQ(times, std::vector<int>(round % 17, 1)) << n_threads << " threads, round " << round;
+    }
+  }
+}
+
+TEST(ThreadPool, DoesSmallWorkOnTheThreadOfItsCaller) {
+  ThreadPool pool(4);
+  pool.run(100, 99'999, [caller = std::this_thread::get_id()](std::size_t) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+  });
+}
+
+TEST(ThreadPool, ThrowsToItsCallerWhatATaskThrewOnceNoneIsUnderWayAndGoesOn) {
+  for (const std::size_t n_threads : {1, 2, 4}) {
+    ThreadPool pool(n_threads);
+    for (int round = 0; round < 200; ++round) {
+      std::atomic<int> begun{0}, under_way{0};
+      const auto task = [&](std::size_t) {
+        ++under_way;
+        const bool fails = ++begun == 5;
+        if (!fails) std::this_thread::sleep_for(std::chrono::microseconds(20));
+        --under_way;
+        if (fails) throw std::bad_alloc();
+      };
+      EXPECT_THROW(pool.run(100'000, task), std::bad_alloc);
+      EXPECT_EQ(under_way, 0);
+      EXPECT_LT(begun, 100'000) << "the others are not begun";
+    }
+    std::vector<int> times(50, 0);
+    pool.run(times.size(), [&](std::size_t k) { ++times[k]; });
+    EXPECT_EQ(times, std::vector<int>(50, 1));
+  }
+}
+
+TEST(ThreadPool, ServesSeveralCallersAtOnce) {
+  ThreadPool pool(3);
+  std::vector<std::vector<int>> times(4, std::vector<int>(40, 0));
+  {
+    std::vector<std::jthread> callers;
+    for (auto& own : times)
+      callers.emplace_back([&pool, &own] {
+        for (int round = 0; round < 2000; ++round) pool.run(own.size(), [&](std::size_t k) { ++own[k]; });
+      });
+  }
+  for (const auto& own : times) EXPECT_EQ(own, std::vector<int>(40, 2000));
+}
+
+TEST(ThreadPool, ServesATaskThatHasTasksItself) {
+  ThreadPool pool(3);
+  std::vector<std::vector<int>> times(10, std::vector<int>(10, 0));
+  pool.run(times.size(),
+           [&](std::size_t i) { pool.run(times[i].size(), [&, i](std::size_t j) { ++times[i][j]; }); });
+  EXPECT_EQ(times, std::vector<std::vector<int>>(10, std::vector<int>(10, 1)));
+}
+
+}  // namespace
+}  // namespace core

@@ -1,0 +1,380 @@
+// What is looked at, by mouse and by keys alone; every line of every menu; presenting, numbers that fly, the
+// tour.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "app/session/navigation.hpp"
+#include "app/theme/imgui_compat.hpp"
+#include "tests/walk/walk.hpp"
+
+namespace walk {
+namespace {
+
+using app::CellRef;
+
+struct Looks : Program {
+  void point_at(std::size_t row, std::size_t column) { ui.play(support::move_to(cell(row, column))); }
+  void click_cell(std::size_t row, std::size_t column) { ui.play(support::click(cell(row, column))); }
+  /// The middle of a cell of the weights, six by six.
+  ImVec2 cell(std::size_t row, std::size_t column) const {
+    const auto rect = ui.landmarks().find("strip/weights").value();
+    const ImVec2 size(rect.max.x - rect.min.x, rect.max.y - rect.min.y);
+    return {rect.min.x + size.x * (static_cast<float>(column) + 0.5f) / 6,
+            rect.min.y + size.y * (static_cast<float>(row) + 0.5f) / 6};
+  }
+};
+
+TEST_F(Looks, RowsOfTokensStandBesideEachOtherWhereOneMapNeedsWiderCells) {
+  ui.store.dispatch(app::ApplyEdit{core::editing::SetCausal{false}});
+  for (const auto& [column, value] : {std::pair{0, 5.0}, {1, 7.0}})
+    ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{
+        {core::editing::MatrixName::embeddings, 0}, 0, static_cast<std::size_t>(column), value}});
+  ui.run(3);
+  const auto scores = ui.rect("strip/scores"), scaled = ui.rect("strip/scaled_scores");
+  ASSERT_GT(scores.max.x - scores.min.x, scaled.max.x - scaled.min.x) << "13.166 needs no wider cells";
+  EXPECT_EQ(scores.min.y, scaled.min.y);
+  EXPECT_EQ(scores.min.y, ui.rect("strip/masked_scores").min.y);
+}
+
+TEST_F(Looks, HoveringACellPutsItIntoTheInspectorAndLeavingTakesItOut) {
+  EXPECT_FALSE(ui.has("inspector/value"));
+  const ImVec2 beside(cell(3, 1).x + 40, cell(3, 1).y + 30);
+  const auto before = ui.pixel(beside);
+  point_at(3, 1);
+  EXPECT_NE(ui.pixel(beside), before) << "a tooltip";
+  EXPECT_EQ(ui.store.view().selection.hovered, (CellRef{Stage::weights, 0, 3, 1}));
+  EXPECT_TRUE(ui.has("inspector/value"));
+  ui.move_to("region/status");
+  EXPECT_FALSE(ui.store.view().selection.hovered.has_value());
+  EXPECT_FALSE(ui.has("inspector/value"));
+}
+
+TEST_F(Looks, AnEditMarksWhatItChanged) {
+  click_cell(2, 0);
+  EXPECT_FALSE(ui.has("inspector/change"));
+  ui.drag("edit/cell/2/0", 80, 0);
+  ui.run();
+  EXPECT_TRUE(ui.has("inspector/change"));
+}
+
+TEST_F(Looks, APinDimsWhatLiesOffItsRowAndColumn) {
+  const auto before = ui.cell_color("strip/weights", 6, 6, 2, 0);
+  click_cell(4, 3);
+  ui.move_to("region/status");
+  EXPECT_TRUE(ui.has("inspector/value")) << "it stays when the mouse leaves";
+  EXPECT_NE(ui.cell_color("strip/weights", 6, 6, 2, 0), before);
+  ui.key(Key::escape);
+  ui.run();
+  EXPECT_EQ(ui.cell_color("strip/weights", 6, 6, 2, 0), before);
+}
+
+TEST_F(Looks, ThemesSwitchTheGroundAndTheColorsOfTheData) {
+  const ImVec2 corner(ui.landmarks().find("region/stages")->max.x - 30,
+                      ui.landmarks().find("region/stages")->max.y - 4);
+  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(true).ground.back));
+  ui.key(Key::t);
+  ui.run();
+  EXPECT_FALSE(ui.store.view().settings.dark);
+  EXPECT_TRUE(alike(ui.pixel(corner), app::palette(false).ground.back));
+  EXPECT_TRUE(alike(ui.cell_color("strip/weights", 6, 6, 5, 0),
+                    app::render::color_at(app::render::ColorMap::weights, false, ui.weight(5, 0))));
+}
+
+TEST_F(Looks, ScaleEnlargesEverythingAndStaysInTheWindow) {
+  const auto before = ui.landmarks().find("model/causal").value();
+  ui.store.dispatch(app::ChangeView{[](app::View& v) { v.settings.scale = 2; }});
+  ui.run(4);
+  const auto after = ui.landmarks().find("model/causal").value();
+  EXPECT_NEAR(after.max.y - after.min.y, 2 * (before.max.y - before.min.y), 2);
+  ui.click("model/causal");
+  EXPECT_FALSE(ui.model().mask.causal);
+}
+
+TEST_F(Looks, SplittersMoveTheRegionsWithTheMouse) {
+  const float before = ui.landmarks().find("region/stages")->min.x;
+  ui.drag("splitter/left", 60, 0);
+  EXPECT_NEAR(ui.landmarks().find("region/stages")->min.x, before + 60, 2);
+  const float right = ui.landmarks().find("region/stages")->max.x;
+  ui.drag("splitter/right", -50, 0);
+  EXPECT_NEAR(ui.landmarks().find("region/stages")->max.x, right - 50, 2);
+}
+
+struct WithoutAMouse : Program {
+  void keys(std::initializer_list<Key> all, support::Modifiers m = {}) {
+    for (const Key key : all) ui.key(key, m);
+    ui.run();
+  }
+  const app::View& view() const { return ui.store.view(); }
+};
+
+TEST_F(WithoutAMouse, ANumberIsChangedComparedAndTakenBack) {
+  keys({Key::k});
+  const double before = (*ui.model().sequences[0].embeddings)(0, 0);
+  keys({Key::e});
+  ui.type("2.5");
+  keys({Key::enter, Key::escape, Key::escape});
+  EXPECT_EQ((*ui.model().sequences[0].embeddings)(0, 0), 2.5);
+  keys({Key::digit_4}, {.ctrl = true});
+  EXPECT_EQ(view().look.tab, app::Tab::compare);
+  ASSERT_NE(ui.store.comparing().comparison(), nullptr);
+  ASSERT_NE(ui.store.comparing().comparison()->first, nullptr);
+  EXPECT_EQ(ui.store.comparing().comparison()->first->all.stage, Stage::embeddings);
+  EXPECT_DOUBLE_EQ(ui.store.comparing().comparison()->first->all.largest, 2.5 - before);
+  keys({Key::z}, {.ctrl = true});
+  EXPECT_EQ((*ui.model().sequences[0].embeddings)(0, 0), before);
+}
+
+using Names = std::set<std::string>;
+using Path = std::vector<std::string>;
+
+struct Menus : Program {
+  Names lines() const {
+    Names names;
+    for (const auto& [name, rect] : ui.landmarks().all())
+      if (name.starts_with("menu/") && name != "menu/title") names.insert(name);
+    return names;
+  }
+  Menus() { ui.sharp = false; }
+  void close_everything() {
+    ui.store.dispatch(app::ChangeView{[](app::View& view) {
+      view.selection.presenting = {};
+      view.selection.tour.reset();
+    }});
+    ui.run(2);
+    ui.move_to("region/status");  // over a line that opens a menu, that menu would open again
+    for (int i = 0; i < 4; ++i) ui.key(Key::escape);
+    ui.store.dispatch(app::CancelQuestion{});
+    ui.run(3);
+  }
+  /// Clicks along the path; gives the lines that its last click has opened.
+  Names walk(const Path& path) {
+    close_everything();
+    Names before;
+    for (const std::string& name : path) {
+      before = lines();
+      ui.click(name);
+    }
+    Names opened;
+    for (const std::string& name : lines())
+      if (!before.contains(name)) opened.insert(name);
+    return opened;
+  }
+  /// Walks the whole tree below a path; counts the lines that open nothing.
+  std::size_t walk_all(const Path& path, std::vector<std::string>& clicked) {
+    const Names opened = walk(path);
+    clicked.push_back(path.back());
+    EXPECT_FALSE(core::attention::check(ui.model()).has_value()) << path.back();
+    if (opened.empty()) return 1;
+    std::size_t leaves = 0;
+    for (const std::string& name : opened) {
+      Path deeper = path;
+      deeper.push_back(name);
+      leaves += walk_all(deeper, clicked);
+    }
+    return leaves;
+  }
+};
+
+TEST_F(Menus, CanBeClickedLineByLine) {
+  std::vector<std::string> clicked;
+  std::size_t leaves = 0;
+  for (const std::string& name : lines()) leaves += walk_all({name}, clicked);
+  for (const char* line :
+       {"menu/file/open", "menu/new/000-causal", "menu/scale/200", "menu/shown/weights", "menu/theme/light",
+        "menu/edit/undo", "menu/edit/add_token", "menu/help/keys", "menu/help/about", "menu/file/quit"})
+    EXPECT_THAT(clicked, testing::Contains(line));
+  EXPECT_GT(leaves, 35u);
+}
+
+TEST_F(Menus, CloseWithEscapeInTheMomentInWhichAnotherOpens) {
+  ui.click("menu/File");
+  ASSERT_TRUE(ui.has("menu/file/open"));
+  support::InputFrame over, pressed, released;
+  over.mouse = ui.centre("menu/Edit");
+  pressed.key = app::KeyPress{Key::escape};
+  released.released = Key::escape;
+  ui.play({over, pressed, released});
+  ui.move_to("region/status");
+  ui.run(3);
+  EXPECT_FALSE(ui.has("menu/file/open"));
+}
+
+struct Presenting : Program {
+  const app::Presenting& now() const { return ui.store.view().selection.presenting; }
+  void pin(const CellRef& cell) {
+    ui.store.dispatch(app::ChangeView{[cell](app::View& view) { view.selection.pinned = cell; }});
+    ui.run();
+  }
+};
+
+TEST_F(Presenting, FillsTheWindowWithOneStageThatArrowsChange) {
+  pin({Stage::weights, 0, 2, 1});
+  const float before = ui.rect("strip/weights").max.x - ui.rect("strip/weights").min.x;
+  ui.key(Key::f5);
+  ui.run(4);
+  EXPECT_TRUE(now().on);
+  EXPECT_FALSE(ui.has("region/model"));
+  EXPECT_FALSE(ui.has("region/inspector"));
+  ASSERT_TRUE(ui.has("present/weights"));
+  EXPECT_GT(ui.rect("present/weights").max.x - ui.rect("present/weights").min.x, 2 * before);
+  EXPECT_TRUE(ui.has("present/from/masked_scores"));
+  EXPECT_TRUE(ui.has("present/bar"));
+  EXPECT_GE(app::platform::font_size(ui.loop.fonts().sans12), 19.0f)
+      << "read from the last row, at a height of 1000";
+  ui.key(Key::right);
+  ui.run();
+  EXPECT_TRUE(ui.has("present/dropout_mask"));
+  ui.key(Key::left);
+  ui.key(Key::left);
+  ui.run();
+  EXPECT_TRUE(ui.has("present/masked_scores"));
+  ui.move_to("present/masked_scores");
+  ui.run();
+  EXPECT_TRUE(ui.has("present/named")) << "what the pointer is over";
+  ui.key(Key::f11);
+  ui.run(2);
+  EXPECT_TRUE(now().full_screen);
+  ui.key(Key::f11);
+  ui.run(2);
+  EXPECT_FALSE(now().full_screen);
+  ui.key(Key::escape);
+  ui.run(4);
+  EXPECT_FALSE(now().on);
+  EXPECT_TRUE(ui.has("region/model"));
+  EXPECT_TRUE(ui.has("strip/weights"));
+}
+
+TEST_F(Presenting, HasRoomForTheWholeSumOfTwoSources) {
+  pin({Stage::contexts, 0, 5, 0});
+  ui.key(Key::f5);
+  ui.run(4);
+  EXPECT_TRUE(ui.has("present/from/values"));
+  const auto last_term = ui.rect("inspector/step/0/line/5/a");
+  EXPECT_LT(last_term.max.y + 2 * (last_term.max.y - last_term.min.y), ui.rect("present/bar").min.y);
+}
+
+TEST_F(Presenting, GoesThroughALessonByArrows) {
+  ui.store.dispatch(app::StartLesson{"004"});
+  ui.key(Key::f5);
+  ui.run(4);
+  const std::size_t n = ui.store.lesson()->lesson->steps.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    EXPECT_EQ(ui.store.lesson()->step, k);
+    ASSERT_TRUE(ui.has("present/progress"));
+    const auto done = ui.landmarks().find("present/progress");
+    EXPECT_NEAR(done->max.x - done->min.x, 1600 * static_cast<double>(k + 1) / static_cast<double>(n), 1);
+    ui.key(Key::right);
+    ui.run();
+  }
+}
+
+TEST_F(Presenting, NumbersFlyFromTheirOperandsToTheirPlaceStepByStep) {
+  ui.store.dispatch(app::ChangeView{[](app::View& view) { view.settings.reduce_motion = false; }});
+  ui.key(Key::space, {.shift = true});
+  EXPECT_FALSE(now().flight) << "nothing is pinned";
+  const CellRef cell{Stage::weights, 0, 2, 1};
+  pin(cell);
+  const auto cells = app::flown_cells(ui.model(), ui.store.live().trace(), cell);
+  ASSERT_GE(cells.size(), 3u);
+  EXPECT_EQ(cells.back(), cell);
+  ui.key(Key::space, {.shift = true});
+  ASSERT_TRUE(now().flight);
+  EXPECT_TRUE(now().flight->runs);
+  ui.run(2);
+  EXPECT_TRUE(ui.has("flight/target"));
+  ui.click("flight/stop");
+  EXPECT_FALSE(now().flight->runs);
+  for (std::size_t k = 0; k < cells.size(); ++k) ui.key(Key::right, {.ctrl = true});
+  EXPECT_DOUBLE_EQ(now().flight->at, static_cast<double>(cells.size()));
+  ui.key(Key::left, {.ctrl = true});
+  EXPECT_DOUBLE_EQ(now().flight->at, static_cast<double>(cells.size() - 1));
+  ui.click("flight/faster");
+  EXPECT_FLOAT_EQ(ui.store.view().settings.flight_speed, 2);
+  ui.store.dispatch(app::ChangeView{[&](app::View& view) {
+    view.selection.presenting.flight->at = static_cast<double>(cells.size()) - 0.5;
+  }});
+  ui.run();
+  EXPECT_TRUE(ui.has("flight/number/0")) << "halfway";
+  ui.key(Key::escape);
+  EXPECT_FALSE(now().flight);
+  EXPECT_TRUE(ui.store.view().selection.pinned) << "the next Esc releases";
+}
+
+struct Touring : Program {
+  std::size_t step() const { return ui.store.view().selection.tour->step; }
+  bool is_on() const { return ui.store.view().selection.tour.has_value(); }
+  void begin() {
+    ui.click("menu/Help");
+    ui.click("menu/help/tour");
+    ui.run();
+  }
+};
+
+TEST_F(Touring, GoesOnAsEachThingIsDoneByThePerson) {
+  EXPECT_FALSE(is_on()) << "only asked for, or at the very first start";
+  begin();
+  ASSERT_TRUE(is_on());
+  EXPECT_TRUE(ui.has("tour/card"));
+  ui.drag("edit/cell/1/0", 60, 0);
+  ui.run(3);
+  ASSERT_EQ(step(), 1u) << "a number was dragged";
+  ui.move_to("strip/weights");
+  ui.run(3);
+  ASSERT_EQ(step(), 2u) << "a weight was looked at";
+  ui.click("strip/weights");
+  ui.run(3);
+  EXPECT_EQ(step(), 2u) << "pinned, and no operand followed yet";
+  ui.click("inspector/step/0/line/0/a");
+  ui.run(3);
+  ASSERT_EQ(step(), 3u) << "an operand was followed";
+  ui.click("model/causal");
+  ui.run(3);
+  ASSERT_EQ(step(), 4u) << "the mask was switched";
+  ui.key(Key::e, {.ctrl = true});
+  ui.run(3);
+  EXPECT_FALSE(is_on());
+  EXPECT_TRUE(ui.store.view().settings.knows_tour) << "it is not offered again";
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::export_files);
+}
+
+TEST_F(Touring, CanBeSkipped) {
+  begin();
+  ui.click("tour/next");
+  ui.run();
+  EXPECT_EQ(step(), 1u);
+  ui.click("tour/skip");
+  ui.run();
+  EXPECT_FALSE(is_on());
+  EXPECT_FALSE(ui.has("tour/card"));
+  EXPECT_TRUE(ui.store.view().settings.knows_tour);
+}
+
+TEST_F(Program, ALessonAsksForAGuessBeforeItAnswers) {
+  ui.store.dispatch(app::StartLesson{"004"});
+  ui.run(3);
+  ASSERT_TRUE(ui.has("lesson/question"));
+  ui.click("strip/weights");
+  ui.run(2);
+  EXPECT_TRUE(ui.store.view().selection.lesson->guess);
+  EXPECT_FALSE(ui.has("lesson/question"));
+  EXPECT_TRUE(ui.has("lesson/try"));
+  ui.click("model/causal");
+  ui.run(2);
+  EXPECT_TRUE(ui.has("lesson/seen"));
+}
+
+TEST_F(Program, InALessonArrowsGoOnWhereverTheKeyboardIs) {
+  ui.store.dispatch(app::StartLesson{"000"});
+  ui.run(2);
+  ui.drag("edit/cell/1/1", 40, 0);
+  ui.run();
+  ASSERT_TRUE(ui.store.view().selection.cursor) << "the matrix has the keyboard";
+  ui.key(Key::right);
+  EXPECT_EQ(ui.store.lesson()->step, 1u);
+  ui.key(Key::left);
+  EXPECT_EQ(ui.store.lesson()->step, 0u);
+}
+
+}  // namespace
+}  // namespace walk

@@ -1,0 +1,239 @@
+// Ten thousand things that nobody would do on purpose (scripts/soak does a million), and edits faster than
+// they can be followed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "app/screen/window.hpp"
+#include "core/graph/attend.hpp"
+#include "tests/support/random_model.hpp"
+#include "tests/walk/walk.hpp"
+
+namespace walk {
+namespace {
+
+namespace editing = core::editing;
+using core::attention::ScaleRule;
+using support::below;
+using support::coin;
+
+constexpr std::size_t n_tokens = 192, d_model = 24, n_heads = 4, n_steps = 400;
+
+editing::Edit any_edit(support::Random& random) {
+  using editing::MatrixName;
+  constexpr MatrixName projections[] = {MatrixName::query_weight, MatrixName::key_weight,
+                                        MatrixName::value_weight, MatrixName::output_weight};
+  switch (below(random, 12)) {
+    case 0:
+      return editing::SetCausal{coin(random)};
+    case 1:
+      return editing::SetDropoutRate{double(below(random, 4)) * 0.2};
+    case 2:
+      return editing::SetDropoutSeed{below(random, 100)};
+    case 3:
+      return editing::SwitchMaskCell{below(random, n_tokens), below(random, n_tokens), coin(random)};
+    case 4:
+      return editing::SetScale{{coin(random) ? ScaleRule::none : ScaleRule::inverse_sqrt_d_head}};
+    case 5:
+    case 6:
+    case 7:
+      return editing::SetCell{{projections[below(random, 4)]},
+                              below(random, d_model),
+                              below(random, d_model),
+                              support::number(random)};
+    default:
+      return editing::SetCell{
+          {MatrixName::embeddings}, below(random, n_tokens), below(random, d_model), support::number(random)};
+  }
+}
+
+void look_elsewhere(app::View& view, support::Random& random) {
+  constexpr app::Tab tabs[] = {app::Tab::stages, app::Tab::heads, app::Tab::tokens, app::Tab::compare,
+                               app::Tab::laboratory};
+  view.look.tab = tabs[below(random, std::size(tabs))];
+  view.look.head = below(random, n_heads);
+}
+
+TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
+  support::Random random(20261121);
+  const support::TemporaryDirectory directory;  // nothing is to be written anywhere else
+  Walk ui(1280, 800, 0);
+  ui.sharp = false;
+  ui.store.dispatch(app::ApplyEdit{
+      editing::ReplaceModel{support::model(random, n_tokens, d_model, d_model, n_heads), "a larger model"}});
+  ui.store.dispatch(app::KeepReference{});
+  for (std::size_t step = 0; step < n_steps; ++step) {
+    for (std::size_t k = below(random, 4); k > 0; --k) ui.store.dispatch(app::ApplyEdit{any_edit(random)});
+    if (below(random, 8) == 0) ui.store.dispatch(app::Undo{});
+    if (below(random, 12) == 0) ui.store.dispatch(app::Redo{});
+    if (below(random, 10) == 0)
+      ui.store.dispatch(app::ChangeView{[&](app::View& view) { look_elsewhere(view, random); }});
+    support::InputFrame hand;
+    hand.mouse = ImVec2(static_cast<float>(below(random, 1280)), static_cast<float>(below(random, 800)));
+    hand.wheel = below(random, 10) == 0 ? 1.f : 0.f;
+    ui.play({hand});
+  }
+  while (ui.store.is_working() || ui.store.live().is_behind()) ui.run(1);
+  const core::attention::Model& model = ui.store.model();
+  ASSERT_EQ(ui.store.live().model(), model);
+  const core::attention::Trace expected = core::attention::attend(model, ui.store.view().look.sequence);
+  EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().output, *expected.output, "both", 1e-12, 1e-10));
+  for (std::size_t h = 0; h < n_heads; ++h)
+    EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().heads[h].weights, *expected.heads[h].weights,
+                                   "both", 1e-12, 1e-10))
+        << h;
+}
+
+using support::InputFrame;
+
+constexpr std::size_t n_events = 15000, n_between_checks = 1000;
+constexpr int width = 1120, height = 640;  // wide enough for both panels
+
+constexpr const char* texts[] = {"1", "-", ".5", "e", "7", "99999", "ü", "nan", "c", "[", " "};
+
+/// The next thing that happens; a button stays as it is until something is said of it.
+class Restless {
+ public:
+  InputFrame next(const app::Landmarks& landmarks) {
+    InputFrame input;
+    switch (below(random_, 8)) {
+      case 0:
+        input.mouse = pointer_ = {coordinate(width), coordinate(height)};
+        break;
+      case 1:
+        input.mouse = pointer_ = any(landmarks);
+        break;
+      case 2:
+        input.mouse = pointer_ = {pointer_.x + step(), pointer_.y + step()};
+        break;
+      case 3:
+        input.left = coin(random_);
+        break;
+      case 4:
+        input.right = below(random_, 4) == 0, input.left = coin(random_);
+        break;
+      case 5:
+        input.wheel = static_cast<float>(below(random_, 7)) - 3;
+        break;
+      case 6:
+        press(input);
+        break;
+      default:
+        input.text = texts[below(random_, std::size(texts))];
+    }
+    return input;
+  }
+
+ private:
+  float coordinate(std::size_t length) { return static_cast<float>(below(random_, length)); }
+  ImVec2 any(const app::Landmarks& landmarks) {
+    auto it = landmarks.all().begin();
+    std::advance(it, below(random_, landmarks.all().size()));
+    return it->second.centre();
+  }
+  float step() { return static_cast<float>(below(random_, 41)) - 20; }
+  void press(InputFrame& input) {
+    if (held_) {
+      input.released = held_;
+      held_.reset();
+      return;
+    }
+    constexpr std::size_t first = std::size_t(Key::escape), last = std::size_t(Key::space);
+    constexpr std::string_view letters = "acdetvxyz129";  // none that ends the program or writes a file
+    held_ = coin(random_) ? static_cast<Key>(first + below(random_, last - first + 1))
+                          : *app::platform::key_of_character(letters[below(random_, letters.size())]);
+    input.ctrl = below(random_, 4) == 0, input.shift = below(random_, 4) == 0,
+    input.alt = below(random_, 8) == 0;
+    input.key = app::KeyPress{*held_, input.ctrl, input.shift, input.alt};
+  }
+
+  support::Random random_{20240607};
+  ImVec2 pointer_{0, 0};
+  std::optional<Key> held_;
+};
+
+/// What the environment wishes instead.
+std::size_t wished_events() {
+  const char* wish = std::getenv("ATTNSCOPE_EVENTS");
+  return wish ? std::strtoull(wish, nullptr, 10) : n_events;
+}
+
+/// MiB of the program that are in memory.
+std::size_t resident_mebibytes() {
+  std::size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * 4096 >> 20;
+}
+
+/// The largest finite number of a matrix, or 0.
+double largest_finite(const arma::mat& matrix) {
+  double largest = 0;
+  for (const double x : matrix)
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  return largest;
+}
+
+/// The weights that are shown against the plain computation of them, but for the roundings of scores.
+void expect_right_weights(Walk& ui, std::size_t event) {
+  while (ui.store.is_working() || ui.store.live().is_behind()) ui.run(1);
+  const auto& shown = ui.store.live().trace().heads;
+  const auto expected = core::attention::attend(ui.store.live().model(), ui.store.view().look.sequence).heads;
+  ASSERT_EQ(shown.size(), expected.size()) << "event " << event;
+  for (std::size_t h = 0; h < shown.size(); ++h) {
+    const arma::mat &got = *shown[h].weights, &right = *expected[h].weights;
+    ASSERT_EQ(got.n_elem, right.n_elem) << "event " << event;
+    const double tolerance = 1e-9 + 1e-13 * largest_finite(*expected[h].masked_scores);
+    for (std::size_t k = 0; k < got.n_elem; ++k)
+      ASSERT_TRUE((std::isnan(got[k]) && std::isnan(right[k])) || got[k] == right[k] ||
+                  std::abs(got[k] - right[k]) <= tolerance)
+          << "event " << event << ", head " << h << ", number " << k << ": " << got[k] << " for " << right[k];
+  }
+}
+
+TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
+  const support::TemporaryDirectory directory;  // nothing is to be written anywhere else
+  Walk ui(width, height);
+  ui.store.dispatch(app::BrowseTo{directory.path()});
+  ui.sharp = false;
+  Restless hands;
+  std::uint64_t last_version = 0;
+  std::size_t changes = 0, in_dialogs = 0, presented = 0, early_mebibytes = 0;
+  const std::size_t n = wished_events();
+  for (std::size_t i = 0; i < n; ++i) {
+    ui.play({hands.next(ui.landmarks())});
+    if (i % n_between_checks == 0) {
+      ui.window.wait(0);  // what the display has sent would be kept
+      expect_right_weights(ui, i);
+    }
+    if (i == n / 10) early_mebibytes = resident_mebibytes();
+    if (n > n_events && i % (n / 20) == 0)
+      std::cout << i << " events, " << changes << " models, " << resident_mebibytes() << " MiB" << std::endl;
+    if (ui.store.view().forms.browser.directory != directory.path())
+      ui.store.dispatch(app::BrowseTo{directory.path()});
+    in_dialogs = ui.store.view().forms.dialog == app::Dialog::none ? 0 : in_dialogs + 1;
+    if (in_dialogs > 40) ui.store.dispatch(app::CancelQuestion{});
+    presented = ui.store.view().selection.presenting.on ? presented + 1 : 0;
+    if (presented > 15) ui.store.dispatch(app::ChangeView{[](app::View& v) { v.selection.presenting = {}; }});
+    if (ui.store.live().version() == last_version) continue;
+    last_version = ui.store.live().version();
+    ++changes;
+    const auto problem = core::attention::check(ui.model());
+    ASSERT_FALSE(problem.has_value()) << "event " << i << ": " << problem->path << ": " << problem->message;
+    const core::attention::Trace& trace = ui.store.live().trace();
+    const core::attention::Model& of_trace = ui.store.live().model();
+    ASSERT_EQ(trace.heads.size(), of_trace.n_heads) << "event " << i;
+    ASSERT_EQ(trace.output.n_rows(), of_trace.n_tokens()) << "event " << i;
+    ASSERT_EQ(trace.output.n_cols(), of_trace.d_output()) << "event " << i;
+  }
+  EXPECT_GT(changes, n / 150) << "the hands have hit too little";
+  if (n > n_events) {
+    EXPECT_LT(resident_mebibytes(), early_mebibytes + 200) << "memory grows";
+  }
+}
+
+}  // namespace
+}  // namespace walk

@@ -1,0 +1,160 @@
+// What the window leaves to other threads; a whole model.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/theme/imgui_compat.hpp"
+#include "tests/support/imgui_input.hpp"
+#include "tests/support/waiting.hpp"
+#include "tests/walk/walk.hpp"
+
+namespace walk {
+namespace {
+
+struct LargeModel : testing::Test {
+  Walk ui;
+  void SetUp() override {
+    ui.sharp = false;
+    ui.store.dispatch(app::ApplyEdit{core::editing::SetTokenCount{420}});
+    rest();
+  }
+  /// Frames until nothing is under way.
+  void rest() {
+    do {
+      ui.run(1);
+    } while (ui.store.live().is_behind() || ui.store.is_working() || ui.loop.is_working());
+  }
+  void put_space(bool down) {
+    ui.loop.frame([down](ImGuiIO& io) { support::put_key(io, ImGuiKey_Space, down); });
+  }
+};
+
+TEST_F(LargeModel, IsShownWithoutAStageThatTheWindowsThreadMade) {
+  ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
+  while (ui.store.live().is_behind()) ui.store.update();
+  ui.loop.frame();
+  EXPECT_FALSE(ui.store.live().trace().heads[0].scores.is_made());
+  EXPECT_FALSE(ui.store.live().trace().mask.is_made());
+  rest();
+  EXPECT_TRUE(ui.store.live().trace().heads[0].scores.is_made());
+}
+
+TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
+  ui.store.dispatch(app::KeepReference{});
+  ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
+  rest();
+  put_space(true);
+  while (!ui.store.comparing().kept()) ui.store.update();
+  const auto trace = ui.store.comparing().kept()->lease().trace;
+  EXPECT_FALSE(trace->heads[0].scores.is_made());
+  ui.loop.frame();  // the first one that may show it
+  EXPECT_FALSE(trace->heads[0].scores.is_made());
+  EXPECT_TRUE(ui.loop.is_working());
+  rest();
+  EXPECT_TRUE(trace->heads[0].scores.is_made());
+  put_space(false);
+  EXPECT_EQ(ui.store.comparing().kept(), nullptr);
+  rest();
+}
+
+const std::string tiny_gpt = WALK_EXAMPLES "/tiny_gpt";
+
+struct WholeModel : Program {
+  WholeModel() { ui.sharp = false; }
+  /// Until everything that is shown is of what was asked for.
+  void settle() {
+    support::settle(ui.store, [&] { ui.run(1); });
+    ui.run();
+  }
+  const app::Prediction& next() const { return *ui.store.newest().reading->prediction(); }
+};
+
+TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
+  ui.key(Key::o, {.ctrl = true});
+  ui.fill_in("browser/name", tiny_gpt + "/model.fp16.safetensors");
+  settle();
+  ASSERT_TRUE(ui.store.newest().whole);
+  ASSERT_EQ(ui.store.view().look.tab, app::Tab::layers);
+
+  ui.click("whole/prompt");
+  ui.key(Key::a, {.ctrl = true});
+  ui.type("egg jam fig and egg jam f");
+  settle();
+  EXPECT_EQ(next().chosen.text, "ig");
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+
+  ui.click("next/686");  // stays the one that is looked at, also when another becomes more probable
+  ui.click("layers/2.3");
+  settle();
+  EXPECT_EQ(ui.store.newest().whole->layer, 2u);
+  EXPECT_EQ(ui.store.view().look.head, 3u);
+  EXPECT_GT((*ui.store.newest().reading->random_roles())[2][3].induction.value(), 0.8);
+  ui.key(Key::x);
+  settle();
+  EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);  // NumPy's (tests/fixtures/transformer/make_lens.py)
+  EXPECT_TRUE(ui.has("whole/edit/2.3"));
+  ui.click("layers/2.0");
+  settle();
+  ui.key(Key::x);
+  settle();
+  EXPECT_NEAR(next().chosen.now, 0.01349, 1e-4);
+
+  ui.key(Key::page_up);
+  settle();
+  EXPECT_EQ(ui.store.newest().whole->layer, 1u);
+  ui.key(Key::page_down);
+  settle();
+  ui.click("tabs/Stages");
+  EXPECT_EQ(ui.model().heads_off, (std::vector<std::size_t>{0, 3}));
+  const auto figure = directory / "weights.svg";
+  ui.store.dispatch(app::ExportAs{app::ExportForm::svg, app::ExportWhat::stage,
+                                  app::CellRef{Stage::weights, 3, 0, 0}, figure});
+  settle();
+  EXPECT_TRUE(std::filesystem::exists(figure)) << ui.store.message().text;
+
+  ui.click("tabs/Layers");
+  ui.run();
+  ui.click("whole/edit/2.3");
+  ui.click("whole/undo_all");
+  settle();
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+  EXPECT_FALSE(ui.store.newest().whole->experiment.is_edited());
+}
+
+TEST_F(WholeModel, IsEditedInOneLayerAndTheNextTokenFollows) {
+  ui.store.open(tiny_gpt, "egg jam fig and egg jam f", 2);
+  settle();
+  const double before = next().chosen.now;
+  ui.click("tabs/Stages");
+  ui.click("model/causal");
+  settle();
+  EXPECT_FALSE(ui.model().mask.causal);
+  ui.click("tabs/Layers");
+  settle();
+  EXPECT_NE(next().chosen.now, before);
+  EXPECT_TRUE(ui.has("whole/edit/2"));
+  ui.key(Key::z, {.ctrl = true});
+  settle();
+  EXPECT_NEAR(next().chosen.now, before, 1e-6);
+}
+
+TEST_F(WholeModel, IsFollowedThroughItsResidualStream) {
+  ui.store.open(tiny_gpt, "egg jam fig and egg jam f", 2);
+  settle();
+  ui.click("tabs/Stages");
+  ui.store.dispatch(app::ChangeView{[](app::View& view) {
+    view.selection.pinned = app::CellRef{Stage::embeddings, 0, 13, 5};
+  }});
+  settle();
+  ASSERT_TRUE(ui.has("inspector/stream"));
+  ui.click("inspector/stream/before");
+  settle();
+  EXPECT_EQ(ui.store.newest().whole->layer, 1u);
+  EXPECT_EQ(ui.store.view().selection.pinned, (app::CellRef{Stage::output, 0, 13, 5}));
+  ui.click("inspector/stream/behind");
+  settle();
+  EXPECT_EQ(ui.store.newest().whole->layer, 2u);
+  EXPECT_EQ(ui.store.view().selection.pinned, (app::CellRef{Stage::embeddings, 0, 13, 5}));
+}
+
+}  // namespace
+}  // namespace walk
