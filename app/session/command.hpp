@@ -1,25 +1,151 @@
 #pragma once
 
+#include <any>
+#include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "app/session/navigation.hpp"
 #include "app/session/view.hpp"
 #include "core/editing/edit.hpp"
 #include "core/importing/import.hpp"
 
 namespace app {
 
-// What panels ask for; only Store::dispatch carries it out.
+// What panels ask for: verbs, which are data alone, so that a run of them can be written down and repeated.
+// Only Store::dispatch handles them.
+
+/// One field of the view becomes another value.
+struct SetField {
+  void (*assign)(View&, const std::any&);  ///< which field
+  std::any value;                          ///< of its type
+  void change(View& view) const { assign(view, value); }
+};
+template <auto member>
+struct FieldOf;
+template <class P, class T, T P::*member>
+struct FieldOf<member> {
+  using Part = P;
+  using Value = T;
+  template <auto... members>
+  static constexpr bool is_among(Members<members...>) {
+    return (std::is_same_v<std::integral_constant<T P::*, member>,
+                           std::integral_constant<decltype(members), members>> ||
+            ...);
+  }
+  static void assign(View& view, const std::any& value) {
+    part_of<P>(view).*member = std::any_cast<const T&>(value);
+  }
+};
+/// The verb that sets one of ViewFields: set<&Look::tab>(Tab::heads).
+template <auto member>
+SetField set(typename FieldOf<member>::Value value) {
+  static_assert(FieldOf<member>::is_among(ViewFields()));
+  return {&FieldOf<member>::assign, std::move(value)};
+}
+
+// Verbs that change the view as navigation.hpp says.
+struct PinCell {
+  CellRef cell;
+  void change(View& view) const { pin(view, cell); }
+};
+struct FollowCell {
+  CellRef cell;
+  void change(View& view) const { follow(view, cell); }
+};
+struct GoBack {
+  void change(View& view) const { go_back(view); }
+};
+struct ReleaseCell {
+  void change(View& view) const { release(view); }
+};
+struct StopPointing {
+  void change(View& view) const { stop_pointing(view); }
+};
+struct PinQuery {
+  std::size_t query = 0;
+  void change(View& view) const { pin_query(view, query); }
+};
+struct FoldStage {
+  Stage stage{};
+  bool folded = true;
+  void change(View& view) const {
+    folded ? void(view.look.folded.insert(stage)) : void(view.look.folded.erase(stage));
+  }
+};
+/// All of the matrices of that shape again.
+struct ShowWhole {
+  Shape shape;
+  void change(View& view) const { view.look.zoomed.erase(shape); }
+};
+/// The cursor on a number of a matrix of the shown sequence.
+struct EditAt {
+  core::editing::MatrixName matrix{};
+  std::size_t row = 0, column = 0;
+  void change(View& view) const {
+    view.look.edited = {matrix, view.look.sequence};
+    view.selection.cursor = EditCursor{row, column, true};
+  }
+};
+/// One stage fills the window, or no more.
+struct Present {
+  bool on = true;
+  void change(View& view) const {
+    view.selection.presenting.on = on;
+    view.selection.presenting.flight.reset();
+    view.selection.cursor.reset();
+    view.selection.tour.reset();
+  }
+};
+struct Zoom {
+  Shape shape;
+  double row = 0, column = 0, factor = 1;
+  void change(View& view) const { zoom(view, shape, row, column, factor); }
+};
+struct MovePart {
+  Shape shape;
+  double rows = 0, columns = 0;
+  void change(View& view) const { move_part(view, shape, rows, columns); }
+};
+struct BringIntoPart {
+  Shape shape;
+  std::size_t row = 0, column = 0;
+  void change(View& view) const { bring_into_part(view, shape, row, column); }
+};
+struct StepDecoding {
+  std::size_t n_tokens = 1;
+  int by = 1;
+  void change(View& view) const { step_decoding(view, n_tokens, by); }
+};
+// Flights of so many steps.
+struct PlayFlight {
+  std::size_t n = 0;
+  void change(View& view) const { play_flight(view, n); }
+};
+struct StepFlight {
+  int by = 1;
+  std::size_t n = 0;
+  void change(View& view) const { step_flight(view, by, n); }
+};
+struct AdvanceFlight {
+  double by = 0;
+  std::size_t n = 0;
+  void change(View& view) const { advance_flight(view, by, n); }
+};
+struct StartTour {};
+struct GoOnInTour {};
+struct LeaveTour {
+  void change(View& view) const { leave_tour(view); }
+};
+
 struct ApplyEdit {
   core::editing::Edit edit;
-};
-struct ChangeView {
-  std::function<void(View&)> change;
 };
 struct EndGesture {};
 struct Undo {};
@@ -162,53 +288,36 @@ struct GoInLesson {
 /// Brings the person's own work back.
 struct LeaveLesson {};
 
-struct AnyCommand;  // the variant of them all, in any_command.hpp, which takes long to compile
+using Command =
+    std::variant<SetField, PinCell, FollowCell, GoBack, ReleaseCell, StopPointing, PinQuery, FoldStage,
+                 ShowWhole, EditAt, Present, Zoom, MovePart, BringIntoPart, StepDecoding, PlayFlight,
+                 StepFlight, AdvanceFlight, StartTour, GoOnInTour, LeaveTour, ApplyEdit, EndGesture, Undo,
+                 Redo, LoadPreset, OpenFile, ReadText, LookAtLayer, SwitchHead, DropEdits, WriteToken,
+                 CompareEdits, SweepHeads, ImportTensors, ChooseLayer, FinishOpening, MeasureTensor,
+                 PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText,
+                 ShowMessage, Quit, DiscardAndContinue, SaveAndContinue, CancelQuestion, TakeMemory, GoOn,
+                 RestoreLeft, DropLeft, KeepLeft, EndNow, StartLesson, GoInLesson, LeaveLesson, KeepReference,
+                 KeepSwitched, GiveFile, FillFromFile, LoadReference, CheckTensors, MapTensor, ReadTensorsAs,
+                 SearchCauses, StopSearch, DropReference, RenameReference, ShowReference>;
 
-/// One of them.
-class Command {
- public:
-  /// Every kind above can be one.
-  template <class Kind>
-  Command(Kind kind);
-  /// The command where it is of this kind, else nullptr; for those who include any_command.hpp.
-  template <class Kind>
-  const Kind* as() const;
-  const AnyCommand& any() const { return *any_; }
+/// The verb as one line, "PinCell 14 0 1 2": its name and its fields one after the other.
+std::string to_text(const Command& command);
+/// Reads such a line back, to the bit. Throws core::Error.
+Command command_of(std::string_view line);
 
- private:
-  std::shared_ptr<const AnyCommand> any_;
-};
-
-/// The commands of one frame, carried out after it was drawn.
+/// The commands of one frame, handled after it was drawn.
 class Commands {
  public:
-  void add(Command command);
-  void edit(core::editing::Edit e);
-  void look(std::function<void(View&)> change);
-  std::vector<Command> take();
+  template <class... Verbs>
+  void add(Verbs... verbs) {
+    (list_.emplace_back(std::move(verbs)), ...);
+  }
+  void edit(core::editing::Edit e) { add(ApplyEdit{std::move(e)}); }
+  std::vector<Command> take() { return std::exchange(list_, {}); }
   const std::vector<Command>& list() const { return list_; }
 
  private:
   std::vector<Command> list_;
 };
-
-/// Every kind of command; only who carries them out needs to know them all.
-struct AnyCommand
-    : std::variant<ApplyEdit, ChangeView, EndGesture, Undo, Redo, LoadPreset, OpenFile, ReadText, LookAtLayer,
-                   SwitchHead, DropEdits, WriteToken, CompareEdits, SweepHeads, ImportTensors, ChooseLayer,
-                   FinishOpening, MeasureTensor, PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs,
-                   ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue, SaveAndContinue,
-                   CancelQuestion, TakeMemory, GoOn, RestoreLeft, DropLeft, KeepLeft, EndNow, StartLesson,
-                   GoInLesson, LeaveLesson, KeepReference, KeepSwitched, GiveFile, FillFromFile,
-                   LoadReference, CheckTensors, MapTensor, ReadTensorsAs, SearchCauses, StopSearch,
-                   DropReference, RenameReference, ShowReference> {
-  using variant::variant;
-  const variant& kinds() const { return *this; }
-};
-
-template <class Kind>
-const Kind* Command::as() const {
-  return std::get_if<Kind>(&any_->kinds());
-}
 
 }  // namespace app

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/files/tensor_formats.hpp"
 #include "core/graph/explain.hpp"
 
 namespace app {
@@ -311,16 +310,14 @@ std::span<const TourStep> tour_steps() {
   return steps;
 }
 
-std::function<void(View&)> tour_from(const Model& model) {
-  return [start = std::make_shared<const Model>(model)](View& view) {
-    view.selection.tour = Tour{0, start};
-    view.selection.presenting = {};
-    view.look.tab = Tab::stages;
-    view.look.large.reset();
-    view.look.zoomed.clear();
-    view.look.folded.erase(Stage::weights);
-    release(view);
-  };
+void start_tour(View& view, const Model& model) {
+  view.selection.tour = Tour{0, std::make_shared<const Model>(model)};
+  view.selection.presenting = {};
+  view.look.tab = Tab::stages;
+  view.look.large.reset();
+  view.look.zoomed.clear();
+  view.look.folded.erase(Stage::weights);
+  release(view);
 }
 
 void go_on_in_tour(View& view, const Model& model) {
@@ -332,20 +329,6 @@ void go_on_in_tour(View& view, const Model& model) {
 void leave_tour(View& view) {
   view.selection.tour.reset();
   view.settings.knows_tour = true;
-}
-
-Command dropped(const std::filesystem::path& path, const View& view, const core::attention::Model& model,
-                bool over_editor) {
-  if (view.forms.dialog == Dialog::give || view.forms.dialog == Dialog::open_given)
-    return GiveFile{view.forms.given_stage, path};
-  if (view.forms.dialog == Dialog::open_reference) return LoadReference{path};
-  if (view.forms.dialog == Dialog::open_tensors) return CheckTensors{path};
-  std::error_code ignored;
-  const bool tensors = core::formats::has_tensor_ending(path) || std::filesystem::is_directory(path, ignored);
-  if (over_editor && tensors && view.forms.dialog == Dialog::none)
-    return FillFromFile{edited_place(view.look, model), path};
-  if (view.look.tab == Tab::compare && tensors) return CheckTensors{path};
-  return OpenFile{path};
 }
 
 }  // namespace app

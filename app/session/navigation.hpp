@@ -2,13 +2,11 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "app/session/command.hpp"
 #include "app/session/document.hpp"
 #include "app/session/view.hpp"
 #include "core/graph/model.hpp"
@@ -120,15 +118,9 @@ struct TourStep {
 std::span<const TourStep> tour_steps();
 
 /// Begins the tour, with the window as it needs it.
-std::function<void(View&)> tour_from(const core::attention::Model& model);
+void start_tour(View& view, const core::attention::Model& model);
 /// Goes on to the next step, or ends the tour after the last.
 void go_on_in_tour(View& view, const core::attention::Model& model);
 /// Ends it; it is not offered again by itself.
 void leave_tour(View& view);
-
-/// What dropping a file means: a dialog takes what it asks for, the comparison checks tensors, and the matrix
-/// editor takes the numbers of a file of tensors; anything else is opened.
-Command dropped(const std::filesystem::path& path, const View& view, const core::attention::Model& model,
-                bool over_editor);
-
 }  // namespace app

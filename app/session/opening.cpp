@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "app/session/journal.hpp"
+#include "app/session/navigation.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/files/layers.hpp"
@@ -346,6 +347,20 @@ void look_at_layers(View& view) {
   view.layers.shows_effects = false;
   view.look.tab = Tab::layers;
   view.look.head = 0;
+}
+
+Command dropped(const std::filesystem::path& path, const View& view, const core::attention::Model& model,
+                bool over_editor) {
+  if (view.forms.dialog == Dialog::give || view.forms.dialog == Dialog::open_given)
+    return GiveFile{view.forms.given_stage, path};
+  if (view.forms.dialog == Dialog::open_reference) return LoadReference{path};
+  if (view.forms.dialog == Dialog::open_tensors) return CheckTensors{path};
+  std::error_code ignored;
+  const bool tensors = core::formats::has_tensor_ending(path) || std::filesystem::is_directory(path, ignored);
+  if (over_editor && tensors && view.forms.dialog == Dialog::none)
+    return FillFromFile{edited_place(view.look, model), path};
+  if (view.look.tab == Tab::compare && tensors) return CheckTensors{path};
+  return OpenFile{path};
 }
 
 }  // namespace app

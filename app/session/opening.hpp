@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/session/command.hpp"
 #include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
 #include "app/session/journal.hpp"
@@ -214,5 +215,10 @@ struct FoundInFiles {
   std::filesystem::path previewed;
   std::string preview;
 };
+
+/// What dropping a file means: a dialog takes what it asks for, the comparison checks tensors, and the matrix
+/// editor takes the numbers of a file of tensors; anything else is opened.
+Command dropped(const std::filesystem::path& path, const View& view, const core::attention::Model& model,
+                bool over_editor);
 
 }  // namespace app

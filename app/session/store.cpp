@@ -1,6 +1,7 @@
 #include "app/session/store.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "app/session/command.hpp"
 #include "app/session/jobs.hpp"
@@ -27,10 +28,28 @@ Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::functi
   update();
 }
 
+constexpr std::string_view update_line = "update";
+
 void Store::dispatch(const Command& command) {
-  attempt("what was asked for",
-          [&] { std::visit([this](const auto& c) { handle(c); }, command.any().kinds()); });
+  if (record_) record_(to_text(command));
+  perform(command);
+}
+
+void Store::perform(const Command& command) {
+  attempt("what was asked for", [&] { std::visit([this](const auto& c) { handle(c); }, command); });
   tidy();
+}
+
+void Store::replay(std::string_view lines) {
+  for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    const std::string_view line = lines.substr(begin, end - begin);
+    if (line != update_line) {
+      dispatch(command_of(line));
+      continue;
+    }
+    for (update(); is_reading() || is_writing(); update()) std::this_thread::yield();
+  }
 }
 
 void Store::attempt(const std::string& what, const std::function<void()>& act) {
@@ -42,6 +61,7 @@ void Store::attempt(const std::string& what, const std::function<void()>& act) {
 }
 
 void Store::update() {
+  if (record_) record_(std::string(update_line));
   jobs_.deliver();
   leave_once_written();
   take_what_was_read();
@@ -89,7 +109,9 @@ DocumentState Store::document() const {
           .notes = notes};
 }
 
-void Store::recall(Kept kept) {
+void Store::recall(Kept kept, const std::map<std::string, std::string>& settings) {
+  if (!settings.empty()) app::recall(settings, view_);
+  keep_view_within_model();
   recent_ = std::move(kept.recent);
   lessons_.progress = std::move(kept.progress);
   view_.forms.models = std::move(kept.models);
@@ -123,8 +145,13 @@ void Store::record_step(const std::string& target, const std::string& words) {
         " MiB: from here on it lets go of the oldest steps.");
 }
 
-void Store::handle(const ChangeView& command) {
-  command.change(view_);
+void Store::handle(const StartTour&) {
+  start_tour(view_, document_.model);
+  keep_view_within_model();
+}
+
+void Store::handle(const GoOnInTour&) {
+  go_on_in_tour(view_, document_.model);
   keep_view_within_model();
 }
 
@@ -249,14 +276,14 @@ bool Store::may_leave(const Command& command) {
 
 void Store::leave_when_written(const Command& command) {
   wait_for(command, true);
-  if (!command.as<Quit>()) return;
+  if (!std::holds_alternative<Quit>(command)) return;
   view_.forms.question =
       writer_.path().filename().string() + " is being written. attnscope quits when that is done.";
   view_.forms.dialog = Dialog::writing;
 }
 
 bool Store::is_quitting() const {
-  return waiting_.next && waiting_.next->as<Quit>();
+  return waiting_.next && std::holds_alternative<Quit>(*waiting_.next);
 }
 
 bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
@@ -372,7 +399,7 @@ bool has_browser(Dialog dialog) {
 }  // namespace
 
 void Store::wait_for(const Command& next, bool is_for_writing) {
-  if (!next.as<FinishOpening>()) drop_opened();
+  if (!std::holds_alternative<FinishOpening>(next)) drop_opened();
   waiting_.next = next;
   waiting_.is_for_writing = is_for_writing;
 }
@@ -382,11 +409,11 @@ void Store::drop_opened() {
 }
 
 void Store::go_on() {
-  if (waiting_.next) dispatch(*std::exchange(waiting_.next, std::nullopt));
+  if (waiting_.next) perform(*std::exchange(waiting_.next, std::nullopt));
 }
 
 void Store::stay() {
-  if (waiting_.next && waiting_.next->as<FinishOpening>()) drop_opened();
+  if (waiting_.next && std::holds_alternative<FinishOpening>(*waiting_.next)) drop_opened();
   waiting_.next.reset();
   waiting_.given_up.reset();
   waiting_.is_for_writing = false;

@@ -39,6 +39,11 @@ class Store {
 
   /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
   void dispatch(const Command& command);
+  /// Is told of every verb that is dispatched, as a line of text, and of every update().
+  void record_to(std::function<void(const std::string& line)> record) { record_ = std::move(record); }
+  /// Repeats what record_to() told; waits for what is read and written. Throws core::Error at a line that is
+  /// no verb.
+  void replay(std::string_view lines);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path, const std::string& text = "", std::size_t layer = 0);
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
@@ -65,7 +70,8 @@ class Store {
   /// Text that a command put aside for the clipboard, once.
   std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
   Kept kept() const { return {recent_, lessons_.progress, {}, {}}; }
-  void recall(Kept kept);
+  /// Takes over what was kept, and how the window was looked at.
+  void recall(Kept kept, const std::map<std::string, std::string>& settings = {});
 
   /// The lesson under way, or nullptr.
   const LessonState* lesson() const { return lessons_.state(); }
@@ -98,7 +104,15 @@ class Store {
   void handle(const ApplyEdit&);
   void handle(const GiveFile& command);
   void handle(const FillFromFile& command);
-  void handle(const ChangeView&);
+  /// The verbs that change the view and nothing else.
+  template <class Verb>
+  requires requires(const Verb& verb, View& view) { verb.change(view); }
+  void handle(const Verb& verb) {
+    verb.change(view_);
+    keep_view_within_model();
+  }
+  void handle(const StartTour&);
+  void handle(const GoOnInTour&);
   void handle(const EndGesture&);
   void handle(const Undo&);
   void handle(const Redo&);
@@ -149,6 +163,7 @@ class Store {
   void handle(const RenameReference&);
   void handle(const ShowReference&);
 
+  void perform(const Command& command);
   /// What undo would bring back.
   Undoable work() const;
   void take_back(Undoable work);
@@ -256,6 +271,7 @@ class Store {
   Waiting waiting_;
   std::vector<std::filesystem::path> recent_;
   std::optional<std::string> clipboard_;
+  std::function<void(const std::string&)> record_;
   bool quit_ = false;
   Lessons lessons_;
   std::vector<Reference> references_;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -373,5 +374,68 @@ struct View : LookedAt {
   Forms forms;
   LayersLook layers;
 };
+
+/// The part of the view that is of that type.
+template <class Part>
+Part& part_of(View& view) {
+  if constexpr (std::is_same_v<Part, Look>)
+    return view.look;
+  else if constexpr (std::is_same_v<Part, TokensLook>)
+    return view.look.tokens;
+  else if constexpr (std::is_same_v<Part, ColorChoice>)
+    return view.look.colors;
+  else if constexpr (std::is_same_v<Part, ComparedLook>)
+    return view.look.compared;
+  else if constexpr (std::is_same_v<Part, PositionsLook>)
+    return view.look.positions;
+  else if constexpr (std::is_same_v<Part, Selection>)
+    return view.selection;
+  else if constexpr (std::is_same_v<Part, Presenting>)
+    return view.selection.presenting;
+  else if constexpr (std::is_same_v<Part, Settings>)
+    return view.settings;
+  else if constexpr (std::is_same_v<Part, Forms>)
+    return view.forms;
+  else if constexpr (std::is_same_v<Part, ActionSearch>)
+    return view.forms.search;
+  else if constexpr (std::is_same_v<Part, Browser>)
+    return view.forms.browser;
+  else if constexpr (std::is_same_v<Part, ImportForm>)
+    return view.forms.import;
+  else if constexpr (std::is_same_v<Part, ExportChoice>)
+    return view.forms.exporting;
+  else if constexpr (std::is_same_v<Part, SentenceDraft>)
+    return view.forms.sentence;
+  else if constexpr (std::is_same_v<Part, DrawForm>)
+    return view.forms.draw;
+  else
+    return static_cast<std::enable_if_t<std::is_same_v<Part, LayersLook>, Part>&>(view.layers);
+}
+
+template <auto... members>
+struct Members {};
+
+/// The fields that panels set, one by one.
+using ViewFields = Members<
+    &Look::tab, &Look::sequence, &Look::head, &Look::heads_stage, &Look::gutters, &Look::large, &Look::folded,
+    &Look::zoomed, &Look::heads_order, &Look::edited, &Look::laboratory_masks, &TokensLook::hovered_query,
+    &TokensLook::pinned_query, &TokensLook::hovered_key, &TokensLook::silent_heads, &TokensLook::hide_below,
+    &TokensLook::comes_into_view, &ColorChoice::range, &ColorChoice::typed_values,
+    &ColorChoice::typed_weights, &ColorChoice::logarithmic, &ColorChoice::locked, &ColorChoice::sequential,
+    &ColorChoice::diverging, &ComparedLook::reference, &ComparedLook::difference, &PositionsLook::decoded,
+    &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::held, &Selection::hovered,
+    &Selection::pinned, &Selection::trail, &Selection::unfolded, &Selection::hovered_head, &Selection::cursor,
+    &Selection::scrolled_at, &Selection::copied_cell, &Selection::sought, &Selection::likeness_of,
+    &Selection::lesson, &Selection::inspects, &Presenting::on, &Presenting::full_screen, &Presenting::flight,
+    &Settings::dark, &Settings::scale, &Settings::text_size, &Settings::left_width, &Settings::right_width,
+    &Settings::export_form, &Settings::export_scale, &Settings::export_dark, &Settings::export_numbers,
+    &Settings::copy, &Settings::copy_decimals, &Settings::reduce_motion, &Settings::flight_speed,
+    &Forms::dialog, &Forms::typed, &Forms::handed_in, &Forms::search, &Forms::fill, &Forms::given_stage,
+    &ActionSearch::text, &ActionSearch::line, &ActionSearch::waiting, &Browser::name,
+    &Browser::asks_to_replace, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
+    &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
+    &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw,
+    &DrawForm::before, &LayersLook::token, &LayersLook::temperature, &LayersLook::samples, &LayersLook::top,
+    &LayersLook::seed, &LayersLook::shows_effects, &LayersLook::maps>;
 
 }  // namespace app

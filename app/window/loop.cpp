@@ -302,7 +302,8 @@ void Loop::draw(Commands& commands) {
 
 /// Notes what an edit is about to change.
 void Loop::watch_changes(const Command& command) {
-  if (command.as<ApplyEdit>() || command.as<Undo>() || command.as<Redo>())
+  if (std::holds_alternative<ApplyEdit>(command) || std::holds_alternative<Undo>(command) ||
+      std::holds_alternative<Redo>(command))
     changes_.edit(store_.model(), store_.view().look.sequence);
 }
 

@@ -220,7 +220,7 @@ void remember_scrolling(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
   if (io.MouseWheel == 0 || wheel_is_taken(frame) || !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows))
     return;
-  frame.commands.look([x = io.MousePos.x, y = io.MousePos.y](View& v) { v.selection.scrolled_at = {x, y}; });
+  frame.commands.add(set<&Selection::scrolled_at>(std::pair(io.MousePos.x, io.MousePos.y)));
 }
 
 void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
@@ -272,30 +272,28 @@ void draw_lines(const Frame& frame, const Regions& r) {
                       {r.size.x - r.right - 1, r.top + frame.metrics.tabs + 1}, line);
 }
 
-/// A line that can be dragged; change gets the mouse's x in pixels.
-void draw_splitter(const Frame& frame, const char* name, float x, const Regions& r,
-                   void (*change)(View&, float x, const Regions&, float scale)) {
+/// A line that can be dragged; returns the mouse's x in pixels while it is.
+std::optional<float> draw_splitter(const Frame& frame, const char* name, float x, const Regions& r) {
   const float half = frame.metrics.px(4);
   platform::move_to({x - half, r.top});
   widgets::hit_area(name, {2 * half, r.bottom - r.top});
   frame.landmarks.mark_item(name);
   if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
-  if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.x != 0)
-    frame.commands.look([change, r, mouse = ImGui::GetIO().MousePos.x, scale = frame.metrics.scale](View& v) {
-      change(v, mouse, r, scale);
-    });
-  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0))
-    frame.commands.look([](View& v) { v.settings.left_width = v.settings.right_width = 0; });
+  const bool is_moved = ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.x != 0;
+  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) {
+    frame.commands.add(set<&Settings::left_width>(0), set<&Settings::right_width>(0));
+    return std::nullopt;
+  }
+  return is_moved ? std::optional(ImGui::GetIO().MousePos.x) : std::nullopt;
 }
 
 void draw_splitters(const Frame& frame, const Regions& r) {
-  draw_splitter(frame, "splitter/left", r.left, r,
-                [](View& v, float x, const Regions&, float scale) { v.settings.left_width = x / scale; });
-  if (r.right > 0)
-    draw_splitter(frame, "splitter/right", r.size.x - r.right, r,
-                  [](View& v, float x, const Regions& at, float scale) {
-                    v.settings.right_width = (at.size.x - x) / scale;
-                  });
+  const float scale = frame.metrics.scale;
+  if (const auto x = draw_splitter(frame, "splitter/left", r.left, r))
+    frame.commands.add(set<&Settings::left_width>(*x / scale));
+  if (r.right <= 0) return;
+  if (const auto x = draw_splitter(frame, "splitter/right", r.size.x - r.right, r))
+    frame.commands.add(set<&Settings::right_width>((r.size.x - *x) / scale));
 }
 
 }  // namespace
@@ -311,7 +309,7 @@ void draw_window(const Frame& frame) {
                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
   if (is_pointing(frame.shown.look, frame.shown.selection))
-    frame.commands.look(stop_pointing);  // whoever is hovered now says so after this
+    frame.commands.add(StopPointing{});  // whoever is hovered now says so after this
   const bool alone = presents(frame);
   if (!alone) panels::draw_menu_bar(frame);
   draw_ground(frame, r);

@@ -63,8 +63,7 @@ void recall_all(const platform::Memory& memory, Store& store) {
     if (const auto known = read_progress(text->second, lesson.steps.size()))
       kept.progress[lesson.name] = *known;
   }
-  store.recall(std::move(kept));
-  store.dispatch(ChangeView{[&](View& view) { recall(memory.settings, view); }});
+  store.recall(std::move(kept), memory.settings);
 }
 
 platform::Memory memory_of(const Store& store, ImVec2 size) {
@@ -96,7 +95,7 @@ int run_window(const WindowOptions& options) {
   } else if (!options.preset.empty()) {
     store.dispatch(LoadPreset{options.preset});
   } else if (!store.view().settings.knows_tour) {
-    store.dispatch(ChangeView{tour_from(store.model())});
+    store.dispatch(StartTour{});
   }
   platform::Window window(store.jobs(), "attnscope", width, height,
                           store.view().settings.scale * store.view().settings.text_size);

@@ -12,7 +12,6 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/check/rounding.hpp"
 #include "core/graph/changes.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/visible.hpp"
@@ -349,7 +348,7 @@ std::vector<Hypothesis> rounding_hypotheses(const Model& model) {
                      row->first,
                      "their last digits are cut off and not rounded, so that products come out too small",
                      false,
-                     true});
+                     Arithmetic::cut_to_tf32});
   }
   std::erase_if(all, [&](const Hypothesis& hypothesis) { return hypothesis.made(model) == model; });
   return all;
@@ -357,7 +356,7 @@ std::vector<Hypothesis> rounding_hypotheses(const Model& model) {
 
 namespace {
 
-constexpr Stage no_stage = static_cast<Stage>(static_cast<int>(Stage::output) + 1);
+constexpr Stage no_stage{attention::n_stages};
 
 /// Rows that a sample has at most, and of how many it is worth taking one.
 constexpr std::size_t max_sampled = 5, worth_sampling = 24;

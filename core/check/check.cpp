@@ -11,7 +11,6 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/check/rounding.hpp"
 #include "core/files/json.hpp"
 
 namespace core::check {
@@ -312,12 +311,13 @@ double farthest(const arma::mat& observed, const arma::mat& ours) {
 /// in which it is farthest off.
 std::string pattern_in(const Observed& observed, const Reading& reading, const Computed& right,
                        const Tolerance& tolerance) {
-  const attention::StageInfo& stage = info(reading.stage);
+  const Model& model = right.model();
+  const StageInfo& stage = info(reading.stage);
   const std::size_t worst = agreement(observed, reading, right, tolerance).sequence;
   const double more = is_exact(observed.rounding) ? 0 : right.float32_error(reading);
   PatternOf of;
   of.n_heads = reading.joined || reading.layout.is_mean ? 1
-               : stage.per_head                         ? right.model().n_heads
+               : stage.per_head                         ? model.n_heads
                                                         : reading.n_heads;
   of.columns_are_keys = stage.columns == attention::Columns::tokens;
   of.allowed = [&](double ours) {
@@ -325,21 +325,18 @@ std::string pattern_in(const Observed& observed, const Reading& reading, const C
            round_trip_error(observed.rounding, ours);
   };
   std::vector<HeadDifference> heads;
-  for_each_part(reading, right, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = reading.first_sequence + s, head = head_of(reading, right.model(), h);
-    if (sequence != worst) return;
-    arma::mat numbers(reading.n_rows, reading.n_columns);
-    for (std::size_t i = 0; i < numbers.n_rows; ++i)
-      for (std::size_t j = 0; j < numbers.n_cols; ++j)
-        numbers(i, j) = observed.tensor.numbers[reading.at(s, h, i, j)];
-    arma::mat nearest;
-    for (arma::mat& form : right.forms(reading, sequence, head))
-      if (nearest.is_empty() || farthest(numbers, form) < farthest(numbers, nearest))
-        nearest = std::move(form);
-    if (!reading.of_groups) return heads.push_back({head, std::move(numbers), std::move(nearest)});
-    for (std::size_t each = 0; each < right.model().n_heads; ++each)  // that shares it
-      if (matrix_of_head(right.model(), reading.stage, each) == h) heads.push_back({each, numbers, nearest});
-  });
+  for (const Part& part : parts_of(reading, right)) {
+    if (part.sequence != worst) continue;
+    const arma::mat numbers = numbers_of(observed, reading, part, right);
+    const auto forms = right.forms(reading, part.sequence, part.head);
+    const arma::mat& nearest =
+        std::ranges::min(forms, {}, [&](const arma::mat& form) { return farthest(numbers, form); });
+    for (std::size_t head = 0; head < (reading.of_groups ? model.n_heads : 1); ++head)
+      if (!reading.of_groups)
+        heads.push_back({part.head, numbers, nearest});
+      else if (matrix_of_head(model, reading.stage, head) == part.h)  // which shares it
+        heads.push_back({head, numbers, nearest});
+  }
   return heads.empty() ? "" : pattern_of(heads, of);
 }
 
@@ -348,16 +345,15 @@ std::string pattern_in(const Observed& observed, const Reading& reading, const C
 /// rounded is the type of the arithmetic that makes all of the difference, or "".
 StageResult result_of(const Observed& observed, const Reading* reading, const Computed& right,
                       const Tolerance& tolerance, const std::string& rounded) {
-  StageResult result{observed.stage,
-                     observed.name,
-                     formats::shape_text(observed.tensor.shape),
-                     formats::dtype_name(observed.tensor.dtype),
-                     rounding_words(observed.rounding),
-                     observed.obstacle,
-                     reading && !reading->layout.is_plain ? reading->layout.words : "",
-                     {}};
+  StageResult result{{.tensor = observed.name,
+                      .shape = formats::shape_text(observed.tensor.shape),
+                      .type = formats::dtype_name(observed.tensor.dtype),
+                      .rounding = rounding_words(observed.rounding),
+                      .obstacle = observed.obstacle},
+                     observed.stage};
   result.agreement.within = false;
   if (!reading) return result;
+  if (!reading->layout.is_plain) result.reading = reading->layout.words;
   result.stage = reading->stage;
   if (info(reading->stage).present(right.model()))
     result.agreement = agreement(observed, *reading, right, tolerance);
@@ -656,29 +652,44 @@ std::size_t n_stages_of(const Report& report) {
   return compared.size();
 }
 
-/// A list in JSON of what words(item) says in JSON.
-template <typename Item, typename Words>
-std::string json_list(const std::vector<Item>& items, Words words) {
-  return "[" + text::joined(items, ", ", words) + "]";
+/// A list of what words(item) says.
+template <class Items, class Words = std::identity>
+std::string json_texts(const Items& items, Words words = {}) {
+  std::vector<std::string> list;
+  for (const auto& item : items) list.push_back(json_quoted(std::invoke(words, item)));
+  return json_list(list);
 }
 
-std::string names_json(const std::vector<std::string>& names) {
-  return json_list(names, [](const std::string& name) { return json_quoted(name); });
+/// The same of each explanation.
+std::string json_texts(const std::vector<Explanation>& all, std::vector<std::string> Explanation::*words) {
+  std::vector<std::string> lists;
+  for (const Explanation& each : all) lists.push_back(json_texts(each.*words));
+  return json_list(lists);
+}
+
+std::string quoted_or_null(const std::string& words) {
+  return words.empty() ? "null" : json_quoted(words);
+}
+
+const char* json_bool(bool is_so) {
+  return is_so ? "true" : "false";
 }
 
 std::string stage_json(const StageResult& r) {
   const Agreement& a = r.agreement;
-  const bool measured = r.obstacle.empty() && std::isfinite(a.largest);
-  const auto place = [&](std::size_t k) { return r.obstacle.empty() ? to_string(k) : "null"; };
-  return "{\"stage\": " + json_quoted(info(r.stage).name) +
-         ", \"max_abs\": " + (measured ? text::number_text(a.largest) : "null") +
-         ", \"head\": " + (info(r.stage).per_head ? place(a.head) : "null") + ", \"row\": " + place(a.row) +
-         ", \"column\": " + place(a.column) + ", \"within\": " + (a.within ? "true" : "false") +
-         ", \"sequence\": " + place(a.sequence) + ", \"tensor\": " + json_quoted(r.tensor) +
-         ", \"shape\": " + json_quoted(r.shape) + ", \"dtype\": " + json_quoted(r.type) +
-         ", \"rounding\": " + (r.rounding.empty() ? "null" : json_quoted(r.rounding)) +
-         (r.reading.empty() ? "" : ", \"reading\": " + json_quoted(r.reading)) +
-         (r.obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(r.obstacle)) + "}";
+  return json_object({{"stage", json_quoted(info(r.stage).name)},
+                      {"max_abs", r.max_abs()},
+                      {"head", info(r.stage).per_head ? r.at(a.head) : "null"},
+                      {"row", r.at(a.row)},
+                      {"column", r.at(a.column)},
+                      {"within", json_bool(a.within)},
+                      {"sequence", r.at(a.sequence)},
+                      {"tensor", json_quoted(r.tensor)},
+                      {"shape", json_quoted(r.shape)},
+                      {"dtype", json_quoted(r.type)},
+                      {"rounding", quoted_or_null(r.rounding)},
+                      {"reading", r.reading.empty() ? "" : json_quoted(r.reading)},
+                      {"obstacle", r.obstacle.empty() ? "" : json_quoted(r.obstacle)}});
 }
 
 /// What nothing but the names of weights may have told when a model was made of them, or "".
@@ -730,24 +741,44 @@ std::string obstacle_in_common(const Report& report) {
 
 }  // namespace
 
-std::string difference_text(double value, bool of_nan) {
-  if (std::isinf(value)) return of_nan ? "not a number apart" : "∞ apart";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
+std::string json_object(std::initializer_list<std::pair<const char*, std::string>> members) {
+  std::string object;
+  for (const auto& [name, value] : members)
+    if (!value.empty()) object += (object.empty() ? "{\"" : ", \"") + std::string(name) + "\": " + value;
+  return object + "}";
 }
 
-std::vector<std::string> row_of(const StageResult& r) {
-  std::vector<std::string> row{info(r.stage).name, r.tensor, r.shape, r.type, r.reading, "", ""};
-  if (!r.obstacle.empty()) {
-    row[6] = "DIFFERS: " + r.obstacle;
-    return row;
-  }
-  row[5] = r.agreement.largest == 0
-               ? "0"
-               : difference_text(r.agreement.largest, r.agreement.of_nan) + " at " + place_words(r);
-  row[6] = r.agreement.within ? "agrees" : "DIFFERS";
-  if (r.agreement.within && !r.rounding.empty() && r.agreement.largest > 0) row[6] += " as " + r.rounding;
+std::string json_list(const std::vector<std::string>& items) {
+  return "[" + text::joined(items, ", ") + "]";
+}
+
+std::vector<std::string> TensorResult::row(const std::string& place) const {
+  std::vector<std::string> cells{tensor, shape, type, reading, "", "DIFFERS: " + obstacle};
+  if (!obstacle.empty()) return cells;
+  const Agreement& a = agreement;
+  char difference[32];
+  std::snprintf(difference, sizeof difference, "%.3g", a.largest);
+  cells[4] = a.largest == 0 ? "0"
+                            : (std::isfinite(a.largest) ? difference
+                               : a.of_nan               ? "not a number apart"
+                                                        : "∞ apart") +
+                                  (" at " + place);
+  cells[5] = a.within ? "agrees" : "DIFFERS";
+  if (a.within && !rounding.empty() && a.largest > 0) cells[5] += " as " + rounding;
+  return cells;
+}
+
+std::string TensorResult::max_abs() const {
+  return obstacle.empty() && std::isfinite(agreement.largest) ? text::number_text(agreement.largest) : "null";
+}
+
+std::string TensorResult::at(std::size_t place) const {
+  return obstacle.empty() ? to_string(place) : "null";
+}
+
+std::vector<std::string> row_of(const StageResult& result) {
+  std::vector<std::string> row = result.row(place_words(result));
+  row.insert(row.begin(), info(result.stage).name);
   return row;
 }
 
@@ -811,19 +842,24 @@ std::string report_text(const Report& report) {
 }
 
 std::string report_json(const Report& report) {
+  const auto name_of = [](Stage stage) { return info(stage).name; };
   const StageResult* first = report.first_difference();
-  return "{\"agrees\": " + std::string(report.agrees ? "true" : "false") +
-         ", \"first_difference\": " + (first ? json_quoted(info(first->stage).name) : "null") +
-         ", \"causes\": " + names_json(report.causes()) + ", \"explanations\": " +
-         json_list(report.explanations, [](const Explanation& e) { return names_json(e.causes); }) +
-         ", \"stages\": " + json_list(report.stages, stage_json) +
-         ", \"left_out\": " + names_json(report.left_out) + ", \"notes\": " + names_json(report.notes) +
-         ", \"n_tensors\": " + to_string(report.n_tensors) +
-         ", \"n_stages\": " + to_string(n_stages_of(report)) + ", \"not_given\": " +
-         json_list(report.not_given, [](Stage stage) { return json_quoted(info(stage).name); }) +
-         ", \"stopped\": " + (report.was_stopped ? "true" : "false") + ", \"details\": " +
-         json_list(report.explanations, [](const Explanation& e) { return names_json(e.details); }) +
-         ", \"pattern\": " + (report.pattern.empty() ? "null" : json_quoted(report.pattern)) + "}\n";
+  std::vector<std::string> stages;
+  for (const StageResult& stage : report.stages) stages.push_back(stage_json(stage));
+  return json_object({{"agrees", json_bool(report.agrees)},
+                      {"first_difference", first ? json_quoted(name_of(first->stage)) : "null"},
+                      {"causes", json_texts(report.causes())},
+                      {"explanations", json_texts(report.explanations, &Explanation::causes)},
+                      {"stages", json_list(stages)},
+                      {"left_out", json_texts(report.left_out)},
+                      {"notes", json_texts(report.notes)},
+                      {"n_tensors", to_string(report.n_tensors)},
+                      {"n_stages", to_string(n_stages_of(report))},
+                      {"not_given", json_texts(report.not_given, name_of)},
+                      {"stopped", json_bool(report.was_stopped)},
+                      {"details", json_texts(report.explanations, &Explanation::details)},
+                      {"pattern", quoted_or_null(report.pattern)}}) +
+         "\n";
 }
 
 }  // namespace core::check

@@ -3,7 +3,9 @@
 #include <armadillo>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/token.hpp"
@@ -33,17 +35,29 @@ std::string pattern_of(const std::vector<HeadDifference>& heads, const PatternOf
 
 // "Why is mine different?": somebody's tensors against a model, stage by stage, and the likely mistake.
 
+/// A tensor compared with numbers of a model.
+struct TensorResult {
+  std::string tensor;         ///< its name; of a head's file that of the one farthest off
+  std::string shape;          ///< "[2, 6, 6]"
+  std::string type;           ///< "float32"
+  std::string rounding = {};  ///< the type whose rounding was allowed for, or ""
+  std::string obstacle = {};  ///< why it cannot be compared, or ""
+  /// "[T, H·d]": the layout in which it was read where that is not the plain one, or ""
+  std::string reading = {};
+  Agreement agreement = {};  ///< within is false with an obstacle
+
+  /// As a row of a table: the name, shape, type, reading, largest difference at a place, verdict.
+  std::vector<std::string> row(const std::string& place) const;
+  /// The largest difference as JSON; null where no number says how far they are apart: NaN or an infinity
+  /// against a number, or another shape.
+  std::string max_abs() const;
+  /// A part of the place in JSON, null where nothing was compared.
+  std::string at(std::size_t place) const;
+};
+
 /// One stage compared.
-struct StageResult {
+struct StageResult : TensorResult {
   Stage stage = Stage::weights;
-  std::string tensor;    ///< its name; of a head's file that of the one farthest off
-  std::string shape;     ///< "[2, 6, 6]"
-  std::string type;      ///< "float32"
-  std::string rounding;  ///< the type whose rounding was allowed for, or ""
-  std::string obstacle;  ///< why it cannot be compared, or ""
-  std::string
-      reading;  ///< "[T, H·d]": the layout in which it was read where that is not the plain one, or ""
-  Agreement agreement;  ///< within is false with an obstacle
 };
 
 struct Report {
@@ -72,6 +86,10 @@ struct Report {
   bool has_wrong_numbers() const;
 };
 
+/// An object, and a list, as JSON on one line, of values that are JSON; members that are "" are left out.
+std::string json_object(std::initializer_list<std::pair<const char*, std::string>> members);
+std::string json_list(const std::vector<std::string>& items);
+
 /// Compares every tensor with its stage and looks for the mistakes that explain all of them.
 Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
              const core::Token& token = {});
@@ -92,11 +110,8 @@ std::string verdict_words(const Report& report);
 /// "3 tensors of 2 stages were compared; not given, and not compared: queries, keys": what a verdict is of.
 std::string coverage_words(const Report& report);
 
-/// A stage as a row of a table: its name, tensor, shape, type, reading, largest difference, verdict.
+/// A stage as a row of a table, its name before those of TensorResult::row().
 std::vector<std::string> row_of(const StageResult& result);
-
-/// A difference in three digits, "∞", or of NaN against a number that it is none.
-std::string difference_text(double difference, bool of_nan);
 
 /// The report for people: a table of the stages, what was left out, how tensors were read, then the verdict.
 std::string report_text(const Report& report);
@@ -104,9 +119,6 @@ std::string report_text(const Report& report);
 /// The report as JSON on one line: agrees, first_difference, causes, explanations (lists of causes), stages,
 /// left_out, notes, n_tensors, n_stages, not_given, stopped, details (a list for each explanation), pattern
 /// (or null). A stage has its reading where that is not the plain one.
-///
-/// max_abs is null where no number says how far they are apart: NaN or an infinity against a number, or
-/// another shape.
 std::string report_json(const Report& report);
 
 }  // namespace core::check

@@ -2,24 +2,28 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <memory>
 
-#include "core/graph/attend.hpp"
-#include "core/graph/formulas.hpp"
+#include "core/base/find.hpp"
+#include "core/base/number.hpp"
 #include "core/graph/matrices.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::check {
-
 namespace {
 
 using attention::Precision;
+using attention::SharedMatrix;
+
+/// The scores where visible is 1, fill where it is 0.
+arma::mat masked(arma::mat scores, const arma::mat& visible, double fill) {
+  scores.elem(arma::find(visible == 0)).fill(fill);
+  return scores;
+}
 using formats::Dtype;
+using graph::infinity;
 
 /// A type of eight bits: its digits, its smallest normal number, and its largest.
 struct Eight {
@@ -38,16 +42,16 @@ double last_digit(const Eight& type, double number) {
 }
 
 Precision precision_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32:
-      return Precision::float32;
-    case Dtype::f16:
-      return Precision::float16;
-    case Dtype::bf16:
-      return Precision::bfloat16;
-    default:
-      return Precision::float64;
-  }
+  return dtype == Dtype::f32    ? Precision::float32
+         : dtype == Dtype::f16  ? Precision::float16
+         : dtype == Dtype::bf16 ? Precision::bfloat16
+                                : Precision::float64;
+}
+
+bool keeps_all(Dtype dtype, std::span<const double> numbers) {
+  return std::ranges::all_of(numbers, [type = precision_of(dtype)](double x) {
+    return std::isnan(x) || attention::rounded(type, x) == x;
+  });
 }
 
 /// Whether a number that a type does not hold may have become that in it: infinite, in types of eight bits
@@ -70,10 +74,7 @@ double round_trip_error(Dtype dtype, double number) {
 
 Dtype coarsest_type(std::span<const double> numbers) {
   for (const Dtype type : {Dtype::bf16, Dtype::f16, Dtype::f32})
-    if (std::ranges::all_of(numbers, [&](double x) {
-          return std::isnan(x) || attention::rounded(precision_of(type), x) == x;
-        }))
-      return type;
+    if (keeps_all(type, numbers)) return type;
   return Dtype::f64;
 }
 
@@ -85,327 +86,216 @@ std::string rounding_words(Dtype dtype) {
   return is_exact(dtype) ? "" : formats::dtype_name(dtype);
 }
 
-Near Limits::near(double distance, double ours) const {
-  if (distance == 0) return Near::plain;  // also where ours is no number
-  if (!std::isfinite(distance)) return Near::none;
-  const double size = std::abs(ours) + added;
-  const double asked = tolerance.absolute + tolerance.relative * std::abs(ours) + more +
-                       (sums > 0 ? sums * round_trip_error(formats::Dtype::f32, size) : 0);
-  if (distance <= asked) return Near::plain;
-  return distance <= asked + std::max(1.0, sums) * round_trip_error(dtype, size) ? Near::rounded : Near::none;
+Dtype rounding_of(const formats::Tensor& tensor) {
+  return tensor.dtype == Dtype::f64 && keeps_all(Dtype::f32, tensor.numbers) ? Dtype::f32 : tensor.dtype;
 }
 
 void Agreement::add(double observed, double ours, const Limits& limits, std::size_t in_row,
                     std::size_t in_column) {
   if (observed == ours) return;
   const double distance = stands_for_more(limits.dtype, observed, ours) ? 0 : abs_difference(observed, ours);
-  const Near here = limits.near(distance, ours);
-  within = within && here != Near::none, is_plain = is_plain && here == Near::plain;
-  n_far += here == Near::none;
+  bool is_near = distance == 0, is_plainly = is_near;  // also where ours is no number
+  if (!is_near && std::isfinite(distance)) {
+    const double size = std::abs(ours) + limits.added;
+    const double allowed = limits.tolerance.absolute + limits.tolerance.relative * std::abs(ours) +
+                           limits.more +
+                           (limits.sums > 0 ? limits.sums * round_trip_error(Dtype::f32, size) : 0);
+    is_plainly = distance <= allowed;
+    is_near =
+        is_plainly || distance <= allowed + std::max(1.0, limits.sums) * round_trip_error(limits.dtype, size);
+  }
+  within = within && is_near, is_plain = is_plain && is_plainly;
+  n_far += !is_near;
   if (distance > largest)
     largest = distance, row = in_row, column = in_column, of_nan = std::isnan(observed) || std::isnan(ours);
 }
 
-namespace {
-
-using attention::SharedMatrix;
-using attention::Stage;
-
-/// What of the projected embeddings is kept at most, in numbers.
-constexpr std::size_t most_kept = std::size_t{1} << 27;
-
-}  // namespace
-
-bool Sampler::Projected::made_like(const Projected& other) const {
-  return precision == other.precision && factors == other.factors && sums == other.sums &&
-         linear == other.linear && embeddings == other.embeddings;
+double largest_finite(const arma::mat& numbers) {
+  double largest = 0;
+  for (const double number : numbers)
+    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+  return largest;
 }
 
-Trace Sampler::trace(const Model& model) const {
-  attention::require(model, sample_.sequence);
-  graph::Graph g = graph::attention(model);
-  const graph::Evaluation stages = [&] {
-    graph::Evaluation known;
-    const auto put = [&](Stage stage, const SharedMatrix& all) { known.stages[graph::index(stage)] = {all}; };
-    const attention::Dropout drawn = [&] {
-      attention::Dropout dropout = model.dropout;
-      dropout.rescale = true;  // which decides nothing of what is kept
-      return dropout;
-    }();
-    if (kept_ && kept_->first == drawn) put(graph::kept_weights, kept_->second);
-    std::vector<std::pair<Stage, Projected>> wanted;
-    for (const auto& [stage, part] : {std::pair{graph::all_keys, attention::Part::key},
-                                      std::pair{graph::all_values, attention::Part::value}})
-      if (const auto* linear = g.get<graph::Linear>(stage))
-        wanted.emplace_back(stage,
-                            Projected{model.sequences[sample_.sequence].embeddings, *find_linear(model, part),
-                                      g.precision, linear->factors, linear->sums});
-    for (const auto& [stage, projected] : wanted) {
-      const auto same = [&](const Projected& made) { return made.made_like(projected); };
-      const auto found = std::ranges::find_if(projected_, same);
-      if (found != projected_.end()) put(stage, found->all);
-    }
-    graph::Evaluation made = graph::evaluate(g, model, sample_.sequence, sample_.rows, std::move(known));
-    for (auto& [stage, projected] : wanted) {
-      if (made[stage].empty() || made.partial[graph::index(stage)]) continue;
-      projected.all = made[stage].front();
-      const auto same = [&](const Projected& other) { return other.made_like(projected); };
-      const std::size_t n = projected.all.n_rows() * projected.all.n_cols();
-      if (std::ranges::none_of(projected_, same) && (projected_.size() + 1) * n <= most_kept)
-        projected_.push_back(projected);
-    }
-    if (!made[graph::kept_weights].empty()) kept_.emplace(drawn, made[graph::kept_weights].front());
-    return made;
-  }();
+// What a model computes.
 
-  Trace t;
-  t.sequence = sample_.sequence;
-  t.heads.resize(model.n_heads);
+graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model) const {
+  constexpr std::size_t max_kept = std::size_t{1} << 27;  // numbers of projected embeddings
+  graph::Evaluation known;
+  const auto put = [&](Stage stage, const SharedMatrix& all) { known.stages[graph::index(stage)] = {all}; };
+  attention::Dropout drawn = model.dropout;
+  drawn.rescale = true;  // which decides nothing of what is kept
+  if (kept_ && kept_->first == drawn) put(graph::kept_weights, kept_->second);
+  std::vector<std::pair<Stage, Projection>> wanted;
+  for (const auto& [stage, part] : {std::pair{graph::all_keys, attention::Part::key},
+                                    std::pair{graph::all_values, attention::Part::value}}) {
+    const graph::Node* node = g.find(stage);
+    const auto* linear = node ? dynamic_cast<const graph::Linear*>(node->operation.get()) : nullptr;
+    if (!linear) continue;
+    Projection projection{g.precision, linear->factors, linear->sums, *find_linear(model, part),
+                          model.sequences[sample_.sequence].embeddings};
+    if (const auto found = find_by(projected_, projection, &decltype(projected_)::value_type::first))
+      put(stage, found->second);
+    else
+      wanted.emplace_back(stage, std::move(projection));
+  }
+  graph::Evaluation made = graph::evaluate(g, model, sample_.sequence, sample_.rows, std::move(known));
+  for (auto& [stage, projection] : wanted) {
+    if (made[stage].empty() || made.partial[graph::index(stage)]) continue;
+    const SharedMatrix& all = made[stage].front();
+    if ((projected_.size() + 1) * all.n_rows() * all.n_cols() <= max_kept)
+      projected_.emplace_back(std::move(projection), all);
+  }
+  if (!made[graph::kept_weights].empty()) kept_.emplace(drawn, made[graph::kept_weights].front());
   const arma::uvec rows = arma::conv_to<arma::uvec>::from(sample_.rows);
-  for (const graph::Node& node : g.nodes) {
-    if (graph::is_hidden(node.stage) || stages[node.stage].empty()) continue;
-    const bool is_partial = stages.partial[graph::index(node.stage)];
-    for (std::size_t h = 0; h < (node.heads == graph::Heads::shared ? 1 : model.n_heads); ++h) {
-      const SharedMatrix& numbers = stages[node.stage][nth_matrix(g, node, h)];
-      matrix_of(t, attention::info(node.stage), h) = is_partial ? numbers : SharedMatrix(numbers->rows(rows));
+  for (const graph::Node& node : g.nodes)
+    if (node.stage != graph::kept_weights && !made.partial[graph::index(node.stage)])
+      for (SharedMatrix& numbers : made.stages[graph::index(node.stage)])
+        numbers = arma::mat(numbers->rows(rows));
+  return made;
+}
+
+Precision Precisions::coarsest() const {
+  return softmax != Precision::float64 ? softmax : factors != Precision::float64 ? factors : stages;
+}
+
+Precisions precisions_of(const Model& model) {
+  graph::Graph g = graph::attention(model);
+  return {g.precision, g.all<graph::Product>().front()->factors, g.all<graph::Softmax>().front()->precision};
+}
+
+Computed::Pass& Computed::pass(std::size_t sequence) const {
+  if (const auto known = passes_.find(sequence); known != passes_.end()) return known->second;
+  attention::require(model_, sequence);
+  graph::Graph g = graph::attention(model_);
+  if (arithmetic_ != Arithmetic::of_model) {
+    g.precision = Precision::float32;
+    for (graph::Product* product : g.all<graph::Product>()) {
+      if (is_cut()) product->cuts = true, product->factors = Precision::float64;
+      if (product->sums) product->sums = Precision::float32;
     }
   }
-  return t;
+  graph::Evaluation stages = sampler_ ? sampler_->evaluate(g, model_) : graph::evaluate(g, model_, sequence);
+  return passes_.emplace(sequence, Pass{std::move(g), std::move(stages)}).first->second;
 }
 
-namespace {
-
-using attention::HeadTrace;
-
-/// A number of float32 without all but its first 11 binary digits, cut off and not rounded.
-double cut_to_tf32(double number) {
-  constexpr int n_cut = 53 - 11;
-  const double single = attention::rounded(attention::Precision::float32, number);
-  if (!std::isfinite(single) || std::abs(single) < 0x1p-126) return single;
-  const auto bits = std::bit_cast<std::uint64_t>(single);
-  return std::bit_cast<double>(bits >> n_cut << n_cut);
-}
-
-arma::mat cut(arma::mat numbers) {
-  numbers.transform(cut_to_tf32);
-  return numbers;
-}
-
-/// The same model in float32, of which embeddings and weights are cut.
-Model with_cut_weights(const Model& model) {
-  Model next = model;
-  next.departures.precision = attention::Precision::float32;
-  next.departures.product_inputs = attention::Precision::float64;
-  for (attention::Sequence& sequence : next.sequences) {
-    sequence.embeddings = cut(sequence.embeddings);
-    if (next.has_memory()) sequence.key_embeddings = cut(sequence.key_embeddings);
-  }
-  for (const attention::Part part : attention::all_parts)
-    if (attention::Linear* linear = find_linear(next, part)) linear->weight = cut(linear->weight);
-  return next;
-}
-
-/// Gives a stage of one sequence the cut numbers of one of a trace; what the other sequences have counts for
-/// nothing.
-void give_cut(Model& model, Stage stage, const Trace& trace, Stage from) {
-  std::vector<SharedMatrix> heads;
-  for (std::size_t k = 0; k < n_matrices(model, stage); ++k)
-    heads.emplace_back(cut(attention::info(from).matrix(trace, head_of_matrix(model, stage, k))));
-  attention::GivenStage given{stage, {}};
-  for (std::size_t s = 0; s < model.sequences.size(); ++s)
-    given.matrices.insert(given.matrices.end(), heads.begin(), heads.end());
-  auto& stages = model.given.stages;
-  std::erase_if(stages, [&](const attention::GivenStage& other) { return other.stage == stage; });
-  stages.insert(std::ranges::find_if(stages, [&](const auto& other) { return other.stage > stage; }),
-                std::move(given));
-}
-
-/// The trace of a sequence by a processor that takes the factors of every matrix product cut to TF32 and adds
-/// up in float32; no cell of the model may be typed over.
-Trace trace_in_tf32(const Model& model, std::size_t sequence) {
-  const Model projecting = with_cut_weights(model);
-  Trace result = attention::attend(projecting, sequence);
-  const bool has_projected = result.heads.front().queries.n_rows() > 0;
-
-  Model scoring = projecting;  // queries, keys and values are what they were made; products take them cut
-  if (has_projected && !model.given.find(Stage::scores)) {
-    const attention::LastStages last = last_stages(model);
-    give_cut(scoring, Stage::queries, result, last.queries);
-    give_cut(scoring, Stage::keys, result, last.keys);
-    scoring.additions.normalise.reset();  // which they have behind them
-    scoring.additions.positions.rotary.reset();
-  }
-  const Trace scored = attention::attend(scoring, sequence);
-
-  Model mixing = projecting;
-  mixing.given.stages.clear();
-  mixing.dropout.training = false;
-  give_cut(mixing, Stage::values, result, Stage::values);
-  Trace dropped = scored;  // with what is mixed in the place of the weights
-  for (attention::HeadTrace& head : dropped.heads) head.weights = head.dropped_weights;
-  give_cut(mixing, Stage::weights, dropped, Stage::weights);
-  const Trace mixed = attention::attend(mixing, sequence);
-
-  for (std::size_t h = 0; h < model.n_heads; ++h) {
-    attention::HeadTrace head = scored.heads[h];
-    head.queries = result.heads[h].queries, head.keys = result.heads[h].keys;
-    head.prepared = result.heads[h].prepared;
-    head.values = result.heads[h].values, head.contexts = mixed.heads[h].contexts;
-    result.heads[h] = std::move(head);
-  }
-  result.embeddings = arma::mat(model.sequences[sequence].embeddings);
-  result.concatenated = mixed.concatenated;
-  Model combined = projecting;
-  combined.given = {};
-  give_cut(combined, Stage::concatenated, mixed, Stage::concatenated);
-  result.output = attention::attend_checked(combined, sequence).output;
-  return result;
-}
-
-void add_masks(const arma::mat& visible, std::vector<arma::mat>& forms) {
-  forms.push_back(1 - visible);
-  forms.push_back(attention::masked(arma::mat(arma::size(visible)), visible, -arma::datum::inf));
-}
-
-void add_masked_scores(const Model& model, const HeadTrace& head, const arma::mat& visible,
-                       std::vector<arma::mat>& forms) {
-  const Stage last = last_stages(model).scores;
-  const arma::mat& scaled = last == Stage::scaled_scores   ? head.scaled_scores
-                            : last == Stage::capped_scores ? head.adjusted.capped_scores
-                                                           : head.adjusted.biased_scores;
-  const attention::Departures& d = model.departures;
-  const bool is_finite = model.mask.method == attention::MaskMethod::large_negative;
-  const double fill = is_finite ? d.large_negative : -arma::datum::inf;
-  if (is_finite) forms.push_back(scaled + fill * (1 - visible));
-  if (!model.dropout.active()) return;
-  const arma::mat& dropout = head.dropout_mask;
-  if (d.dropout_place == attention::DropoutPlace::scaled_scores)
-    forms.push_back(model.mask.is_before_softmax() ? attention::masked(scaled, visible, fill) : scaled);
-  if (d.dropout_place == attention::DropoutPlace::masked_scores)
-    forms.push_back(arma::mat(head.masked_scores) % dropout);
-}
-
-/// Queries, keys or values of all heads as they were before they were viewed.
-arma::mat unviewed(const Computed& computed, Stage stage, std::size_t sequence) {
-  const Model& model = computed.model();
-  graph::Graph g = graph::attention(model);
-  g.result = *g.get<graph::SplitHeads>(stage)->inputs[0].stage();
-  const auto rows = computed.sample() ? graph::RowChoice(computed.sample()->rows) : graph::RowChoice();
-  return attention::rounded(g.precision, *graph::evaluate(g, model, sequence, rows)[g.result].front());
-}
-
-bool is_viewed(const Model& model, Stage stage) {
-  const attention::Viewed& viewed = model.departures.viewed;
-  return model.given.empty() &&
-         ((stage == Stage::queries && viewed.queries) || (stage == Stage::keys && viewed.keys) ||
-          (stage == Stage::values && viewed.values));
-}
-
-arma::mat joined(const Computed& computed, const Reading& reading, std::size_t sequence) {
-  const Model& model = computed.model();
-  if (is_viewed(model, reading.stage)) return unviewed(computed, reading.stage, sequence);
-  arma::mat all;
-  for (std::size_t head = 0; head < model.n_heads; ++head) {
-    const std::size_t h = matrix_of_head(model, reading.stage, head);
-    const arma::mat& one = attention::info(reading.stage).matrix(computed.trace(sequence), head);
-    all.set_size(one.n_rows, reading.n_columns);
-    for (std::size_t k = 0; k < one.n_cols; ++k)
-      all.col(attention::column_of_head(model, reading.stage, h, k)) = one.col(k);
-  }
-  return all;
-}
-
-arma::mat mean_of_heads(const Computed& computed, Stage stage, std::size_t sequence) {
-  const std::size_t n = computed.model().n_heads;
-  arma::mat sum;
-  for (std::size_t head = 0; head < n; ++head) {
-    const arma::mat& one = attention::info(stage).matrix(computed.trace(sequence), head);
-    sum = head == 0 ? one : arma::mat(sum + one);
-  }
-  return sum / static_cast<double>(n);
-}
-
-}  // namespace
-
-std::optional<Stage> stage_for(const Model& model, Stage stage) {
-  if (attention::info(stage).present(model)) return stage;
-  switch (stage) {
-    case Stage::normed_queries:
-      return Stage::queries;
-    case Stage::normed_keys:
-      return Stage::keys;
-    case Stage::rotated_queries:
-      return last_stages(model).queries;
-    case Stage::rotated_keys:
-      return last_stages(model).keys;
-    case Stage::capped_scores:
-      return Stage::scaled_scores;
-    case Stage::biased_scores:
-      return last_stages(model).scores;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::size_t head_of(const Reading& reading, const Model& model, std::size_t h) {
-  return reading.of_groups ? head_of_matrix(model, reading.stage, h) : reading.first_head + h;
-}
-
-const Trace& Computed::trace(std::size_t sequence) const {
-  const auto known = traces_.find(sequence);
-  if (known != traces_.end()) return known->second;
-  return traces_
-      .emplace(sequence, sampler_   ? sampler_->trace(model_)
-                         : in_tf32_ ? trace_in_tf32(model_, sequence)
-                                    : attention::attend(model_, sequence))
-      .first->second;
+const arma::mat& Computed::matrix(Stage stage, std::size_t sequence, std::size_t head) const {
+  static const arma::mat none;
+  const auto& [g, stages] = pass(sequence);
+  const graph::Node* node = g.find(stage);
+  return !node || stages[stage].empty() ? none : *stages[stage][nth_matrix(g, *node, head)];
 }
 
 const Computed& Computed::in_float32() const {
-  if (!float32_) {
-    Model model = model_;
-    model.departures.precision = attention::Precision::float32;
-    float32_ = std::make_shared<Computed>(std::move(model), sampler_);
-  }
+  if (!float32_) float32_ = std::make_shared<Computed>(model_, sampler_, Arithmetic::float32);
   return *float32_;
+}
+
+/// All 1 where it is not known.
+arma::mat Computed::mask(std::size_t sequence) const {
+  const arma::mat& known = matrix(Stage::mask, sequence, 0);
+  return known.is_empty() ? arma::mat(model_.n_tokens(), model_.n_keys(), arma::fill::ones) : known;
+}
+
+/// All heads side by side; as they were before they were viewed, where they were.
+arma::mat Computed::joined(const Reading& reading, std::size_t sequence) const {
+  auto& [g, stages] = pass(sequence);
+  const auto* split = g.get<graph::SplitHeads>(reading.stage);
+  if (split && split->inputs[0].layout == &graph::untransposed && model_.given.empty())
+    return attention::rounded(g.precision, *stages[*split->inputs[0].stage()].front());
+  arma::mat all;
+  for (std::size_t head = 0; head < model_.n_heads; ++head) {
+    const arma::mat& one = matrix(reading.stage, sequence, head);
+    all.set_size(one.n_rows, reading.n_columns);
+    for (std::size_t k = 0; k < one.n_cols; ++k)
+      all.col(attention::column_of_head(model_, reading.stage, matrix_of_head(model_, reading.stage, head),
+                                        k)) = one.col(k);
+  }
+  return all;
 }
 
 arma::mat Computed::form(const Reading& reading, std::size_t sequence, std::size_t head) const {
   Reading known = reading;
   known.stage = stage_for(model_, reading.stage).value_or(reading.stage);
-  if (reading.joined) return joined(*this, known, sequence);
-  if (reading.layout.is_mean) return mean_of_heads(*this, known.stage, sequence);
-  const Trace& t = trace(sequence);
-  const arma::mat& own = attention::info(known.stage).matrix(t, head);
-  return reading.layout.is_masked ? attention::masked(own, t.mask, -arma::datum::inf) : own;
+  if (reading.joined) return joined(known, sequence);
+  const arma::mat& own = matrix(known.stage, sequence, head);
+  if (reading.layout.is_masked) return masked(own, mask(sequence), -infinity);
+  if (!reading.layout.is_mean) return own;
+  arma::mat sum = matrix(known.stage, sequence, 0);
+  for (std::size_t other = 1; other < model_.n_heads; ++other) sum += matrix(known.stage, sequence, other);
+  return sum / static_cast<double>(model_.n_heads);
 }
 
 std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t sequence, std::size_t head) const {
   std::vector<arma::mat> all{form(reading, sequence, head)};
-  const Trace& t = trace(sequence);
-  if (reading.stage == Stage::mask) add_masks(t.mask, all);
-  if (reading.stage == Stage::masked_scores) add_masked_scores(model_, t.heads[head], t.mask, all);
-  if (reading.stage == Stage::position_bias && model_.mask.hides()) {  // with the mask in it
-    const arma::mat bias = all.front();
-    all.push_back(attention::masked(bias, t.mask, -arma::datum::inf));
-    all.push_back(bias % arma::mat(t.mask));
+  const arma::mat own = all.front();
+  const auto add = [&](arma::mat other) { all.push_back(std::move(other)); };
+  if (reading.stage == Stage::mask) {
+    add(1 - own);
+    add(masked(arma::mat(arma::size(own)), own, -infinity));
+  } else if (reading.stage == Stage::position_bias && model_.mask.hides()) {  // with the mask in it
+    add(masked(own, mask(sequence), -infinity));
+    add(own % mask(sequence));
+  } else if (reading.stage == Stage::dropout_mask) {
+    add(arma::sign(own));
+  } else if (reading.stage == Stage::masked_scores) {
+    graph::Graph& g = pass(sequence).graph;
+    const arma::mat seen = mask(sequence);
+    Stage before = *g.find(Stage::masked_scores)->operation->inputs[0].stage();
+    const bool drops_before = graph::is_hidden(before);
+    if (drops_before) before = *g.find(before)->operation->inputs[0].stage();
+    const arma::mat& scores = matrix(before, sequence, head);
+    const auto* fill = g.get<graph::MaskedFill>(Stage::masked_scores);
+    if (scores.is_empty()) return all;
+    if (fill && std::isfinite(fill->fill)) add(scores + fill->fill * (1 - seen));
+    if (!model_.dropout.active()) return all;
+    if (drops_before) add(fill ? masked(scores, seen, fill->fill) : scores);
+    if (graph::is_hidden(*g.all<graph::Softmax>().front()->inputs[0].stage()))  // which drops scores
+      add(own % matrix(Stage::dropout_mask, sequence, head));
   }
-  if (reading.stage == Stage::dropout_mask) all.push_back(arma::sign(all.front()));
   return all;
 }
 
 double Computed::float32_error(const Reading& reading) const {
   double most = 0;
-  for_each_part(reading, *this, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = reading.first_sequence + s, head = head_of(reading, model_, h);
-    const arma::mat exact = form(reading, sequence, head),
-                    rounded = in_float32().form(reading, sequence, head);
-    for (arma::uword k = 0; k < exact.n_elem; ++k) {
-      const double error = std::abs(exact[k] - rounded[k]);
-      if (std::isfinite(error) && error > most) most = error;
-    }
-  });
+  for (const Part& part : parts_of(reading, *this))
+    most = std::max(most, largest_finite(form(reading, part.sequence, part.head) -
+                                         in_float32().form(reading, part.sequence, part.head)));
   return most;
+}
+
+std::optional<Stage> stage_for(const Model& model, Stage stage) {
+  using enum Stage;
+  static constexpr std::array rows{std::array{queries, normed_queries, rotated_queries},
+                                   std::array{keys, normed_keys, rotated_keys},
+                                   std::array{scaled_scores, capped_scores, biased_scores}};
+  const attention::StageSet shown = attention::shown_stages(model);
+  if (contains(shown, stage)) return stage;
+  for (const auto& row : rows)
+    for (auto at = std::ranges::find(row, stage); at != row.end() && at != row.begin();)
+      if (contains(shown, *--at)) return *at;
+  return std::nullopt;
+}
+
+std::vector<Part> parts_of(const Reading& r, const Computed& computed) {
+  std::vector<Part> parts;
+  for (std::size_t s = 0; s < r.n_sequences; ++s) {
+    const std::size_t sequence = r.first_sequence + s;
+    if (computed.sample() && sequence != computed.sample()->sequence) continue;
+    for (std::size_t h = 0; h < r.n_heads; ++h)
+      parts.push_back(
+          {s, h, sequence, r.of_groups ? head_of_matrix(computed.model(), r.stage, h) : r.first_head + h});
+  }
+  return parts;
+}
+
+arma::mat numbers_of(const Observed& observed, const Reading& r, const Part& part, const Computed& computed) {
+  const Sample* sample = computed.sample();
+  arma::mat numbers(sample ? sample->rows.size() : r.n_rows, r.n_columns, arma::fill::none);
+  for (std::size_t a = 0; a < numbers.n_rows; ++a)
+    for (std::size_t j = 0; j < r.n_columns; ++j)
+      numbers(a, j) = observed.tensor.numbers[r.at(part.s, part.h, sample ? sample->rows[a] : a, j)];
+  return numbers;
 }
 
 namespace {
@@ -418,70 +308,49 @@ constexpr double as_low_as_hidden = -1e4;
 constexpr double float32_sample_slack = 8;
 
 /// One matrix against one form of it.
-Agreement compared(const double* observed, const Reading& r, const arma::mat& ours, const Computed& computed,
+Agreement compared(const arma::mat& observed, const arma::mat& ours, bool is_mask, const Sample* sample,
                    Limits limits) {
   Agreement here;
-  const std::size_t n_rows = n_rows_of(r, computed);
-  limits.more += limits.tolerance.of_largest > 0 ? limits.tolerance.of_largest * largest_finite(ours) : 0;
-  for (std::size_t a = 0; a < n_rows; ++a) {
-    const std::size_t i = row_of(computed, a);
-    const double* row = observed + r.at(0, 0, i, 0);
-    for (std::size_t j = 0; j < r.n_columns; ++j) {
-      const double our = ours.at(a, j), written = row[j * r.per_column];
-      const bool hides = r.stage == Stage::mask && our == -arma::datum::inf && written <= as_low_as_hidden;
-      const double observed_number = hides ? our : written;
-      const double magnitude = std::abs(our);
-      if (magnitude > here.magnitude && magnitude < arma::datum::inf) here.magnitude = magnitude;
-      here.add(observed_number, our, limits, i, j);
+  here.magnitude = largest_finite(ours);
+  if (limits.tolerance.of_largest > 0) limits.more += limits.tolerance.of_largest * here.magnitude;
+  for (std::size_t a = 0; a < observed.n_rows; ++a)
+    for (std::size_t j = 0; j < observed.n_cols; ++j) {
+      const double our = ours.at(a, j);
+      const bool hides = is_mask && our == -infinity && observed(a, j) <= as_low_as_hidden;
+      here.add(hides ? our : observed(a, j), our, limits, sample ? sample->rows[a] : a, j);
     }
-  }
   return here;
 }
 
 Agreement compared(const Observed& observed, const Reading& r, const Computed& ours, const Limits& limits) {
   Agreement worst;
-  for_each_part(r, ours, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = r.first_sequence + s, head = head_of(r, ours.model(), h);
-    Agreement best;
-    bool first = true;
-    for (const arma::mat& form : ours.forms(r, sequence, head)) {
-      Agreement here = compared(observed.tensor.numbers.data() + r.at(s, h, 0, 0), r, form, ours, limits);
-      here.sequence = sequence, here.head = head;
+  const bool is_mask = r.stage == Stage::mask;
+  for (const Part& part : parts_of(r, ours)) {
+    const arma::mat numbers = numbers_of(observed, r, part, ours);
+    std::optional<Agreement> best;
+    for (const arma::mat& form : ours.forms(r, part.sequence, part.head)) {
+      const Agreement here = compared(numbers, form, is_mask, ours.sample(), limits);
       // Of the customs of masks that is the observed one in which the fewest cells are wrong.
-      const bool errs_less = r.stage == Stage::mask && here.n_far < best.n_far;
-      if (first || here.within || errs_less) best = here;
+      if (!best || here.within || (is_mask && here.n_far < best->n_far)) best = here;
       if (here.within) break;
-      first = false;
     }
-    const bool within = worst.within && best.within;
-    const double magnitude = std::max(worst.magnitude, best.magnitude);
-    if (best.largest > worst.largest) worst = best;
+    best->sequence = part.sequence, best->head = part.head;
+    const bool within = worst.within && best->within;
+    const double magnitude = std::max(worst.magnitude, best->magnitude);
+    if (best->largest > worst.largest) worst = *best;
     worst.within = within, worst.magnitude = magnitude;
-  });
+  }
   return worst;
 }
 
-bool is_coarse(const attention::Departures& d) {
-  return d.precision != Precision::float64 || d.product_inputs != Precision::float64 ||
-         d.softmax_precision != Precision::float64;
-}
-
 }  // namespace
-
-Dtype rounding_of(const formats::Tensor& tensor) {
-  if (tensor.dtype != Dtype::f64) return tensor.dtype;
-  const bool is_float32 = std::all_of(tensor.numbers.begin(), tensor.numbers.end(), [](double x) {
-    return std::isnan(x) || attention::rounded(Precision::float32, x) == x;
-  });
-  return is_float32 ? Dtype::f32 : Dtype::f64;
-}
 
 Agreement agreement(const Observed& observed, const Reading& reading, const Computed& ours,
                     const Tolerance& tolerance) {
   Limits limits{tolerance, observed.rounding};
   Agreement result = compared(observed, reading, ours, limits);
   // What float32 adds to a coarse model, where it may tip a coarse rounding over, says nothing.
-  if (result.within || is_exact(observed.rounding) || is_coarse(ours.model().departures)) return result;
+  if (result.within || is_exact(observed.rounding) || precisions_of(ours.model()).are_coarse()) return result;
   const double slack = ours.sample() ? float32_sample_slack : 1;
   const double stored = round_trip_error(observed.rounding, result.magnitude);
   if (result.largest > slack * beyond_float32 * (1 + result.magnitude) + stored)

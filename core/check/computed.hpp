@@ -1,27 +1,23 @@
 #pragma once
 
-#include <algorithm>
 #include <armadillo>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "core/base/number.hpp"
+#include "core/base/token.hpp"
 #include "core/check/match.hpp"
 #include "core/files/tensor.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/model.hpp"
-#include "core/graph/stages.hpp"
-#include "core/graph/trace.hpp"
 
 namespace core::check {
-
-using attention::Trace;
 
 // What keeping numbers as a type of tensors does to them; integers and bools count as exact.
 
@@ -37,6 +33,10 @@ bool is_exact(formats::Dtype dtype);
 /// "float16", "float8_e5m2": the type that takes digits away, or "".
 std::string rounding_words(formats::Dtype dtype);
 
+/// The finest type that a tensor shows to have been rounded to: its own, or float32 when all numbers of a
+/// float64 tensor are numbers of float32.
+formats::Dtype rounding_of(const formats::Tensor& tensor);
+
 // How far somebody's numbers are from ours, and how far they may be.
 
 /// How far numbers may be apart that are called equal: |observed − ours| ≤ absolute + relative · |ours|, and
@@ -49,9 +49,6 @@ struct Tolerance {
 /// Sums in float32 round more often than once a stage.
 constexpr double float32_sums = 16;
 
-/// Whether a number is another one, the same once it is rounded to its type, or the same.
-enum class Near { none, rounded, plain };
-
 /// What may lie between two numbers.
 struct Limits {
   Tolerance tolerance;
@@ -59,8 +56,6 @@ struct Limits {
   double more = 0;       ///< allowed besides
   double sums = 0;  ///< so many roundings in float32, and in their type, to what such a sum may have added
   double added = 0;
-
-  Near near(double distance, double ours) const;
 };
 
 /// What numbers were found to be, compared with ours one after the other.
@@ -70,20 +65,14 @@ struct Agreement {
   double largest = 0;    ///< |observed − ours|, 0 … ∞; NaN equals NaN, an infinity equals itself
   bool of_nan = false;   ///< that is ∞ as one alone is NaN
   double magnitude = 0;  ///< the largest finite |ours|
-  std::size_t sequence = 0, head = 0, row = 0,
-              column = 0;  ///< the first place, row by row, that is so far apart
-  std::size_t n_far = 0;   ///< numbers of the worst matrix that are further apart than they may be
+  std::size_t sequence = 0, head = 0, row = 0, column = 0;  ///< the first place that is so far apart, by rows
+  std::size_t n_far = 0;  ///< numbers of the worst matrix that are further apart than they may be
 
   void add(double observed, double ours, const Limits& limits, std::size_t in_row, std::size_t in_column);
 };
 
 /// The largest |number| that is finite, 0 without any.
-inline double largest_finite(const arma::mat& numbers) {
-  double largest = 0;
-  for (const double number : numbers)
-    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-  return largest;
-}
+double largest_finite(const arma::mat& numbers);
 
 /// Rows of one sequence, of which a few are enough to tell that a model does not give somebody's tensors.
 struct Sample {
@@ -101,51 +90,54 @@ class Sampler {
 
   const Sample& sample() const { return sample_; }
 
-  /// The trace of the sampled sequence as attend() gives it, but row a of each stage is row sample().rows[a];
-  /// rows behind those of the sample count for nothing.
-  ///
-  /// Nothing may be given in the model, and keys must be those of the tokens. Throws core::Error as attend()
-  /// does.
-  Trace trace(const Model& model) const;
+  /// The stages of the sampled sequence, but row a of each is row sample().rows[a]; rows behind those of the
+  /// sample count for nothing. Nothing may be given in the model, and keys must be those of the tokens.
+  graph::Evaluation evaluate(const graph::Graph& graph, const Model& model) const;
 
  private:
-  /// Keys or values of all heads, and what they were projected from.
-  struct Projected {
-    attention::SharedMatrix embeddings;
-    attention::Linear linear;
-    attention::Precision precision, factors;
-    std::optional<attention::Precision> sums;
-    attention::SharedMatrix all = {};
-    bool made_like(const Projected& other) const;
-  };
+  /// What keys or values of all heads are projected from, and the arithmetic.
+  using Projection =
+      std::tuple<attention::Precision, attention::Precision, std::optional<attention::Precision>,
+                 attention::Linear, attention::SharedMatrix>;
 
   Sample sample_;
-  mutable std::vector<Projected> projected_;  // kept because models that follow each other share them
+  mutable std::vector<std::pair<Projection, attention::SharedMatrix>> projected_;       // models share them
   mutable std::optional<std::pair<attention::Dropout, attention::SharedMatrix>> kept_;  // likewise
 };
 
-/// A model with its traces, in full or a sample of their rows, each computed when it is first asked for.
+/// What the arithmetic of a model rounds to: its stages, the factors of its products, its softmax.
+struct Precisions {
+  attention::Precision stages, factors, softmax;
+  /// Whether it is coarser than float64, and what of it is coarsest.
+  bool are_coarse() const { return coarsest() != attention::Precision::float64; }
+  attention::Precision coarsest() const;
+};
+Precisions precisions_of(const Model& model);
+
+/// As the model says; with float32 in every stage; or with the factors of every product cut to TF32 and added
+/// up in float32, as graphics cards do that are not told to round first.
+enum class Arithmetic { of_model, float32, cut_to_tf32 };
+
+/// A model with its stages, in full or a sample of their rows, computed when they are first needed.
 class Computed {
  public:
-  /// Throws core::Error as attend() does, but when a trace is asked for. The sampler must outlive it.
-  ///
-  /// With in_tf32 the factors of every matrix product are cut to TF32 and added up in float32, as graphics
-  /// cards do that are not told to round first; of that no sample is known, and the model's own precision
-  /// counts for nothing.
-  explicit Computed(Model model, const Sampler* sampler = nullptr, bool in_tf32 = false)
-      : model_(std::move(model)), sampler_(sampler), in_tf32_(in_tf32) {}
+  /// Throws core::Error as attend() does, but when stages are computed. The sampler must outlive it.
+  explicit Computed(Model model, const Sampler* sampler = nullptr,
+                    Arithmetic arithmetic = Arithmetic::of_model)
+      : model_(std::move(model)), sampler_(sampler), arithmetic_(arithmetic) {}
 
   const Model& model() const { return model_; }
   /// The sample that it is computed for, or nullptr when all rows are.
   const Sample* sample() const { return sampler_ ? &sampler_->sample() : nullptr; }
-  bool in_tf32() const { return in_tf32_; }
-  const Trace& trace(std::size_t sequence) const;
+  bool is_cut() const { return arithmetic_ == Arithmetic::cut_to_tf32; }
+  /// A stage as a head has it, empty where the model has none; row a of it is row a of the sample, if any.
+  const arma::mat& matrix(Stage stage, std::size_t sequence, std::size_t head) const;
 
   /// The same model with float32 in every stage: what its rounding alone does is read from it.
   const Computed& in_float32() const;
 
   /// The matrices that a reading's part can be: that of the stage, or of its heads side by side or on
-  /// average. Row a of them is row a of the sample, if there is one.
+  /// average.
   ///
   /// Those behind the first are other customs of writing the same down: a mask that is 1 where it hides, a
   /// mask that is added (of −∞, for which any large negative number stands), a large negative number that is
@@ -158,10 +150,18 @@ class Computed {
   double float32_error(const Reading& reading) const;
 
  private:
+  struct Pass {
+    graph::Graph graph;
+    graph::Evaluation stages;
+  };
+  Pass& pass(std::size_t sequence) const;
+  arma::mat mask(std::size_t sequence) const;
+  arma::mat joined(const Reading& reading, std::size_t sequence) const;
+
   Model model_;
   const Sampler* sampler_;
-  bool in_tf32_;
-  mutable std::map<std::size_t, Trace> traces_;  // kept because each may be asked for again and again
+  Arithmetic arithmetic_;
+  mutable std::map<std::size_t, Pass> passes_;  // kept because each may be asked for again and again
   mutable std::shared_ptr<Computed> float32_;
 };
 
@@ -169,30 +169,15 @@ class Computed {
 /// leaves it out, as by a mistake, what it would have been made of; nothing where there is none.
 std::optional<Stage> stage_for(const Model& model, Stage stage);
 
-/// The head of which the h-th of a reading's heads is the matrix: the first one of a group.
-std::size_t head_of(const Reading& reading, const Model& model, std::size_t h);
-
-/// Calls visit(s, h) for each matrix that a computed model has of a reading: the h-th of its heads in the
-/// s-th of its sequences.
-template <class Visit>
-void for_each_part(const Reading& reading, const Computed& computed, Visit visit) {
-  const Sample* sample = computed.sample();
-  for (std::size_t s = 0; s < reading.n_sequences; ++s)
-    if (!sample || reading.first_sequence + s == sample->sequence)
-      for (std::size_t h = 0; h < reading.n_heads; ++h) visit(s, h);
-}
-
-/// How many rows of a reading are computed, and which row of it the a-th of them is.
-inline std::size_t n_rows_of(const Reading& reading, const Computed& computed) {
-  return computed.sample() ? computed.sample()->rows.size() : reading.n_rows;
-}
-inline std::size_t row_of(const Computed& computed, std::size_t a) {
-  return computed.sample() ? computed.sample()->rows[a] : a;
-}
-
-/// The finest type that a tensor shows to have been rounded to: its own, or float32 when all numbers of a
-/// float64 tensor are numbers of float32.
-formats::Dtype rounding_of(const formats::Tensor& tensor);
+/// One matrix of a tensor: the h-th of its heads in the s-th of its sequences; head is the first that has it.
+struct Part {
+  std::size_t s, h, sequence, head;
+};
+/// The matrices that a computed model has of a reading.
+std::vector<Part> parts_of(const Reading& reading, const Computed& computed);
+/// The numbers of one of them, of the rows that are computed.
+arma::mat numbers_of(const Observed& observed, const Reading& reading, const Part& part,
+                     const Computed& computed);
 
 /// Compares a tensor, read in one way, with a computed model.
 Agreement agreement(const Observed& observed, const Reading& reading, const Computed& ours,
@@ -205,8 +190,7 @@ const Reading* agreeing(const Observed& observed, const Computed& ours, const To
 struct Comparison {
   const Computed& right;
   const std::vector<Observed>& observed;
-  std::vector<const Reading*>
-      agreeing;  ///< [tensor]: the reading that agrees with the right model, or nullptr
+  std::vector<const Reading*> agreeing;  ///< [tensor]: the reading that agrees with the right model, if any
   const Tolerance& tolerance;
   const core::Token& token;  ///< of a search for causes
 };

@@ -167,8 +167,7 @@ std::optional<std::size_t> cut_number(std::string& name, std::string_view word) 
   const auto number = text::parse_whole_number(std::string_view(name).substr(at + word.size()));
   if (!number) return std::nullopt;
   name.resize(at);
-  while (!name.empty() && std::string_view("._-/ ").find(name.back()) != std::string_view::npos)
-    name.pop_back();
+  while (!name.empty() && (is_joint(name.back()) || name.back() == ' ')) name.pop_back();
   return number;
 }
 
@@ -193,9 +192,7 @@ Meaning meaning_of(std::string_view base) {
   const std::string name = as_known(base);
   if (Meaning whole = find(name); !whole.stages.empty()) return whole;
   const std::size_t last = name.find_last_of("./");
-  if (last == std::string::npos) return {};
-  if (is_learned(name)) return {};
-  return find(std::string_view(name).substr(last + 1));
+  return last == name.npos || is_learned(name) ? Meaning() : find(std::string_view(name).substr(last + 1));
 }
 
 Held held_by(std::string_view base) {
@@ -270,22 +267,13 @@ struct Lengths {
 
   /// That of an axis of a layout, 1 for a one.
   std::size_t of(char letter) const {
-    switch (letter) {
-      case 's':
-        return sequences;
-      case 'h':
-        return heads;
-      case 'r':
-        return rows;
-      case 'c':
-        return columns;
-      case 'j':
-        return heads * columns;
-      case 'q':
-        return sequences * heads;
-      default:
-        return 1;
-    }
+    return letter == 's'   ? sequences
+           : letter == 'h' ? heads
+           : letter == 'r' ? rows
+           : letter == 'c' ? columns
+           : letter == 'j' ? heads * columns
+           : letter == 'q' ? sequences * heads
+                           : 1;
   }
 };
 
@@ -345,10 +333,9 @@ bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
     if (columns.n_cols != model.n_heads * model.d_head()) return false;
     for (std::size_t h = 0; h < model.n_heads; ++h)
       for (std::size_t k = 0; k < model.d_head(); ++k)
-        for (std::size_t i = 0; i < columns.n_rows; ++i)
-          if (columns(i, attention::column_of_head(model, stage, h, k)) !=
-              columns(i, attention::column_of_head(model, stage, first_of(h), k)))
-            return false;
+        if (arma::any(columns.col(column_of_head(model, stage, h, k)) !=
+                      columns.col(column_of_head(model, stage, first_of(h), k))))
+          return false;
     return true;
   };
   if (!model.projections)
@@ -369,22 +356,14 @@ struct HeadsOf {
 std::string words_of(const StageInfo& stage, std::string_view letters, std::size_t group, bool are_repeated) {
   const std::string heads = group > 1 ? "H/" + std::to_string(group) : "H";
   const auto axis = [&](char letter) -> std::string {
-    switch (letter) {
-      case 's':
-        return "B";
-      case 'h':
-        return heads;
-      case 'r':
-        return "T";
-      case 'c':
-        return stage.columns == Columns::tokens ? "T" : stage.per_head ? "d" : "D";
-      case 'j':
-        return heads + "·d";
-      case 'q':
-        return "B·" + heads;
-      default:
-        return "1";
-    }
+    const char* own = stage.columns == Columns::tokens ? "T" : stage.per_head ? "d" : "D";
+    return letter == 's'   ? "B"
+           : letter == 'h' ? heads
+           : letter == 'r' ? "T"
+           : letter == 'c' ? own
+           : letter == 'j' ? heads + "·d"
+           : letter == 'q' ? "B·" + heads
+                           : "1";
   };
   return "[" + text::joined(letters, ", ", axis) + "]" +
          (group > 1      ? ", groups of " + std::to_string(group) + " heads"
@@ -419,28 +398,8 @@ std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::str
   return r;
 }
 
-/// The sizes of the groups in which the model's heads repeat, 1 before all.
-std::vector<std::size_t> groups_of(const Model& model, Stage stage, bool one_head) {
-  std::vector<std::size_t> groups{1};
-  if (!one_head)
-    for (std::size_t group = 2; group <= model.n_heads; ++group)
-      if (heads_repeat(model, stage, group)) groups.push_back(group);
-  return groups;
-}
-
-/// As nn.MultiheadAttention gives weights unless average_attn_weights=False.
-std::optional<Reading> mean_reading(const StageInfo& stage, const Lengths& l, const formats::Shape& shape,
-                                    std::size_t sequence) {
-  if ((stage.stage != Stage::weights && stage.stage != Stage::dropped_weights) || l.heads < 2)
-    return std::nullopt;
-  for (const std::string_view letters : {"src", "rc"}) {
-    auto reading = fitted(stage, {l.sequences, 1, l.rows, l.columns}, letters, shape, {});
-    if (!reading) continue;
-    if (reading->n_sequences == 1) reading->first_sequence = sequence;
-    reading->layout = {"the mean of " + std::to_string(l.heads) + " heads", false, true};
-    return reading;
-  }
-  return std::nullopt;
+bool are_weights(Stage stage) {
+  return stage == Stage::weights || stage == Stage::dropped_weights;
 }
 
 /// Whether two readings take the same numbers for the same stage.
@@ -517,8 +476,8 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
       for (const std::string_view letters : {"src", "rc"}) add(letters, of);
   };
   while (true) {
-    for (const std::size_t group : groups_of(model, stage, one_head))
-      add_all({group, has_groups && !one_head, false});
+    for (std::size_t group = 1; group <= (one_head ? 1 : model.n_heads); ++group)
+      if (group == 1 || heads_repeat(model, stage, group)) add_all({group, has_groups && !one_head, false});
     if (has_groups && !one_head) {
       const std::size_t n_groups = std::exchange(l.heads, model.n_heads);
       add_all({1, false, true});
@@ -527,8 +486,14 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
     if (!readings.empty() || rest.empty() || rest.front() != 1) break;
     rest.erase(rest.begin());
   }
-  if (readings.empty() && !one_head)
-    if (auto mean = mean_reading(row, l, shape, sequence)) readings.push_back(*std::move(mean));
+  if (!readings.empty() || one_head || !are_weights(stage) || l.heads < 2) return readings;
+  // As nn.MultiheadAttention gives weights unless average_attn_weights=False.
+  for (const std::string_view letters : {"src", "rc"})
+    if (auto mean = fitted(row, {l.sequences, 1, l.rows, l.columns}, letters, shape, {})) {
+      if (mean->n_sequences == 1) mean->first_sequence = sequence;
+      mean->layout = {"the mean of " + std::to_string(l.heads) + " heads", false, true};
+      readings.push_back(*std::move(mean));
+    }
   return readings;
 }
 
@@ -656,10 +621,6 @@ std::string guess(const Model& model, const std::vector<Stage>& stages, const Sh
   return count == formats::count_of(expected) ? "as many numbers: reshape it" : "";
 }
 
-std::string expected_shape(const Model& model, Stage stage, bool one_head) {
-  return formats::shape_text(own_shape(model, stage, one_head));
-}
-
 std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& stages, const Shape& shape,
                                  const Name& name, const Layout* layout) {
   const Stage stage = stages.front();
@@ -672,8 +633,8 @@ std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& s
     return "there is no head " + std::to_string(*name.head) + ": the model has " + std::to_string(n_heads) +
            " of this stage";
   const std::string words = guess(model, stages, shape, one_head, layout);
-  return "expected " + expected_shape(model, stage, one_head) + ", got " + formats::shape_text(shape) +
-         (words.empty() ? "" : ": " + words);
+  return "expected " + formats::shape_text(own_shape(model, stage, one_head)) + ", got " +
+         formats::shape_text(shape) + (words.empty() ? "" : ": " + words);
 }
 
 // The tensors of a file.
@@ -754,32 +715,27 @@ std::size_t layers_within(const Model& model, const Candidate& c, const MatchOpt
 Observed taken(const Model& model, const TensorFile& file, const Candidate& c, const MatchOptions& options,
                std::size_t n_layers, std::size_t layer, const core::Token& progress) {
   progress.add(0);
+  const Shape& shape = c.info->shape;
   Observed observed;
   observed.name = c.info->name;
   observed.stage = c.stages.front();
-  std::vector<std::size_t> leading;
-  Shape shape = c.info->shape;
   observed.readings = readings_as(model, c, shape, options);
+  std::vector<std::size_t> leading;
   if (observed.readings.empty() && n_layers > 0 && shape.size() > 1 && shape.front() == n_layers) {
-    shape.erase(shape.begin());
-    observed.readings = readings_as(model, c, shape, options);
+    observed.readings = readings_as(model, c, Shape(shape.begin() + 1, shape.end()), options);
     leading = {layer};
   }
-  if (observed.readings.empty()) {
-    observed.tensor.dtype = c.info->dtype;
-    observed.tensor.shape = c.info->shape;
-    const auto is_read_in = [&](const Hypothesis& other) {
-      return !readings_in(other.made(model), c.info->name, observed.stage, c.info->shape).empty();
-    };
-    if (n_layers == 0 && std::ranges::any_of(shape_hypotheses(model), is_read_in)) {
-      observed.tensor = file.read(c.info->name, {}, progress);
-      observed.rounding = rounding_of(observed.tensor);
-    }
-    observed.obstacle = shape_mismatch_words(model, c.stages, c.info->shape, c.said.parts, options.layout);
-    return observed;
+  const auto is_read_in = [&](const Hypothesis& other) {
+    return !readings_in(other.made(model), observed.name, observed.stage, shape).empty();
+  };
+  const bool fits = !observed.readings.empty();
+  if (!fits) observed.obstacle = shape_mismatch_words(model, c.stages, shape, c.said.parts, options.layout);
+  if (fits || (n_layers == 0 && std::ranges::any_of(shape_hypotheses(model), is_read_in))) {
+    observed.tensor = file.read(observed.name, fits ? leading : Shape(), progress);
+    observed.rounding = rounding_of(observed.tensor);
+  } else {
+    observed.tensor.dtype = c.info->dtype, observed.tensor.shape = shape;
   }
-  observed.tensor = file.read(c.info->name, leading, progress);
-  observed.rounding = rounding_of(observed.tensor);
   mark_masked(observed);
   return observed;
 }
@@ -845,12 +801,10 @@ void choose_by_name(const TensorFile& file, const MatchOptions& options, std::ve
 /// Lets what people call masked scores be scores that are not scaled yet, where weights are there that would
 /// tell a scale that is missing.
 void read_masked_before_scale(const std::vector<Candidate>& all, Matched& matched) {
-  const auto are_weights = [](const Observed& observed) {
-    return std::ranges::any_of(observed.readings, [](const Reading& r) {
-      return r.stage == Stage::weights || r.stage == Stage::dropped_weights;
-    });
+  const auto has_weights = [](const Observed& observed) {
+    return std::ranges::any_of(observed.readings, are_weights, &Reading::stage);
   };
-  if (std::ranges::none_of(matched.observed, are_weights)) return;
+  if (std::ranges::none_of(matched.observed, has_weights)) return;
   for (std::size_t k = 0; k < all.size(); ++k) {
     std::vector<Reading>& readings = matched.observed[k].readings;
     if (all[k].said.meaning.certain || readings.size() != 1 || readings.front().stage != Stage::masked_scores)

@@ -1,4 +1,4 @@
-#include "core/check/rounding.hpp"
+#include "core/check/causes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,18 +24,17 @@ struct Cell {
 template <class Visit>
 void for_each_cell(const Observed& observed, const Reading& r, const Computed& exact, const Computed* coarse,
                    Visit visit, const Computed* third = nullptr) {
-  std::size_t part = 0;
-  for_each_part(r, exact, [&](std::size_t s, std::size_t h) {
-    const std::size_t sequence = r.first_sequence + s, head = head_of(r, exact.model(), h);
-    const arma::mat e = exact.form(r, sequence, head),
-                    c = coarse ? coarse->form(r, sequence, head) : arma::mat(),
-                    t = third ? third->form(r, sequence, head) : arma::mat();
-    for (std::size_t a = 0; a < n_rows_of(r, exact); ++a)
-      for (std::size_t j = 0; j < r.n_columns; ++j)
-        visit(Cell{part, a, j, observed.tensor.numbers[r.at(s, h, row_of(exact, a), j)], e(a, j),
-                   coarse ? c(a, j) : 0, third ? t(a, j) : 0});
-    ++part;
-  });
+  const std::vector<Part> parts = parts_of(r, exact);
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const auto form_in = [&](const Computed* model) {
+      return model ? model->form(r, parts[k].sequence, parts[k].head) : arma::mat();
+    };
+    const arma::mat numbers = numbers_of(observed, r, parts[k], exact), e = form_in(&exact),
+                    c = form_in(coarse), t = form_in(third);
+    for (std::size_t a = 0; a < numbers.n_rows; ++a)
+      for (std::size_t j = 0; j < numbers.n_cols; ++j)
+        visit(Cell{k, a, j, numbers(a, j), e(a, j), coarse ? c(a, j) : 0, third ? t(a, j) : 0});
+  }
 }
 
 ErrorSum error_sum(const Observed& observed, const Reading& reading, const Computed& exact) {
@@ -94,33 +93,27 @@ constexpr std::size_t enough_of_float16 = 8, enough_of_finer = 2;
 /// Errors of a coarse type, in its units, that are not worth computing it: softmax makes them larger.
 constexpr double hopeless = 512;
 
+bool is_softmax(Stage stage) {
+  return stage == Stage::unmasked_weights || stage == Stage::weights;
+}
+
 /// What numbers of a stage are rounded to in the end: float64 where only what they are made of is.
-Precision grid_of(const Model& coarse, Stage stage) {
-  const attention::Departures& d = coarse.departures;
-  const bool of_softmax = stage == Stage::unmasked_weights || stage == Stage::weights;
-  if (d.softmax_precision != Precision::float64 && of_softmax) return d.softmax_precision;
-  return d.product_inputs == Precision::float64 ? d.precision : Precision::float64;
+Precision grid_of(const Precisions& types, Stage stage) {
+  if (types.softmax != Precision::float64 && is_softmax(stage)) return types.softmax;
+  return types.factors == Precision::float64 ? types.stages : Precision::float64;
+}
+
+/// Every number is one of float32 and of float64: where only what these are made of is coarse, the errors
+/// alone must tell.
+bool needs_alike(const Precisions& types) {
+  return types.factors != Precision::float64 || types.softmax != Precision::float64;
 }
 
 /// A softmax that rounds each of its steps errs by the unit times the exponent, which is the logarithm of the
 /// weight.
 double exponent(Stage stage, double number) {
-  const bool of_softmax =
-      stage == Stage::unmasked_weights || stage == Stage::weights || stage == Stage::dropped_weights;
+  const bool of_softmax = is_softmax(stage) || stage == Stage::dropped_weights;
   return of_softmax && number > 0 ? 1 + std::abs(std::log(number)) : 1;
-}
-
-/// The coarsest that a model rounds to.
-Precision coarsest(const Model& model) {
-  const attention::Departures& d = model.departures;
-  if (d.softmax_precision != Precision::float64) return d.softmax_precision;
-  return d.product_inputs != Precision::float64 ? d.product_inputs : d.precision;
-}
-
-/// A type whose numbers would say that the arithmetic is another, coarser one.
-std::optional<Precision> too_coarse(const Model& model, Stage stage) {
-  if (grid_of(model, stage) == Precision::bfloat16) return std::nullopt;
-  return grid_of(model, stage) == Precision::float16 ? Precision::bfloat16 : Precision::float16;
 }
 
 /// The squares of errors of a line, a head or all of a tensor, and of those that may be expected.
@@ -194,8 +187,8 @@ bool is_hopeless(const Observed& observed, const Reading& reading, const Compute
 /// all is asked, and less strictly.
 std::optional<Similarity> judged(const Observed& observed, const Reading& reading, const Computed& exact,
                                  const Computed& coarse, const Tolerance& tolerance) {
-  const Model& model = coarse.model();
-  const double unit = attention::rounding_error(coarsest(model), 1);
+  const Precisions types = precisions_of(coarse.model());
+  const double unit = attention::rounding_error(types.coarsest(), 1);
   if (is_hopeless(observed, reading, exact, unit)) return std::nullopt;
   const bool is_ours = agreement(observed, reading, coarse, tolerance).within,
              is_exact = is_ours && agreement(observed, reading, exact, tolerance).within;
@@ -203,9 +196,11 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
     return tolerance.absolute + tolerance.relative * std::abs(number) +
            round_trip_error(observed.rounding, number);
   };
-  const Precision grid = grid_of(model, reading.stage);
+  const Precision grid = grid_of(types, reading.stage);
   const double own_unit = attention::rounding_error(grid, 1);
-  const auto coarser = too_coarse(model, reading.stage);
+  // Its numbers would say that the arithmetic is another, coarser one; but for bfloat16, than which none is.
+  const Precision coarser = grid == Precision::float16 ? Precision::bfloat16 : Precision::float16;
+  const bool has_coarser = grid != Precision::bfloat16;
   bool possible = true;
   Energy all;
   EnergyLines parts, rows, columns;
@@ -220,7 +215,7 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
     for (Energy* energy : {&all, &parts[c.part], &rows[c.part * reading.n_rows + c.row],
                            &columns[c.part * reading.n_columns + c.column]})
       energy->add(c, own_unit * exponent(reading.stage, c.exact), allowed,
-                  coarse.in_tf32() ? c.coarse - c.exact : 0);
+                  coarse.is_cut() ? c.coarse - c.exact : 0);
     ++n;
     largest = std::max(largest, std::abs(c.coarse - c.exact));
     farthest = std::max(farthest, d - allowed);
@@ -228,7 +223,7 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
     if (d <= allowed) return;
     ++n_off;
     n_on_grid += attention::rounded(grid, c.observed) == c.observed;
-    n_on_coarser += coarser && attention::rounded(*coarser, c.observed) == c.observed;
+    n_on_coarser += attention::rounded(coarser, c.observed) == c.observed;
   });
   const std::size_t enough = grid == Precision::float16 ? enough_of_float16 : enough_of_finer;
   const bool is_finer = round_trip_error(observed.rounding, 1) < own_unit;
@@ -263,21 +258,14 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
     for (const Energy& line : lines->all)
       if (!line.is_usual(most_times_line, mean_square) || (are_ours && !line.is_ours(mean_square)))
         return std::nullopt;
-  if (n_off >= enough && coarser && n_on_coarser == n_off) return std::nullopt;
+  if (n_off >= enough && has_coarser && n_on_coarser == n_off) return std::nullopt;
   return result;
 }
 
-/// Every number is one of float32 and of float64: where only what these are made of is coarse, the errors
-/// alone must tell.
-bool needs_alike(const Model& coarse) {
-  const attention::Departures& d = coarse.departures;
-  return d.product_inputs != Precision::float64 || d.softmax_precision != Precision::float64;
-}
-
 /// Whether a tensor of that similarity shows by itself that it is of that arithmetic.
-bool shows(const Similarity& similarity, const Model& coarse) {
+bool shows(const Similarity& similarity, const Precisions& types) {
   if (!similarity.tells || !similarity.on_grid) return false;
-  return !needs_alike(coarse) || similarity.grid_tells || similarity.value >= hardly_alike;
+  return !needs_alike(types) || similarity.grid_tells || similarity.value >= hardly_alike;
 }
 
 std::optional<Similarity> similarity_of(const Observed& observed, const Computed& exact,
@@ -309,7 +297,7 @@ std::optional<Similarity> similarity_of(const std::vector<Observed>& observed, c
   if (exact.sample()) return Similarity{};  // the evidence is looked for in all rows
   if (n == 0 || !on_grid || !off_grid_alike) return std::nullopt;
   const double mean = sum / n;
-  if (needs_alike(coarse.model()) && !grid_tells && mean < hardly_alike) return std::nullopt;
+  if (needs_alike(precisions_of(coarse.model())) && !grid_tells && mean < hardly_alike) return std::nullopt;
   return Similarity{true, true, grid_tells, mean, error};
 }
 
@@ -319,15 +307,6 @@ constexpr double plainly_smaller = 0.75, no_larger = 1.02, by_squares = 25;
 constexpr double scale_step = 0x1p-12;
 /// Roundings of a scale, and standard errors.
 constexpr double scale_roundings = 3, scale_errors = 6;
-
-/// What one rounding of the coarsest of a model's types may do to 1.
-double unit_of(const Model& model) {
-  double unit = 0;
-  const attention::Departures& d = model.departures;
-  for (const auto precision : {d.precision, d.product_inputs, d.softmax_precision})
-    unit = std::max(unit, attention::rounding_error(precision, 1));
-  return unit;
-}
 
 /// Whether the errors of tensors that coarse arithmetic may have made of the exact model are those of another
 /// scale of the scores: by more than a few roundings of that scale and than chance.
@@ -345,7 +324,7 @@ bool are_of_another_scale(const std::vector<Observed>& observed, const Computed&
       for (const double number : {c.observed, c.exact, c.coarse, c.third})
         if (!std::isfinite(number)) return;
       const double slope = (c.third - c.exact) / scale_step,
-                   error = c.observed - (coarse.in_tf32() ? c.coarse : c.exact);
+                   error = c.observed - (coarse.is_cut() ? c.coarse : c.exact);
       products += error * slope, squares += slope * slope;
       noise += (c.coarse - c.exact) * (c.coarse - c.exact), ++n;
     };
@@ -354,7 +333,8 @@ bool are_of_another_scale(const std::vector<Observed>& observed, const Computed&
     along += products * n / noise, size += squares * n / noise;
   }
   if (size == 0) return false;
-  return std::abs(along / size) > scale_roundings * unit_of(coarse.model()) + scale_errors / std::sqrt(size);
+  const double unit = attention::rounding_error(precisions_of(coarse.model()).coarsest(), 1);
+  return std::abs(along / size) > scale_roundings * unit + scale_errors / std::sqrt(size);
 }
 
 /// Similarities that differ by less tell nothing.
@@ -374,44 +354,35 @@ bool is_special(const RoundedModel& found) {
   return cause_of(found) == "half_precision_sums" || cause_of(found) == "softmax_half_precision";
 }
 
-/// Those that are about as likely as the likeliest; of one cause the likeliest alone.
-std::vector<RoundedModel> likeliest(std::vector<RoundedModel> all) {
-  const auto is_plainer = [&](const RoundedModel& found) {
-    return std::ranges::any_of(all, [&](const RoundedModel& other) {
-      return other.exact == found.exact && cause_of(other) == "half_precision" &&
-             (found.similarity < evident || other.similarity > found.similarity - plainly);
-    });
-  };
-  std::vector<RoundedModel> kept;
-  for (const RoundedModel& found : all)
-    if (!is_special(found) || !is_plainer(found)) kept.push_back(found);
-  all = std::move(kept);
-  if (all.empty()) return all;
-  std::erase_if(all, [&, before = all](const RoundedModel& found) {  // products are cut or rounded, not both
-    return std::ranges::any_of(before, [&](const RoundedModel& other) {
-      return other.exact == found.exact && cause_of(other) == cause_of(found) &&
-             other.rounding.in_tf32 != found.rounding.in_tf32 && other.similarity > found.similarity;
-    });
+/// Keeps those of which no other says that they go.
+template <class Goes>
+void erase_beside(std::vector<RoundedModel>& all, Goes goes) {
+  std::erase_if(all, [&, before = all](const RoundedModel& found) {
+    return std::ranges::any_of(before, [&](const RoundedModel& other) { return goes(found, other); });
   });
-  const double best = std::ranges::max_element(all, {}, &RoundedModel::similarity)->similarity;
-  const std::vector<RoundedModel> before = all;
-  std::erase_if(all, [&](const RoundedModel& found) {
-    return std::ranges::none_of(before, [&](const RoundedModel& likely) {
-      const bool is_likely = likely.similarity >= best - about, is_itself = found.similarity >= best - about;
-      const bool is_alike =
-          cause_of(likely) == cause_of(found) && std::abs(likely.error - found.error) <= same * likely.error;
-      return is_itself || (is_likely && is_alike);
-    });
-  });
-  return all;
 }
 
-/// The name of the type that a model is computed in.
-std::string type_words(const Model& model) {
-  const attention::Departures& d = model.departures;
-  const bool products = d.product_inputs != attention::Precision::float64,
-             softmax = d.softmax_precision != attention::Precision::float64;
-  return attention::name_of(softmax ? d.softmax_precision : products ? d.product_inputs : d.precision);
+/// Those that are about as likely as the likeliest; of one cause the likeliest alone.
+std::vector<RoundedModel> likeliest(std::vector<RoundedModel> all) {
+  erase_beside(all, [](const RoundedModel& found, const RoundedModel& other) {
+    return is_special(found) && other.exact == found.exact && cause_of(other) == "half_precision" &&
+           (found.similarity < evident || other.similarity > found.similarity - plainly);
+  });
+  erase_beside(all, [](const RoundedModel& found, const RoundedModel& other) {  // products are cut or rounded
+    return other.exact == found.exact && cause_of(other) == cause_of(found) &&
+           other.rounding.arithmetic != found.rounding.arithmetic && other.similarity > found.similarity;
+  });
+  if (all.empty()) return all;
+  const double best = std::ranges::max_element(all, {}, &RoundedModel::similarity)->similarity;
+  std::vector<RoundedModel> likely = all;
+  std::erase_if(likely, [&](const RoundedModel& found) { return found.similarity < best - about; });
+  std::erase_if(all, [&](const RoundedModel& found) {
+    return found.similarity < best - about && std::ranges::none_of(likely, [&](const RoundedModel& other) {
+             return cause_of(other) == cause_of(found) &&
+                    std::abs(other.error - found.error) <= same * other.error;
+           });
+  });
+  return all;
 }
 
 }  // namespace
@@ -450,7 +421,7 @@ std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
       Model coarse = rounding.made(model.model);
       if (coarse == model.model || attention::check(coarse)) continue;
       if (few && !similarity_of(*model.observed, *few, Computed(coarse, sampler), tolerance)) continue;
-      const Computed ours(coarse, nullptr, rounding.in_tf32);
+      const Computed ours(coarse, nullptr, rounding.arithmetic);
       const auto similarity = similarity_of(*model.observed, exact, ours, tolerance);
       if (similarity && !are_of_another_scale(*model.observed, exact, ours))
         all.push_back({model.hypothesis, rounding, std::move(coarse), similarity->value, similarity->error});
@@ -470,15 +441,16 @@ std::vector<std::string> rounded_alone(const Comparison& c, const std::vector<Ex
       if (of_first.size() < 2 || std::ranges::find(of_first, rounding.mistakes.front()) == of_first.end())
         continue;
     }
-    const Computed coarse(rounding.made(c.right.model()), nullptr, rounding.in_tf32);
+    const Computed coarse(rounding.made(c.right.model()), nullptr, rounding.arithmetic);
+    const Precisions precisions = precisions_of(coarse.model());
     std::vector<std::string> types(c.observed.size());
     std::size_t n = 0;
     double sum = 0;
     for (std::size_t k = 0; k < types.size(); ++k) {
       if (c.agreeing[k]) continue;
       const auto similarity = similarity_of(c.observed[k], c.right, coarse, c.tolerance);
-      if (!similarity || !shows(*similarity, coarse.model())) continue;
-      types[k] = type_words(coarse.model());
+      if (!similarity || !shows(*similarity, precisions)) continue;
+      types[k] = attention::name_of(precisions.coarsest());
       ++n, sum += similarity->value;
     }
     if (n > most || (n == most && sum > largest)) best = std::move(types), most = n, largest = sum;

@@ -160,20 +160,6 @@ using formats::TensorFile;
 using transformer::Means;
 using transformer::Transformer;
 
-/// Compares rows; steps[i] is the largest number that the last step added to row i, whose sums round.
-void compare(const arma::mat& observed, const arma::fmat& in_float32, const arma::vec& steps,
-             formats::Dtype type, const Tolerance& tolerance, RowsResult& result) {
-  const auto ours = arma::conv_to<arma::mat>::from(in_float32);
-  Limits limits{tolerance, type};
-  limits.sums = float32_sums;
-  if (tolerance.of_largest > 0) limits.more = tolerance.of_largest * largest_finite(ours);
-  for (std::size_t i = 0; i < ours.n_rows; ++i) {
-    limits.added = steps(i);
-    for (std::size_t k = 0; k < ours.n_cols; ++k) result.add(observed(i, k), ours(i, k), limits, i, k);
-  }
-  if (result.within && !result.is_plain) result.rounding = rounding_words(type);
-}
-
 /// The largest |number| of each row of what was added.
 arma::vec largest_of_rows(const arma::fmat& added) {
   return arma::conv_to<arma::vec>::from(arma::max(arma::abs(added), 1));
@@ -222,39 +208,47 @@ class Comparing {
           "--layer says of which layer they are");
   }
 
-  /// Their rows where they fit ours, which they are compared with.
-  std::optional<arma::mat> compared(const DumpTensor& tensor, const arma::fmat& ours, const arma::vec& steps,
-                                    RowsResult& result) const {
+  /// Compares rows; steps[i] is the largest number that the last step added to row i, whose sums round.
+  /// observed becomes theirs where they fit ours.
+  TensorResult compared(const DumpTensor& tensor, const arma::fmat& in_float32, const arma::vec& steps,
+                        arma::mat* observed = nullptr) const {
     const formats::TensorInfo& info = file_.info(tensor.name);
-    result.tensor = tensor;
-    result.shape = formats::shape_text(info.shape), result.type = formats::dtype_name(info.dtype);
+    TensorResult result{tensor.words(), formats::shape_text(info.shape), formats::dtype_name(info.dtype)};
+    Agreement& agreement = result.agreement;
+    const auto ours = arma::conv_to<arma::mat>::from(in_float32);
     formats::Shape shape = info.shape;
     if (tensor.index) shape.erase(shape.begin());
     while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
     if (shape != formats::Shape{ours.n_rows, ours.n_cols}) {
-      result.within = false;
+      agreement.within = false;
       result.obstacle = "expected " + formats::shape_text({ours.n_rows, ours.n_cols}) + ", got " +
                         formats::shape_text(shape);
       if (shape.size() == 2 && shape[1] == ours.n_cols)
         result.obstacle +=
             ": " + text::counted(shape[0], "token") + ", the text has " + std::to_string(ours.n_rows);
-      return std::nullopt;
+      return result;
     }
-    arma::mat observed = rows_of(file_, tensor);
+    arma::mat theirs = rows_of(file_, tensor);
     // Programs often keep as float32 what they computed in half of that.
-    const formats::Dtype type = coarsest_type({observed.memptr(), observed.n_elem});
-    compare(observed, ours, steps, type, options_.tolerance, result);
-    return observed;
+    Limits limits{options_.tolerance, coarsest_type({theirs.memptr(), theirs.n_elem})};
+    limits.sums = float32_sums;
+    if (limits.tolerance.of_largest > 0) limits.more = limits.tolerance.of_largest * largest_finite(ours);
+    for (std::size_t i = 0; i < ours.n_rows; ++i) {
+      limits.added = steps(i);
+      for (std::size_t k = 0; k < ours.n_cols; ++k) agreement.add(theirs(i, k), ours(i, k), limits, i, k);
+    }
+    if (agreement.within && !agreement.is_plain) result.rounding = rounding_words(limits.dtype);
+    if (observed) *observed = std::move(theirs);
+    return result;
   }
 
   /// Goes on with their rows, if they have them.
-  std::optional<RowsResult> entering(std::size_t layer, arma::fmat& rows, const arma::vec& steps) const {
+  std::optional<TensorResult> entering(std::size_t layer, arma::fmat& rows, const arma::vec& steps) const {
     const auto tensor = dump_.hidden.find(layer);
     if (tensor == dump_.hidden.end()) return std::nullopt;
-    RowsResult result;
-    if (const auto observed = compared(tensor->second, rows, steps, result);
-        observed && observed->is_finite())
-      rows = arma::conv_to<arma::fmat>::from(*observed);
+    arma::mat observed;
+    TensorResult result = compared(tensor->second, rows, steps, &observed);
+    if (!observed.is_empty() && observed.is_finite()) rows = arma::conv_to<arma::fmat>::from(observed);
     return result;
   }
 
@@ -330,27 +324,22 @@ class Comparing {
     arma::fmat last = rows;
     const auto of_normed = [&](const DumpTensor& tensor) {
       const arma::fmat normed = model_.before_prediction(last, means_);
-      RowsResult result;
-      compared(tensor, normed, largest_of_rows(normed), result);
-      return result;
+      return compared(tensor, normed, largest_of_rows(normed));
     };
     if (const auto tensor = dump_.hidden.find(report_.layers.size()); tensor != dump_.hidden.end()) {
-      RowsResult plain;
-      const auto observed = compared(tensor->second, rows, steps, plain);
-      report_.leaving = plain;
-      if (!plain.within && plain.obstacle.empty()) {
-        RowsResult after = of_normed(tensor->second);  // as transformers keeps it
+      report_.leaving = entering(report_.layers.size(), last, steps);
+      const Agreement plain = report_.leaving->agreement;
+      if (!plain.within && report_.leaving->obstacle.empty()) {
+        last = rows;
+        TensorResult after = of_normed(tensor->second);  // as transformers keeps it
         after.reading = "after the last norm";
-        if (after.within || after.largest < plain.largest) report_.leaving = after;
-      } else if (observed && observed->is_finite()) {
-        last = arma::conv_to<arma::fmat>::from(*observed);
+        if (after.agreement.within || after.agreement.largest < plain.largest) report_.leaving = after;
       }
     }
     if (dump_.normed) report_.normed = of_normed(*dump_.normed);
     if (!dump_.logits) return;
     const arma::fmat logits = model_.logits_of(last, means_);
-    report_.logits.emplace();
-    compared(*dump_.logits, logits, largest_of_rows(logits), *report_.logits);
+    report_.logits = compared(*dump_.logits, logits, largest_of_rows(logits));
   }
 
   const Transformer& model_;
@@ -368,7 +357,7 @@ class Comparing {
 }  // namespace
 
 bool WholeReport::agrees() const {
-  const auto fits = [](const std::optional<RowsResult>& rows) { return !rows || rows->within; };
+  const auto fits = [](const std::optional<TensorResult>& rows) { return !rows || rows->agreement.within; };
   return std::ranges::all_of(layers,
                              [&](const LayerResult& layer) {
                                return fits(layer.entering) && (!layer.attention || layer.attention->agrees);
@@ -388,29 +377,18 @@ using formats::json_quoted;
 using std::to_string;
 using TableRows = std::vector<std::vector<std::string>>;
 
-std::string name_of(const DumpTensor& tensor) {
-  return tensor.name + (tensor.index ? "[" + to_string(*tensor.index) + "]" : "");
-}
-
-void add_rows(const std::string& layer, const std::string& what, const std::optional<RowsResult>& result,
-              TableRows& rows) {
+void add_row(const std::string& layer, const std::string& what, const std::optional<TensorResult>& result,
+             TableRows& rows) {
   if (!result) return;
-  std::vector<std::string> row{
-      layer, what, name_of(result->tensor), result->shape, result->type, result->reading, "", ""};
-  if (!result->obstacle.empty()) {
-    row.back() = "DIFFERS: " + result->obstacle;
-  } else {
-    row[6] = result->largest == 0 ? "0"
-                                  : difference_text(result->largest, result->of_nan) + " at token " +
-                                        to_string(result->row) + ", number " + to_string(result->column);
-    row.back() = result->within ? "agrees" : "DIFFERS";
-    if (!result->rounding.empty()) row.back() += " as " + result->rounding;
-  }
+  std::vector<std::string> row{layer, what};
+  for (std::string& cell : result->row("token " + to_string(result->agreement.row) + ", number " +
+                                       to_string(result->agreement.column)))
+    row.push_back(std::move(cell));
   rows.push_back(std::move(row));
 }
 
-bool differs(const std::optional<RowsResult>& rows) {
-  return rows && !rows->within;
+bool differs(const std::optional<TensorResult>& rows) {
+  return rows && !rows->agreement.within;
 }
 bool differs(const std::optional<Report>& report) {
   return report && !report->agrees;
@@ -510,18 +488,18 @@ std::string verdict(const WholeReport& report) {
          verdict_words(*report.layers[place->layer].attention) + words_of_others(report, place->layer);
 }
 
-std::string rows_json(const std::optional<RowsResult>& result) {
-  if (!result) return "null";
-  const bool has_place = result->obstacle.empty(), measured = has_place && std::isfinite(result->largest);
-  return "{\"tensor\": " + json_quoted(name_of(result->tensor)) +
-         ", \"shape\": " + json_quoted(result->shape) + ", \"dtype\": " + json_quoted(result->type) +
-         ", \"within\": " + (result->within ? "true" : "false") +
-         ", \"max_abs\": " + (measured ? text::number_text(result->largest) : "null") +
-         ", \"row\": " + (has_place ? to_string(result->row) : "null") +
-         ", \"column\": " + (has_place ? to_string(result->column) : "null") +
-         ", \"rounding\": " + (result->rounding.empty() ? "null" : json_quoted(result->rounding)) +
-         (result->reading.empty() ? "" : ", \"reading\": " + json_quoted(result->reading)) +
-         (result->obstacle.empty() ? "" : ", \"obstacle\": " + json_quoted(result->obstacle)) + "}";
+std::string rows_json(const std::optional<TensorResult>& r) {
+  if (!r) return "null";
+  return json_object({{"tensor", json_quoted(r->tensor)},
+                      {"shape", json_quoted(r->shape)},
+                      {"dtype", json_quoted(r->type)},
+                      {"within", r->agreement.within ? "true" : "false"},
+                      {"max_abs", r->max_abs()},
+                      {"row", r->at(r->agreement.row)},
+                      {"column", r->at(r->agreement.column)},
+                      {"rounding", r->rounding.empty() ? "null" : json_quoted(r->rounding)},
+                      {"reading", r->reading.empty() ? "" : json_quoted(r->reading)},
+                      {"obstacle", r->obstacle.empty() ? "" : json_quoted(r->obstacle)}});
 }
 
 std::string layer_json(const LayerResult& layer) {
@@ -538,7 +516,7 @@ std::string whole_report_text(const WholeReport& report) {
   for (std::size_t l = 0; l < report.layers.size(); ++l) {
     const auto& [entering, attention] = report.layers[l];
     any_hidden = any_hidden || entering;
-    add_rows(to_string(l), "what enters it", entering, rows);
+    add_row(to_string(l), "what enters it", entering, rows);
     if (!attention) continue;
     for (const StageResult& stage : attention->stages) {
       std::vector<std::string> row = row_of(stage);
@@ -546,9 +524,9 @@ std::string whole_report_text(const WholeReport& report) {
       rows.push_back(std::move(row));
     }
   }
-  add_rows("", "what leaves the last layer", report.leaving, rows);
-  add_rows("", "the last norm", report.normed, rows);
-  add_rows("", "scores of tokens", report.logits, rows);
+  add_row("", "what leaves the last layer", report.leaving, rows);
+  add_row("", "the last norm", report.normed, rows);
+  add_row("", "scores of tokens", report.logits, rows);
   if (std::ranges::any_of(rows, [](const auto& row) { return !row[5].empty(); })) rows.front()[5] = "read as";
   std::string text = text::in_columns(rows);
   for (const std::string& name : report.left_out) text += "left out: " + name + "\n";

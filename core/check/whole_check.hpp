@@ -21,6 +21,8 @@ namespace core::check {
 struct DumpTensor {
   std::string name;
   std::optional<std::size_t> index = {};
+  /// "hidden_states", "hidden_states[2]".
+  std::string words() const { return name + (index ? "[" + std::to_string(*index) + "]" : ""); }
 };
 
 /// What the tensors of a file hold of a pass through a whole model, by their names.
@@ -46,25 +48,16 @@ Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes,
 /// Throws core::Error, "FILE: TENSOR: …", when it has other axes or cannot be read.
 arma::mat rows_of(const formats::TensorFile& file, const DumpTensor& tensor);
 
-/// Rows of a pass, a token each, compared with a tensor; what cannot be compared is not within.
-struct RowsResult : Agreement {
-  DumpTensor tensor;
-  std::string shape, type;
-  std::string obstacle = {};  ///< why they cannot be compared, or ""
-  std::string rounding = {};  ///< the type whose rounding was allowed for, or ""
-  std::string reading = {};   ///< "after the last norm" where that is not plain, or ""
-};
-
 /// One layer compared.
 struct LayerResult {
-  std::optional<RowsResult> entering;  ///< what enters it, where the file has that
-  std::optional<Report> attention;     ///< its attention, where the file has tensors of it
+  std::optional<TensorResult> entering;  ///< what enters it, where the file has that
+  std::optional<Report> attention;       ///< its attention, where the file has tensors of it
 };
 
 struct WholeReport {
   std::vector<LayerResult> layers;
-  std::optional<RowsResult> leaving, normed, logits;  ///< behind the last layer
-  std::vector<std::string> left_out;                  ///< with why
+  std::optional<TensorResult> leaving, normed, logits;  ///< behind the last layer; a token a row
+  std::vector<std::string> left_out;                    ///< with why
 
   bool agrees() const;
 };

@@ -1,6 +1,7 @@
 #include "core/engine/engine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -119,6 +120,15 @@ bool same_shapes(const Model& a, const Model& b) {
          a.d_output() == b.d_output() && a.n_heads == b.n_heads && p.has_value() == q.has_value() &&
          a.n_keys() == b.n_keys() && a.n_groups() == b.n_groups() && a.has_memory() == b.has_memory() &&
          a.d_memory() == b.d_memory();
+}
+
+/// Whether traces of both have the same stages, of the same sizes.
+bool same_stages(const Model& a, const Model& b) {
+  const auto added = [](const Additions& x) {
+    return std::array{x.normalise.has_value(), x.positions.rotary.has_value(), x.score_cap.has_value(),
+                      x.positions.has_bias(), x.has_bias()};
+  };
+  return same_shapes(a, b) && added(a.additions) == added(b.additions);
 }
 
 bool same_dropout(const Dropout& a, const Dropout& b) {
@@ -371,9 +381,11 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
   drift.assign(std::max(all.n_queries, all.n_keys), 0);
   if (!*finite || !measure_lengths()) return compute_by_reference(std::move(next), s);
   output.all_changed();
-  trace = trace_on_request(all, model, held, sequence, [this]() -> const arma::mat& {
-    return output.bring_up_to_date(all, held, threads);
-  });
+  if (by_reference || trace.heads.empty() || !same_stages(held, model))
+    trace = trace_on_request(all, model, held, sequence, [this]() -> const arma::mat& {
+      return output.bring_up_to_date(all, held, threads);
+    });
+  renew(trace);
   by_reference = false;
   hold(std::move(next), s);
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();

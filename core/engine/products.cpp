@@ -7,7 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/graph/formulas.hpp"
 #include "core/graph/matrices.hpp"
 
 namespace core::attention::fast {
@@ -192,10 +191,12 @@ constexpr std::size_t most_sums = 64;  // roundings of so many do not show
 arma::mat merged_contexts(const Heads& all, MergeRule rule) {
   const arma::mat by_token(const_cast<double*>(all.contexts.data()), all.d_out, all.n_queries, false, true);
   if (rule == MergeRule::concatenate) return by_token.t();
-  std::vector<arma::mat> contexts;
+  arma::mat merged(all.d_out, all.n_queries);  // one token a column, so that memory runs along a row
+  double* next = merged.memptr();
   for (std::size_t h = 0; h < all.heads.size(); ++h)
-    contexts.push_back(by_token.rows(h * all.d_head, (h + 1) * all.d_head - 1).t());
-  return reshaped_without_transpose(contexts);
+    for (std::size_t i = 0; i < all.n_queries; ++i)
+      next = std::copy_n(by_token.colptr(i) + h * all.d_head, all.d_head, next);
+  return merged.t();
 }
 
 void Output::rows_changed(std::size_t first, std::size_t end) {
@@ -217,7 +218,10 @@ const arma::mat& Output::bring_up_to_date(Heads& all, const Model& model, Thread
       model.projections && model.projections->output ? &*model.projections->output : nullptr;
   if (linear == nullptr || model.merge != MergeRule::concatenate) {
     output_ = merged_contexts(all, model.merge);
-    if (linear != nullptr) output_ = project(output_, *linear);
+    if (linear != nullptr) {
+      output_ *= *linear->weight;
+      if (linear->bias) output_.each_row() += arma::rowvec(**linear->bias);
+    }
   } else {
     if (contexts_.size() != all.contexts.size()) contexts_ = Buffer(all.contexts.size());
     if (!everything && head_) everything = n_sums_ == most_sums || !add_head(all, *linear, threads);

@@ -1,5 +1,4 @@
 #include "core/graph/operations.hpp"
-#include "core/graph/python.hpp"
 #include "core/graph/stages.hpp"
 
 /// What attention computes, and what a model's departures change in it.
@@ -9,24 +8,7 @@ namespace {
 using attention::DropoutPlace;
 using attention::HeadColumns;
 using attention::MaskMethod;
-using attention::ScaleRule;
 using enum Stage;
-
-/// The scores times 1/√d_head, or as the model has it.
-Scale scaled(Stage x, const Model& m) {
-  const double factor = scale_factor(m);
-  switch (m.scale.rule) {
-    case ScaleRule::inverse_sqrt_d_head:
-      return {x, factor, "÷ √" + std::to_string(m.d_head()), " / keys.shape[-1] ** 0.5"};
-    case ScaleRule::inverse_sqrt_d_model:
-      return {x, factor, "÷ √" + std::to_string(m.d_model()), " / x.shape[-1] ** 0.5"};
-    case ScaleRule::factor:
-      return {x, factor, "× factor", " * " + formats::python::number(factor)};
-    case ScaleRule::none:
-      break;
-  }
-  return {x, factor, "not scaled", ""};
-}
 
 /// Scaled dot-product attention and what models have added since, without departures.
 Graph intended(const Model& m) {
@@ -61,7 +43,7 @@ Graph intended(const Model& m) {
 
   const bool uniform = m.scores == attention::ScoreRule::uniform;
   Stage s = uniform ? g.add(scores, EqualScores(q, k)) : g.add(scores, DotProducts(q, k));
-  s = g.add(scaled_scores, scaled(s, m));
+  s = g.add(scaled_scores, Scale(s, m));
   if (added.score_cap) s = g.add(capped_scores, Softcap(s, *added.score_cap));
   if (added.positions.relative)
     g.add(position_bias, RelativeBias(m));
@@ -98,12 +80,10 @@ Graph intended(const Model& m) {
 
   g.add(contexts, WeightedSum(dropped_weights, v));
   g.add(concatenated, CombineHeads(contexts, m));
-  if (m.projections && m.projections->output) {
+  if (m.projections && m.projections->output)
     g.add(output, Linear(concatenated, "", MatrixName::output_weight, MatrixName::output_bias, m));
-  } else {
-    g.add(output, Copy(concatenated, "", "no projection"));
-    g.nodes.back().operation->rounded = false;
-  }
+  else
+    g.add(output, Unprojected(concatenated));
   return g;
 }
 

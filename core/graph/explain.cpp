@@ -3,178 +3,417 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/explain_rules.hpp"
-#include "core/graph/reach.hpp"
-#include "core/graph/stages.hpp"
-#include "core/graph/steps.hpp"
+#include "core/base/error.hpp"
+#include "core/graph/operations.hpp"
 
-namespace core::explain {
+/// Read from the letters of the inputs: the numbers that a cell is made of, what it goes into, and the chain
+/// of cells that is worked out.
+namespace core::graph {
 namespace {
 
-/// The runs of cells of one row or column that are not −inf.
-std::vector<Cells> runs_that_count(const Model& model, const Trace& trace, const Cells& line) {
-  const bool is_row = line.row1 == line.row0 + 1 && line.column1 > line.column0 + 1;
+using attention::StageShape;
+
+Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t column) {
+  return {source, head, row, row + 1, column, column + 1};
+}
+
+/// One number; a stage of tokens by tokens is not made whole for it.
+double number_at(const Model& m, const Trace& t, const Place& place) {
+  if (const auto* stage = std::get_if<Stage>(&place.source)) {
+    const attention::StageMatrix& all = attention::info(*stage).matrix(t, place.head);
+    const bool is_large = attention::info(*stage).columns == attention::Columns::tokens;
+    return is_large ? all(place.row, place.column) : (*all)(place.row, place.column);
+  }
+  const MatrixName name = std::get<MatrixName>(place.source);
+  return (*find_matrix(m, place_of(m, name, t.sequence, place.head)))->at(place.row, place.column);
+}
+
+bool is_per_head(const Graph& g, const Model& m, const Source& source) {
+  if (const auto* stage = std::get_if<Stage>(&source)) return g.find(*stage)->heads != Heads::shared;
+  return source == Source(MatrixName::score_bias) && m.additions.score_bias.size() > 1;
+}
+
+/// Rows and columns of a source, none where the model does not have it; those of a hidden stage as its
+/// letters say.
+StageShape shape_of(const Graph& g, const Model& m, const Trace& t, const Source& source, std::size_t head) {
+  const auto* stage = std::get_if<Stage>(&source);
+  if (!stage) {
+    const auto* numbers = find_matrix(m, place_of(m, std::get<MatrixName>(source), t.sequence, head));
+    return numbers ? StageShape{numbers->n_rows(), numbers->n_cols()} : StageShape();
+  }
+  if (!is_hidden(*stage)) {
+    const auto& numbers = attention::info(*stage).matrix(t, head);
+    return {numbers.n_rows(), numbers.n_cols()};
+  }
+  const std::vector<Input>& inputs = g.find(*stage)->operation->inputs;
+  if (inputs.empty()) return {};
+  StageShape shape = shape_of(g, m, t, inputs[0].source, head);
+  for (const Input& input : inputs) {
+    if (input.layout || !input.is_read()) continue;
+    const StageShape of = shape_of(g, m, t, input.source, head);
+    if (input.cells[0] == 'i') shape.n_rows = of.n_rows;
+    if (input.cells[0] == 'j') shape.n_cols = of.n_rows;
+    if (input.cells[1] == 'j') shape.n_cols = of.n_cols;
+  }
+  return shape;
+}
+
+/// The heads that are split off a matrix of so many columns.
+HeadSizes sizes_of_split(const Model& m, const Node& node, std::size_t n_columns) {
+  const std::size_t n = node.heads == Heads::per_kv_head ? m.n_groups() : m.n_heads;
+  return {n, node.has_key_rows ? m.n_keys() : m.n_tokens(), n_columns / n};
+}
+
+/// Adds cells to a list, as a part of a rectangle that they continue where there is one.
+void join(std::vector<Cells>& all, const Cells& cells) {
+  for (Cells& other : all) {
+    if (other.source != cells.source || other.head != cells.head) continue;
+    const bool same_rows = other.row0 == cells.row0 && other.row1 == cells.row1,
+               same_columns = other.column0 == cells.column0 && other.column1 == cells.column1;
+    if (same_rows && same_columns) return;
+    if (same_rows && other.column1 == cells.column0) return void(other.column1 = cells.column1);
+    if (same_columns && other.row1 == cells.row0) return void(other.row1 = cells.row1);
+  }
+  all.push_back(cells);
+}
+
+/// The runs of cells of one row or column that are not −∞.
+std::vector<Cells> runs_that_count(const Model& m, const Trace& t, const Cells& line) {
   std::vector<Cells> runs;
+  bool goes_on = false;
   for (std::size_t k = 0; k < line.count(); ++k) {
-    const Place place = line.at(k);
-    if (number_at(model, trace, place) == -arma::datum::inf) continue;
-    if (!runs.empty() && is_row && runs.back().column1 == place.column)
-      ++runs.back().column1;
-    else if (!runs.empty() && !is_row && runs.back().row1 == place.row)
-      ++runs.back().row1;
-    else
-      runs.push_back({line.source, line.head, place.row, place.row + 1, place.column, place.column + 1});
+    const Place p = line.at(k);
+    const bool counts = number_at(m, t, p) != -infinity;
+    if (counts && !goes_on) runs.push_back(one_cell(p.source, p.head, p.row, p.column));
+    if (counts) runs.back().row1 = p.row + 1, runs.back().column1 = p.column + 1;
+    goes_on = counts;
   }
   return runs;
 }
 
-/// Whether a part is the scores of a softmax in which those that are −inf add nothing; else they may give
-/// NaN.
-bool skips_hidden(const Rule& rule, const Part& part) {
-  return rule.operation == Operation::softmax && part.reach == Reach::softmax_line &&
-         rule.parts[1].reach == Reach::nothing;
+bool is_given(const Cell& c) {
+  if (is_hidden(c.node.stage)) return false;
+  const explain::CellAddress address{c.node.stage, c.head, c.i, c.j};
+  return c.model.given.find(c.node.stage) ||
+         c.model.given.find(explain::given_place(c.model, c.trace.sequence, address));
 }
 
-/// What remains of a rectangle around the cells that were typed over, as rectangles.
-std::vector<Cells> without_typed_cells(const Model& model, const Trace& trace, const Cells& cells) {
-  const auto& typed = model.given.cells;
-  const auto inside = [&](const attention::GivenCell& cell) {
-    const auto& p = cell.place;
-    return Source(p.stage) == cells.source && p.sequence == trace.sequence &&
-           p.head == matrix_of_head(model, p.stage, cells.head) && cells.row0 <= p.row &&
-           p.row < cells.row1 && cells.column0 <= p.column && p.column < cells.column1;
-  };
-  const auto first = std::find_if(typed.begin(), typed.end(), inside);
-  if (first == typed.end()) return {cells};
-  const auto [row, column] = std::pair(first->place.row, first->place.column);
-  Cells above = cells, left = cells, right = cells, below = cells;
-  above.row1 = left.row0 = right.row0 = row;
-  below.row0 = left.row1 = right.row1 = row + 1;
-  left.column1 = column, right.column0 = column + 1;
-  std::vector<Cells> rest;
-  for (const Cells& part : {above, left, right, below}) {
-    if (part.count() == 0) continue;
-    const std::vector<Cells> more = without_typed_cells(model, trace, part);
-    rest.insert(rest.end(), more.begin(), more.end());
+std::vector<Cells> operands_of(const Cell& c) {
+  std::vector<Cells> all;
+  if (is_given(c)) return all;
+  const Operation& operation = *c.node.operation;
+  for (std::size_t k = 0; k < operation.inputs.size(); ++k) {
+    if (!operation.uses(c, k)) continue;
+    const Cells cells = c.cells(k);
+    std::vector<Cells> parts;
+    if (c.is_hidden(k)) {
+      for (std::size_t n = 0; n < cells.count(); ++n)
+        for (const Cells& further : operands_of(c.inner(k, n))) join(parts, further);
+    } else if (k == 0 && operation.skips_hidden()) {
+      const Place own = cells.at(*operation.continues(c));
+      if (number_at(c.model, c.trace, own) == -infinity)  // of a hidden key that alone makes the 0
+        parts = {one_cell(own.source, own.head, own.row, own.column)};
+      else
+        parts = runs_that_count(c.model, c.trace, cells);
+    } else if (cells.count() > 0) {
+      parts = {cells};
+    }
+    all.insert(all.end(), parts.begin(), parts.end());
   }
-  return rest;
+  return all;
 }
 
-/// The cell of the first part whose product with the second is largest.
-std::optional<Place> largest_term(const Model& model, const Trace& trace, const Rule& rule,
-                                  const CellAddress& cell) {
-  const auto parts = parts_of(model, rule);
-  const auto first = reached(model, trace, parts[0], cell);
-  const auto second = reached(model, trace, parts[1], cell);
-  if (!first || !second) return std::nullopt;
-  std::size_t best = 0;
-  double largest = -1;
-  for (std::size_t k = 0; k < first->count(); ++k) {
-    const double term =
-        std::abs(number_at(model, trace, first->at(k)) * number_at(model, trace, second->at(k)));
-    if (term > largest) largest = term, best = k;
-  }
-  return first->at(best);
+/// The cell that is explained before another.
+std::optional<explain::CellAddress> before(const Cell& c) {
+  // A weight after dropout is explained by the weight and the factor alone.
+  if (is_given(c) || c.node.stage == Stage::dropped_weights) return std::nullopt;
+  const Operation& operation = *c.node.operation;
+  const Stage* from = operation.inputs.empty() ? nullptr : operation.inputs[0].stage();
+  if (!from || !operation.uses(c, 0) || dynamic_cast<const Parameter*>(c.graph.find(*from)->operation.get()))
+    return std::nullopt;
+  const auto k = operation.continues(c);
+  if (!k) return std::nullopt;
+  if (c.is_hidden(0)) return before(c.inner(0, *k));
+  const Place place = c.cells(0).at(*k);
+  return explain::CellAddress{*from, place.head, place.row, place.column};
 }
 
-std::optional<CellAddress> before(const Model& model, const Trace& trace, const CellAddress& cell) {
-  const Rule& rule = rule_for(model, trace, cell);
-  std::optional<Place> place;
-  if (rule.before == Before::largest_term) place = largest_term(model, trace, rule, cell);
-  if (rule.before == Before::first_part) {
-    // What the softmax runs over, or a norm measures, stands for its cell in the same place.
-    const Part first = parts_of(model, rule)[0];
-    const bool whole_line = rule.operation == Operation::softmax || rule.operation == Operation::normed;
-    const Part part{first.source, whole_line ? Reach::same_cell : first.reach};
-    if (const auto cells = reached(model, trace, part, cell)) place = cells->at(0);
-  }
-  if (!place) return std::nullopt;
-  return CellAddress{std::get<Stage>(place->source), place->head, place->row, place->column};
-}
+/// Finds the cells that are made of some others: rectangles of stages that are shown.
+struct Readers {
+  const Graph& g;
+  const Model& m;
+  const Trace& t;
+  Stages shown = graph::shown(g, m);
+  std::vector<Cells> found = {};
 
-/// What a cell reaches as a part; a score of a softmax the weights of keys that are seen, a hidden one its
-/// own.
-std::vector<Cells> seen_by(const Model& model, const Trace& trace, const Rule& rule, const Part& part,
-                           const CellAddress& cell) {
-  const std::vector<Cells> reached = reached_by(model, trace, rule, part, cell);
-  if (!skips_hidden(rule, part) || reached.empty()) return reached;
-  const Source scores = part.source;
-  if (number_at(model, trace, {scores, cell.head, cell.row, cell.column}) == -arma::datum::inf)
-    return {{rule.stage, cell.head, cell.row, cell.row + 1, cell.column, cell.column + 1}};
-  std::vector<Cells> seen;
-  for (Cells line : reached) {
-    line.source = scores;
-    for (Cells run : runs_that_count(model, trace, line)) {
-      run.source = rule.stage;
-      seen.push_back(run);
+  void find(const Cells& cells) {
+    for (const Node& node : g.nodes) {
+      if (!shown[index(node.stage)] || (!is_hidden(node.stage) && m.given.find(node.stage))) continue;
+      const std::vector<Input>& inputs = node.operation->inputs;
+      for (std::size_t k = 0; k < inputs.size(); ++k)
+        if (inputs[k].source == cells.source && inputs[k].is_read())
+          for (const Cells& made : made_of(node, k, cells)) add(node, k, made);
     }
   }
-  return seen;
+
+ private:
+  /// The cells of a node that the letters of input k make of some of its cells.
+  std::vector<Cells> made_of(const Node& node, std::size_t k, const Cells& cells) const {
+    const Input& input = node.operation->inputs[k];
+    if (input.layout)
+      return node.heads == Heads::shared ? combined(node, input, cells) : split(node, input, cells);
+    const Node& from = *g.find(*input.stage());
+    const bool both_have_heads = from.heads != Heads::shared && node.heads != Heads::shared;
+    std::vector<Cells> all;
+    for (std::size_t h = 0; h < (node.heads == Heads::shared ? 1 : m.n_heads); ++h) {
+      if (both_have_heads && nth_matrix(g, from, h) != nth_matrix(g, from, cells.head)) continue;
+      const StageShape shape = shape_of(g, m, t, node.stage, h);
+      Cells made{node.stage, h, 0, shape.n_rows, 0, shape.n_cols};
+      if (input.cells[0] == 'i') made.row0 = cells.row0, made.row1 = cells.row1;
+      if (input.cells[0] == 'j') made.column0 = cells.row0, made.column1 = cells.row1;
+      if (input.cells[1] == 'j') made.column0 = cells.column0, made.column1 = cells.column1;
+      if (input.cells[1] == 'p') {  // of a whole row the partners are the row
+        made.column0 = cells.column0, made.column1 = cells.column1;
+        if (cells.column1 == cells.column0 + 1) {
+          made.column0 = node.operation->column(m, cells.row0, cells.column0);
+          made.column1 = made.column0 + 1;
+        }
+      }
+      if (k == 0 && node.operation->skips_hidden()) {
+        for (const Cells& run : of_visible(node, made, cells)) all.push_back(run);
+      } else {
+        all.push_back(made);
+      }
+    }
+    return all;
+  }
+
+  std::vector<Cells> combined(const Node& node, const Input& input, const Cells& cells) const {
+    std::vector<Cells> all;
+    for (std::size_t n = 0; n < cells.count(); ++n) {
+      const Place from = cells.at(n);
+      const JoinedCell to = input.layout->joined({from.head, from.row, from.column}, combined_sizes(m));
+      join(all, one_cell(node.stage, 0, to.row, to.column));
+    }
+    return all;
+  }
+
+  std::vector<Cells> split(const Node& node, const Input& input, const Cells& cells) const {
+    const HeadSizes sizes = sizes_of_split(m, node, shape_of(g, m, t, cells.source, 0).n_cols);
+    std::vector<Cells> all;
+    for (std::size_t n = 0; n < cells.count(); ++n) {
+      const HeadCell to = input.layout->split({cells.at(n).row, cells.at(n).column}, sizes);
+      for (std::size_t h = 0; h < m.n_heads; ++h)
+        if (nth_matrix(g, node, h) == to.head) join(all, one_cell(node.stage, h, to.row, to.column));
+    }
+    return all;
+  }
+
+  /// The weights of a row or column of scores that a score has part in: those of keys that are not −∞, or its
+  /// own.
+  std::vector<Cells> of_visible(const Node& node, Cells made, const Cells& cell) const {
+    if (number_at(m, t, cell.at(0)) == -infinity)
+      return {one_cell(node.stage, made.head, cell.row0, cell.column0)};
+    made.source = cell.source;
+    std::vector<Cells> runs = runs_that_count(m, t, made);
+    for (Cells& run : runs) run.source = node.stage;
+    return runs;
+  }
+
+  /// Adds the rows of a rectangle that use input k, without cells that are typed over.
+  void add(const Node& node, std::size_t k, const Cells& made) {
+    std::vector<Cells> rows;
+    for (std::size_t i = made.row0; i < made.row1; ++i)
+      if (node.operation->uses({g, node, m, t, made.head, i, made.column0}, k))
+        join(rows, {made.source, made.head, i, i + 1, made.column0, made.column1});
+    for (const Cells& used : rows)
+      if (is_hidden(node.stage))
+        find(used);
+      else
+        for (const Cells& cells : without_typed_cells(used))
+          if (std::ranges::find(found, cells) == found.end()) found.push_back(cells);
+  }
+
+  /// What remains of a rectangle around the cells that were typed over, as rectangles.
+  std::vector<Cells> without_typed_cells(const Cells& cells) const {
+    const auto inside = [&](const attention::GivenCell& cell) {
+      const auto& p = cell.place;
+      return Source(p.stage) == cells.source && p.sequence == t.sequence &&
+             p.head == matrix_of_head(m, p.stage, cells.head) && cells.row0 <= p.row && p.row < cells.row1 &&
+             cells.column0 <= p.column && p.column < cells.column1;
+    };
+    const auto first = std::ranges::find_if(m.given.cells, inside);
+    if (first == m.given.cells.end()) return {cells};
+    const auto [row, column] = std::pair(first->place.row, first->place.column);
+    Cells above = cells, left = cells, right = cells, below = cells;
+    above.row1 = left.row0 = right.row0 = row;
+    below.row0 = left.row1 = right.row1 = row + 1;
+    left.column1 = column, right.column0 = column + 1;
+    std::vector<Cells> rest;
+    for (const Cells& part : {above, left, right, below})
+      if (part.count() > 0)
+        for (const Cells& more : without_typed_cells(part)) rest.push_back(more);
+    return rest;
+  }
+};
+
+}  // namespace
+
+bool Cell::is_hidden(std::size_t k) const {
+  const Stage* stage = node.operation->inputs[k].stage();
+  return stage && graph::is_hidden(*stage);
 }
 
-/// The rows of a rectangle whose cells are made by the rule; a rule can change from row to row only.
-void append_made_by(const Model& model, const Trace& trace, const Rule& rule, const Cells& cells,
-                    std::vector<Cells>& all) {
-  bool goes_on = false;
-  for (std::size_t i = cells.row0; i < cells.row1; ++i) {
-    const bool made = &rule_for(model, trace, {rule.stage, cells.head, i, cells.column0}) == &rule;
-    if (made && goes_on)
-      ++all.back().row1;
-    else if (made)
-      all.push_back({cells.source, cells.head, i, i + 1, cells.column0, cells.column1});
-    goes_on = made;
+Cells Cell::cells(std::size_t k) const {
+  const Input& input = node.operation->inputs[k];
+  const std::size_t own = is_per_head(graph, model, input.source) ? head : 0;
+  const StageShape shape = shape_of(graph, model, trace, input.source, own);
+  if (shape.n_rows == 0) return {input.source, own};
+  if (input.layout && node.heads == Heads::shared) {
+    const HeadCell from = input.layout->split({i, j}, combined_sizes(model));
+    return one_cell(input.source, from.head, from.row, from.column);
   }
+  if (input.layout) {
+    const HeadSizes sizes = sizes_of_split(model, node, shape.n_cols);
+    const JoinedCell from = input.layout->joined({nth_matrix(graph, node, head), i, j}, sizes);
+    return one_cell(input.source, 0, from.row, from.column);
+  }
+  Cells cells{input.source, own, 0, shape.n_rows, 0, shape.n_cols};
+  const auto choose = [&](char letter, std::size_t& first, std::size_t& end) {
+    if (letter == ':') return;
+    first = letter == 'i'   ? i
+            : letter == 'j' ? j
+            : letter == 'h' ? head
+            : letter == '0' ? 0
+                            : node.operation->column(model, i, j);
+    end = first + 1;
+  };
+  choose(input.cells[0], cells.row0, cells.row1);
+  choose(input.cells[1], cells.column0, cells.column1);
+  return cells;
+}
+
+Cell Cell::inner(std::size_t k, std::size_t nth) const {
+  const Place p = cells(k).at(nth);
+  return {graph, *graph.find(std::get<Stage>(p.source)), model, trace, p.head, p.row, p.column};
+}
+
+std::vector<Operand> Cell::operands(std::size_t k, Derivation* lines) const {
+  const Cells all = cells(k);
+  std::vector<Operand> operands;
+  for (std::size_t n = 0; n < all.count(); ++n) {
+    if (!is_hidden(k)) {
+      operands.push_back({number_at(model, trace, all.at(n)), all.at(n)});
+      continue;
+    }
+    Derivation of{lines ? lines->cell : explain::CellAddress{}};
+    inner(k, n).work_out(of);
+    operands.push_back({of.result(), {}});
+    if (!lines) continue;
+    for (const explain::Step& step : of.steps)
+      lines->steps.back().lines.insert(lines->steps.back().lines.end(), step.lines.begin(), step.lines.end());
+  }
+  return operands;
+}
+
+void Cell::work_out(Derivation& steps) const {
+  node.operation->terms(*this, steps);
+  if (!node.operation->rounded) return;
+  const double nearest = attention::rounded(graph.precision, steps.result());
+  if (nearest != steps.result() && !std::isnan(nearest))
+    steps.note(std::string("rounded to ") + attention::name_of(graph.precision), nearest);
+}
+
+std::string Derivation::title() const {
+  std::string words = attention::info(cell.stage).one;
+  for (const std::string what : {" score", " weight"})
+    if (words.ends_with(what)) words.erase(words.size() - what.size());
+  return words;
+}
+
+void Derivation::begin(std::string title, std::string formula) {
+  steps.push_back({cell, std::move(title), std::move(formula), {}, 0});
+}
+
+void Derivation::line(Form form, Operand a, Operand b, double value, std::string words) {
+  steps.back().lines.push_back({.form = form, .a = a, .b = b, .value = value, .words = std::move(words)});
+  steps.back().result = value;
+}
+
+void Derivation::term(Form form, Operand a, Operand b, double value, Label label) {
+  line(form, a, b, value);
+  steps.back().lines.back().role = explain::Line::term;
+  steps.back().lines.back().label = label;
+}
+
+void Derivation::sum(double value) {
+  note("sum", value);
+  steps.back().lines.back().role = explain::Line::total;
+}
+
+}  // namespace core::graph
+
+namespace core::explain {
+namespace {
+
+const graph::Node& node_of(const graph::Graph& g, Stage stage) {
+  if (const graph::Node* node = g.find(stage)) return *node;
+  throw Error(std::string(attention::info(stage).name) + ": the model has no such stage");
+}
+
+graph::Cell cell_of(const graph::Graph& g, const Model& m, const Trace& t, const CellAddress& cell) {
+  return {g, node_of(g, cell.stage), m, t, cell.head, cell.row, cell.column};
+}
+
+std::vector<CellAddress> chain_to(const graph::Graph& g, const Model& m, const Trace& t,
+                                  const CellAddress& cell) {
+  std::vector<CellAddress> chain{cell};
+  while (const auto earlier = graph::before(cell_of(g, m, t, chain.back()))) chain.push_back(*earlier);
+  std::ranges::reverse(chain);
+  return chain;
+}
+
+/// The one step of a cell that is given, or those that the operation writes.
+void work_out(const graph::Cell& c, graph::Derivation& steps) {
+  if (!graph::is_given(c)) return c.work_out(steps);
+  const bool is_typed = c.model.given.find(given_place(c.model, c.trace.sequence, steps.cell));
+  steps.begin(steps.title(), is_typed ? "typed over" : "given, not computed");
+  steps.note(is_typed ? "typed over" : "given",
+             graph::number_at(c.model, c.trace, {steps.cell.stage, c.head, c.i, c.j}));
 }
 
 }  // namespace
 
+attention::GivenPlace given_place(const Model& model, std::size_t sequence, const CellAddress& cell) {
+  return {cell.stage, sequence, matrix_of_head(model, cell.stage, cell.head), cell.row, cell.column};
+}
+
 Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell) {
+  const graph::Graph g = graph::attention(model);
   Explanation explanation{cell, {}, 0};
-  for (const CellAddress& address : worked_out(model, trace, cell))
-    for (Step& step : steps_of(model, trace, address)) explanation.steps.push_back(std::move(step));
+  for (const CellAddress& address : chain_to(g, model, trace, cell)) {
+    graph::Derivation derivation{address};
+    work_out(cell_of(g, model, trace, address), derivation);
+    for (Step& step : derivation.steps) explanation.steps.push_back(std::move(step));
+  }
   explanation.result = explanation.steps.back().result;
   return explanation;
 }
 
 std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, const CellAddress& cell) {
-  std::vector<CellAddress> chain{cell};
-  while (const auto earlier = before(model, trace, chain.back())) chain.push_back(*earlier);
-  std::reverse(chain.begin(), chain.end());
-  return chain;
+  return chain_to(graph::attention(model), model, trace, cell);
 }
 
 std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAddress& cell) {
-  const Rule& rule = rule_for(model, trace, cell);
-  std::vector<Cells> all;
-  for (const Part& part : parts_of(model, rule)) {
-    const auto cells = reached(model, trace, part, cell);
-    if (!cells) continue;
-    if (skips_hidden(rule, part)) {
-      const Place own{part.source, cell.head, cell.row, cell.column};
-      if (number_at(model, trace, own) == -arma::datum::inf) {  // of a hidden key that alone makes the 0
-        all.push_back({own.source, own.head, own.row, own.row + 1, own.column, own.column + 1});
-        continue;
-      }
-      const auto runs = runs_that_count(model, trace, *cells);
-      all.insert(all.end(), runs.begin(), runs.end());
-    } else {
-      all.push_back(*cells);
-    }
-  }
-  return all;
+  const graph::Graph g = graph::attention(model);
+  return graph::operands_of(cell_of(g, model, trace, cell));
 }
 
 std::vector<Cells> results(const Model& model, const Trace& trace, const CellAddress& cell) {
-  std::vector<Cells> all;
-  const attention::StageSet shown = shown_stages(model);
-  for (const Rule& rule : rules()) {
-    if (!contains(shown, rule.stage)) continue;
-    for (const Part& part : parts_of(model, rule))
-      for (const Cells& reached : seen_by(model, trace, rule, part, cell))
-        for (const Cells& cells : without_typed_cells(model, trace, reached))
-          append_made_by(model, trace, rule, cells, all);
-  }
-  return all;
+  const graph::Graph g = graph::attention(model);
+  graph::Readers readers{g, model, trace};
+  readers.find({cell.stage, cell.head, cell.row, cell.row + 1, cell.column, cell.column + 1});
+  return readers.found;
 }
 
 Folded fold(const Step& step, std::size_t most_terms) {

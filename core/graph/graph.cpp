@@ -216,6 +216,118 @@ std::string formula(const Graph& g, const Model& m, Stage stage, bool brief) {
   return node->operation->formula(brief, from && is_hidden(*from) ? formula(g, m, *from, brief) : "");
 }
 
+// The PyTorch program.
+
+namespace {
+
+std::string name_in_torch(const Source& source) {
+  if (const auto* stage = std::get_if<Stage>(&source))
+    return *stage == Stage::embeddings       ? "x"
+           : *stage == Stage::key_embeddings ? "memory"
+           : is_hidden(*stage)               ? ""  // it is written where it is read
+                                             : attention::info(*stage).name;
+  switch (const MatrixName name = std::get<MatrixName>(source)) {
+    case MatrixName::query_weight:
+      return "W_query";
+    case MatrixName::key_weight:
+      return "W_key";
+    case MatrixName::value_weight:
+      return "W_value";
+    case MatrixName::output_weight:
+      return "out_proj";
+    case MatrixName::query_norm:
+      return "query_norm";
+    case MatrixName::key_norm:
+      return "key_norm";
+    case MatrixName::score_bias:
+      return "score_bias";
+    default:
+      return symbol(name);
+  }
+}
+
+/// Keys and values as every head reads them.
+std::string for_every_head(const Graph& g, const Model& m, const std::string& name) {
+  if (m.n_groups() == m.n_heads) return name;
+  if (m.n_groups() == 1) return name + ".unsqueeze(-3)";  // one for all
+  const std::string times = std::to_string(m.n_heads / m.n_groups());
+  return name + (std::ranges::is_sorted(g.kv_head) ? ".repeat_interleave(" + times + ", dim=-3)"
+                                                   : ".repeat(1, " + times + ", 1, 1)");
+}
+
+/// An expression as part of a longer one.
+std::string in_parentheses(const std::string& expression) {
+  int depth = 0;
+  for (const char c : expression) {
+    depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
+    if (c == ' ' && depth == 0) return "(" + expression + ")";
+  }
+  return expression;
+}
+
+/// A node as PyTorch computes it; hidden inputs are written where they are read.
+Code code_of(const Graph& g, const Model& m, const Node& node) {
+  Names names;
+  std::vector<std::string> before;
+  std::string hidden;
+  for (const Input& input : node.operation->inputs) {
+    std::string& name = names.emplace_back(name_in_torch(input.source));
+    const Node* from = input.stage() ? g.find(*input.stage()) : nullptr;
+    if (!from) continue;
+    if (is_hidden(from->stage)) {
+      const Code inner = code_of(g, m, *from);
+      before.insert(before.end(), inner.before.begin(), inner.before.end());
+      hidden = inner.expression;
+      name = in_parentheses(hidden);
+    }
+    if (from->heads == Heads::per_kv_head && node.heads == Heads::per_head) name = for_every_head(g, m, name);
+    if (from->stage == Stage::mask && m.n_heads > 1 && m.sequences.size() > 1 && !m.mask.hidden_keys.empty())
+      name += ".unsqueeze(-3)";  // each sequence has a mask of its own, for all heads
+  }
+  Code code = node.operation->torch(names);
+  if (code.expression == in_parentheses(hidden)) code.expression = hidden;
+  code.before.insert(code.before.begin(), before.begin(), before.end());
+  return code;
+}
+
+}  // namespace
+
+std::vector<std::string> forward_lines(const Graph& g, const Model& m) {
+  std::vector<std::string> lines{"n_tokens = x.shape[-2]"};
+  if (m.context_length)
+    lines.push_back("assert n_tokens <= " + std::to_string(*m.context_length) +
+                    ", \"more tokens than the context length\"");
+  if (m.has_memory() || m.additions.positions.rotary || m.additions.positions.has_bias())
+    lines.push_back(std::string("n_keys = ") + (m.has_memory() ? "memory" : "x") + ".shape[-2]");
+  const Stages present = shown(g, m);
+  std::vector<Stage> returned;
+  std::optional<std::size_t> prepared;  // where what queries and keys are rotated by is written
+  for (const Node& node : g.nodes) {
+    if (!present[index(node.stage)] || is_hidden(node.stage)) continue;
+    returned.push_back(node.stage);
+    if (dynamic_cast<const Parameter*>(node.operation.get())) continue;  // forward() has it
+    if (node.stage == Stage::scores || node.stage == Stage::dropout_mask || node.stage == Stage::concatenated)
+      lines.emplace_back();
+    const Code code = code_of(g, m, node);
+    const bool is_early = prepared && attention::info(node.stage).line == 1;
+    for (const std::string& line : code.before)
+      if (std::ranges::count(lines, line) == 0)  // what several stages need is written once
+        lines.insert(lines.begin() + std::ptrdiff_t(is_early ? (*prepared)++ : lines.size()), line);
+    lines.push_back(std::string(attention::info(node.stage).name) + " = " + code.expression);
+    lines.insert(lines.end(), code.after.begin(), code.after.end());
+    if (node.stage == Stage::values) prepared = lines.size();
+  }
+  lines.push_back("return {");
+  std::ranges::sort(returned);
+  for (const Stage stage : returned) {
+    const bool is_expanded = stage == Stage::mask && m.sequences.size() > 1;
+    lines.push_back("    \"" + std::string(attention::info(stage).name) + "\": " + name_in_torch(stage) +
+                    (is_expanded ? ".expand(len(x), -1, -1)" : "") + ",");
+  }
+  lines.push_back("}");
+  return lines;
+}
+
 }  // namespace core::graph
 
 namespace core::attention {

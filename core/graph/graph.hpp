@@ -9,15 +9,13 @@
 #include <variant>
 #include <vector>
 
-#include "core/graph/departures.hpp"
-#include "core/graph/matrices.hpp"
-#include "core/graph/stage.hpp"
-#include "core/graph/trace.hpp"
+#include "core/graph/explain.hpp"
 
 /// Attention as a graph: every stage is one operation on earlier stages and learned matrices.
 ///
-/// An operation holds all that is known of one step: its math, its formula and its line of PyTorch. A new
-/// stage is an operation, a line of attention() and a row of the table of stages.
+/// An operation holds all that is known of one step: its math, how a cell of it is worked out, its formula
+/// and its line of PyTorch. A new stage is an operation, a line of attention() and a row of the table of
+/// stages.
 namespace core::graph {
 
 using arma::mat;
@@ -27,6 +25,12 @@ using attention::Precision;
 using attention::SharedMatrix;
 using attention::Stage;
 using attention::Trace;
+using explain::Cells;
+using explain::Form;
+using explain::Label;
+using explain::Operand;
+using explain::Place;
+using explain::Source;
 
 /// Stages that are computed but not shown: the projections of all heads, and which weights dropout keeps.
 /// Edits of a graph may add more.
@@ -70,9 +74,6 @@ const Layout& combine_layout(const Model& model);
 HeadSizes split_sizes(const Model& model, Stage stage);
 HeadSizes combined_sizes(const Model& model);
 
-/// A stage or a learned matrix.
-using Source = std::variant<Stage, MatrixName>;
-
 /// An input, and which of its cells enter cell (i, j) of head h: a letter for the row and one for the column,
 /// as in an einsum. i, j: as in the cell; h: its head; 0: the first; ':': all; p: the other column of its
 /// pair; b: the bucket of its distance. An input without letters is needed but not read.
@@ -85,6 +86,8 @@ struct Input {
   /// Whether rows of the result need only the same rows of the input.
   bool is_by_rows() const { return layout ? layout != &untransposed : cells[0] == 'i'; }
   const Stage* stage() const { return std::get_if<Stage>(&source); }
+  /// "W_q": of a learned matrix.
+  std::string symbol() const { return attention::symbol(std::get<MatrixName>(source)); }
 };
 
 struct Graph;
@@ -113,6 +116,43 @@ struct Reading {
   std::size_t sequence() const;
 };
 
+/// The steps in which a cell is worked out, as operations write them; the result is that of the last line.
+struct Derivation {
+  explain::CellAddress cell;
+  std::vector<explain::Step> steps = {};
+
+  /// Returns what steps of the stage are called where the operation has no other name: "Query", "Scaled".
+  std::string title() const;
+  void begin(std::string title, std::string formula);
+  void line(Form form, Operand a, Operand b, double value, std::string words = {});
+  void note(std::string words, double value) { line(Form::words, {}, {}, value, std::move(words)); }
+  /// Writes a line that is added up with others, and what they add up to.
+  void term(Form form, Operand a, Operand b, double value, Label label = {});
+  void sum(double value);
+  double result() const { return steps.back().result; }
+};
+
+/// A cell of a node while it is worked out, or while what it is made of is looked for.
+struct Cell {
+  const Graph& graph;
+  const Node& node;
+  const Model& model;
+  const Trace& trace;
+  std::size_t head, i, j;
+
+  /// Returns the cells of input k that enter this one; none where there is no such matrix.
+  Cells cells(std::size_t k) const;
+  /// Returns their numbers. Those of a hidden stage are worked out, and stand nowhere; their lines are
+  /// written where a derivation is given.
+  std::vector<Operand> operands(std::size_t k, Derivation* lines = nullptr) const;
+  Operand operand(std::size_t k, Derivation* lines = nullptr) const { return operands(k, lines).front(); }
+  bool is_hidden(std::size_t k) const;
+  /// Returns the cell of a hidden stage that is input k.
+  Cell inner(std::size_t k, std::size_t nth = 0) const;
+  /// Writes how it is worked out, and what it is rounded to.
+  void work_out(Derivation& steps) const;
+};
+
 /// A line of PyTorch, with what has to come before and after it.
 using Names = std::vector<std::string>;
 struct Code {
@@ -130,6 +170,20 @@ struct Operation {
   virtual ~Operation() = default;
   /// Returns the wanted rows of one head.
   virtual mat matrix(const Reading& in) const = 0;
+  /// Writes how a cell is worked out.
+  virtual void terms(const Cell& cell, Derivation& steps) const = 0;
+  /// Returns whether a cell is made of input k: a row of zeros is not made of weights. The same for all cells
+  /// of a row.
+  virtual bool uses(const Cell& cell, std::size_t k) const;
+  /// Returns whether cells of the first input that are −∞ add nothing to others.
+  virtual bool skips_hidden() const { return false; }
+  /// Returns which cell of the first input is explained before a cell, if one is: the only one that enters
+  /// it.
+  virtual std::optional<std::size_t> continues(const Cell& cell) const;
+  /// Returns the column that the letters p and b stand for.
+  virtual std::size_t column(const Model&, std::size_t /*i*/, std::size_t j) const { return j; }
+  /// Returns what column k of the result is called in a sum.
+  virtual Label label(const Model&, std::size_t k) const { return {Label::column, k}; }
   /// Returns the formula in the field's notation, the brief one for a narrow window; hidden is the formula of
   /// a first input that is not shown.
   virtual std::string formula(bool brief, const std::string& hidden) const = 0;
@@ -236,7 +290,8 @@ Evaluation evaluate(const Graph& graph, const Model& model, std::size_t sequence
 /// Returns the formula of a computed stage; empty where the graph does not have it.
 std::string formula(const Graph& graph, const Model& model, Stage stage, bool brief);
 
-/// Returns the lines of forward() in a PyTorch program.
+/// Returns the lines of forward() of a PyTorch program, which returns every stage that is shown; empty ones
+/// between its parts.
 std::vector<std::string> forward_lines(const Graph& graph, const Model& model);
 
 }  // namespace core::graph

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/graph/dropout.hpp"
-#include "core/graph/formulas.hpp"
 #include "core/graph/python.hpp"
 #include "core/graph/stages.hpp"
 #include "core/graph/visible.hpp"
@@ -29,10 +28,6 @@ std::string list(const std::vector<std::size_t>& numbers) {
   return "[" + text + "]";
 }
 
-std::string symbol_of(const Input& input) {
-  return symbol(std::get<MatrixName>(input.source));
-}
-
 }  // namespace
 
 // Products.
@@ -55,7 +50,7 @@ mat Linear::matrix(const Reading& in) const {
 }
 
 std::string Linear::formula(bool brief, const std::string&) const {
-  return x_symbol + "·" + symbol_of(inputs[1]) + (has_bias() ? " + " + symbol_of(inputs[2]) : "") +
+  return x_symbol + "·" + inputs[1].symbol() + (has_bias() ? " + " + inputs[2].symbol() : "") +
          coarseness(brief);
 }
 
@@ -237,6 +232,34 @@ Code Rotate::torch(const Names& in) const {
 }
 
 // Scores.
+
+Scale::Scale(Stage x, const Model& m)
+    : Operation({{x}}),
+      rule(m.scale.rule),
+      factor(scale_factor(m)),
+      width(rule == attention::ScaleRule::inverse_sqrt_d_model ? m.d_model() : m.d_head()) {}
+
+std::string Scale::formula(bool, const std::string&) const {
+  using attention::ScaleRule;
+  return rule == ScaleRule::none     ? "not scaled"
+         : rule == ScaleRule::factor ? "× factor"
+                                     : "÷ √" + to_string(width);
+}
+
+Code Scale::torch(const Names& in) const {
+  using attention::ScaleRule;
+  switch (rule) {
+    case ScaleRule::inverse_sqrt_d_head:
+      return {in[0] + " / keys.shape[-1] ** 0.5"};
+    case ScaleRule::inverse_sqrt_d_model:
+      return {in[0] + " / x.shape[-1] ** 0.5"};
+    case ScaleRule::factor:
+      return {in[0] + " * " + number(factor)};
+    case ScaleRule::none:
+      break;
+  }
+  return {in[0]};
+}
 
 Code Softcap::torch(const Names& in) const {
   return {number(cap) + " * torch.tanh(" + in[0] + " / " + number(cap) + ")"};
@@ -433,9 +456,39 @@ mat SoftmaxOverQueries::weights(mat scores, const Reading& in) const {
   return in.rows ? mat(all.rows(arma::conv_to<arma::uvec>::from(*in.rows))) : all;
 }
 
+BlockMaxima block_maxima(const arma::rowvec& scores, const attention::Blocks& blocks) {
+  using attention::BlockRule;
+  const std::size_t n = scores.n_elem;
+  const std::size_t kept =
+      blocks.rule == BlockRule::last_dropped && n > 0 ? (n - 1) / blocks.size * blocks.size : n;
+  arma::rowvec so_far(n);
+  double largest = -infinity;
+  for (std::size_t first = 0; first < kept; first += blocks.size) {
+    const std::size_t end = std::min(first + blocks.size, kept);
+    for (std::size_t j = first; j < end; ++j) largest = std::max(largest, scores[j]);
+    for (std::size_t j = first; j < end; ++j) so_far[j] = largest;
+  }
+  arma::rowvec whole(n, arma::fill::value(largest));
+  for (std::size_t j = kept; j < n; ++j) so_far[j] = whole[j] = infinity;
+  const bool own = blocks.rule == BlockRule::not_rescaled || blocks.rule == BlockRule::contexts_not_rescaled;
+  const bool summed = blocks.rule == BlockRule::not_rescaled || blocks.rule == BlockRule::sum_not_rescaled;
+  return {own ? so_far : whole, summed ? so_far : whole, largest};
+}
+
 mat SoftmaxInBlocks::weights(mat scores, const Reading& in) const {
-  return attention::softmax_in_blocks(scores, blocks,
-                                      has_sink() ? std::optional(in[1](0, in.head)) : std::nullopt);
+  mat weights(arma::size(scores));
+  for (std::size_t i = 0; i < scores.n_rows; ++i) {
+    const arma::rowvec row = scores.row(i);
+    const auto [own, summed, last] = block_maxima(row, blocks);
+    const auto term = [&](std::size_t j, const arma::rowvec& largest) {
+      return row[j] == -infinity ? 0 : std::exp(row[j] - largest[j]);
+    };
+    double sum = 0;
+    for (std::size_t j = 0; j < row.n_elem; ++j) sum += term(j, summed);
+    if (has_sink()) sum += std::exp(in[1](0, in.head) - last);
+    for (std::size_t j = 0; j < row.n_elem; ++j) weights(i, j) = term(j, own) / sum;
+  }
+  return weights;
 }
 
 std::string SoftmaxInBlocks::words(bool brief) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -7,7 +8,8 @@
 #include "core/graph/graph.hpp"
 #include "core/graph/rounding.hpp"
 
-/// The operations that attention is made of, a type each: how it computes, is written and is emitted.
+/// The operations that attention is made of, a type each: how it computes, how a cell is
+/// worked out, how it is written and emitted.
 namespace core::graph {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -19,35 +21,54 @@ struct Parameter : Operation {
     rounded = false, known = is_there;
   }
   mat matrix(const Reading& in) const override { return in[0]; }
+  void terms(const Cell& cell, Derivation& steps) const override;
+  bool uses(const Cell&, std::size_t) const override { return false; }
   std::string formula(bool, const std::string&) const override { return symbol(name); }
   Code torch(const Names& in) const override { return {in[0]}; }
 };
 
 /// The input as it is; another one may be shown with it.
 struct Copy : Operation {
-  std::string brief_words, words;
+  std::string brief_words, words, words_of_cell;
   Copy(Source x, std::string brief, std::string text)
-      : Operation({{x}}), brief_words(std::move(brief)), words(std::move(text)) {}
+      : Operation({{x}}), brief_words(std::move(brief)), words(std::move(text)), words_of_cell(words) {}
   Copy(Source x, std::string brief, std::string text, Stage needed)
       : Copy(x, std::move(brief), std::move(text)) {
     inputs.push_back({needed, ""});
   }
   mat matrix(const Reading& in) const override { return in[0]; }
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string& hidden) const override {
     return hidden + (brief ? brief_words : words);
   }
   Code torch(const Names& in) const override { return {in[0]}; }
 };
 
+/// The concatenated heads as they are, where there is no output projection.
+struct Unprojected : Copy {
+  explicit Unprojected(Stage concatenated) : Copy(concatenated, "", "no projection") {
+    words_of_cell = "no output projection";
+    rounded = false;
+  }
+};
+
 /// What all matrix products share: Σ first · second, of which factors and partial sums may be rounded.
 struct Product : Operation {
   Precision factors = Precision::float64;
   std::optional<Precision> sums;  ///< of products and partial sums; as float64 computes them without it
+  bool cuts = false;              ///< factors to TF32, in place of rounding them
   explicit Product(std::vector<Input> from) : Operation(std::move(from)) {}
 
  protected:
-  bool is_coarse() const { return factors != Precision::float64 || sums; }
-  mat coarse(const mat& a, const mat& b) const { return attention::coarse_product(a, b, factors, sums); }
+  bool is_coarse() const { return factors != Precision::float64 || sums || cuts; }
+  /// Writes Σ first · second, each term with a label.
+  void write_products(const Cell& cell, Derivation& steps,
+                      const std::function<Label(std::size_t)>& label) const;
+  mat coarse(mat a, mat b) const {
+    for (mat* each : {&a, &b})
+      if (cuts) each->transform(attention::cut_to_tf32);
+    return attention::coarse_product(std::move(a), std::move(b), factors, sums);
+  }
   /// ", factors in tf32": what makes it coarse, in the long formula.
   std::string coarseness(bool brief) const;
 };
@@ -58,6 +79,8 @@ struct Linear : Product {
   Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m);
   bool has_bias() const { return inputs.size() > 2; }
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
+  std::optional<std::size_t> continues(const Cell& cell) const override;
   std::string formula(bool brief, const std::string&) const override;
   Code torch(const Names& in) const override { return {"self." + in[1] + "(" + in[0] + ")"}; }
 };
@@ -68,6 +91,7 @@ struct DotProducts : Product {
   bool is_swapped = false;              ///< a deviation: K·Qᵀ
   DotProducts(Stage a, Stage b) : Product({{a, "i:"}, {b, "j:"}}) {}
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override;
   Code torch(const Names& in) const override { return {in[0] + " @ " + in[1] + ".transpose(-2, -1)"}; }
 };
@@ -78,6 +102,7 @@ struct WeightedSum : Product {
   mat matrix(const Reading& in) const override {
     return is_coarse() ? coarse(in[0], in[1]) : mat(in[0] * in[1]);
   }
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return "weights·V" + coarseness(brief);
   }
@@ -88,6 +113,7 @@ struct WeightedSum : Product {
 struct EqualScores : Operation {
   EqualScores(Stage q, Stage k) : Operation({{q, ""}, {k, ""}}) {}
   mat matrix(const Reading& in) const override { return arma::zeros(in.n_rows(), in.model.n_keys()); }
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool, const std::string&) const override { return "all zero"; }
   Code torch(const Names& in) const override {
     return {"torch.zeros_like(" + in[0] + " @ " + in[1] + ".transpose(-2, -1))  # every key counts the same"};
@@ -100,6 +126,7 @@ struct SplitHeads : Operation {
   SplitHeads(Stage all, const Layout& layout, std::size_t n, std::size_t d)
       : Operation({{all, "", &layout}}), n_heads(n), d_head(d) {}
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string& hidden) const override;
   Code torch(const Names& in) const override;
 };
@@ -114,6 +141,9 @@ struct CombineHeads : Operation {
     rounded = false;
   }
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
+  bool uses(const Cell& cell, std::size_t k) const override;
+  Label label(const Model& m, std::size_t k) const override;
   std::string formula(bool brief, const std::string&) const override;
   Code torch(const Names& in) const override;
 };
@@ -129,6 +159,8 @@ struct Norm : Operation {
         centers(norm.rule == attention::NormRule::layer),
         epsilon(norm.epsilon) {}
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
+  std::optional<std::size_t> continues(const Cell& cell) const override { return cell.j; }
   std::string formula(bool brief, const std::string&) const override;
   Code torch(const Names& in) const override;
 };
@@ -146,19 +178,24 @@ struct Rotate : Operation {
         first(first_position),
         more_keys(first_position - by.first) {}
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
+  bool uses(const Cell& cell, std::size_t k) const override;
+  /// The other column of its pair.
+  std::size_t column(const Model& m, std::size_t i, std::size_t j) const override;
   std::string formula(bool brief, const std::string& hidden) const override;
   Code torch(const Names& in) const override;
 };
 
-/// A number times each score.
+/// Each score divided by the root of a width, or times a factor.
 struct Scale : Operation {
-  double factor;
-  std::string words, in_torch;
-  Scale(Stage x, double f, std::string text, std::string torch_text)
-      : Operation({{x}}), factor(f), words(std::move(text)), in_torch(std::move(torch_text)) {}
+  attention::ScaleRule rule;
+  double factor;      ///< that scores are multiplied by
+  std::size_t width;  ///< whose root they are divided by, if they are
+  Scale(Stage x, const Model& m);
   mat matrix(const Reading& in) const override { return in[0] * factor; }
-  std::string formula(bool, const std::string&) const override { return words; }
-  Code torch(const Names& in) const override { return {in[0] + in_torch}; }
+  void terms(const Cell& cell, Derivation& steps) const override;
+  std::string formula(bool brief, const std::string&) const override;
+  Code torch(const Names& in) const override;
 };
 
 /// c·tanh(x/c).
@@ -166,6 +203,7 @@ struct Softcap : Operation {
   double cap;
   Softcap(Stage x, double c) : Operation({{x}}), cap(c) {}
   mat matrix(const Reading& in) const override { return cap * arma::tanh(in[0] / cap); }
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "c·tanh(s/c)" : "c·tanh(s ÷ c)";
   }
@@ -177,6 +215,7 @@ struct Alibi : Operation {
   std::vector<double> slopes;  ///< [head]
   explicit Alibi(const Model& m);
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "−slope·distance" : "−slope × distance of query and key";
   }
@@ -192,6 +231,9 @@ struct RelativeBias : Operation {
         relative(*m.additions.positions.relative),
         n_heads(m.n_heads) {}
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
+  /// The bucket of the distance.
+  std::size_t column(const Model& m, std::size_t i, std::size_t j) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "by bucket" : "a number for each bucket of distances";
   }
@@ -205,6 +247,7 @@ struct AddBiases : Operation {
   mat matrix(const Reading& in) const override {
     return has_one() ? mat(in[0] + in[1]) : mat(in[0] + (in[1] + in[2]));
   }
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool, const std::string&) const override {
     return !has_one() ? "+ position bias + bias" : inputs[1].stage() ? "+ position bias" : "+ bias";
   }
@@ -219,6 +262,7 @@ struct AttentionMask : Operation {
   bool names_keys, is_moved, has_own;  ///< of its program: n_keys, a moved diagonal, a mask a sequence
   explicit AttentionMask(const Model& m);
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return !mask.hides() ? "all 1" : brief ? "1 visible" : "1 visible, 0 hidden";
   }
@@ -231,6 +275,7 @@ struct MaskedFill : Operation {
   bool hides, is_plainly_causal;
   MaskedFill(Stage x, Stage mask, double number, const Model& m);
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string& hidden) const override;
   Code torch(const Names& in) const override;
 };
@@ -239,7 +284,9 @@ struct MaskedFill : Operation {
 struct MaskedLater : Copy {
   MaskedLater(Stage x, Stage mask, const Model& m)
       : Copy(x, m.mask.hides() ? "later" : "all visible",
-             m.mask.hides() ? "masked after the softmax" : "every key is visible", mask) {}
+             m.mask.hides() ? "masked after the softmax" : "every key is visible", mask) {
+    words_of_cell = "masked after the softmax";
+  }
   Code torch(const Names& in) const override { return {in[0] + "  # masked after the softmax"}; }
 };
 
@@ -249,6 +296,9 @@ struct Softmax : Operation {
   std::size_t n_heads;
   Softmax(Stage x, const Model& m);
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
+  bool skips_hidden() const override { return !is_hidden(*inputs[0].stage()); }
+  std::optional<std::size_t> continues(const Cell& cell) const override { return own(cell); }
   std::string formula(bool brief, const std::string& hidden) const override;
   Code torch(const Names& in) const override;
 
@@ -256,6 +306,11 @@ struct Softmax : Operation {
   bool has_sink() const { return inputs.size() > 1; }
   virtual mat weights(mat scores, const Reading& in) const;
   virtual std::string words(bool brief) const;
+  /// Which of the scores that the softmax runs over is the cell's own, over what it runs, and in which
+  /// blocks.
+  virtual std::size_t own(const Cell& cell) const { return cell.j; }
+  virtual std::string line_words(const Cell& cell) const;
+  virtual attention::Blocks key_blocks() const { return {}; }
 };
 
 /// A deviation: the softmax of each column.
@@ -269,7 +324,17 @@ struct SoftmaxOverQueries : Softmax {
   std::string words(bool brief) const override {
     return brief ? "softmax, columns" : "softmax of each column";
   }
+  std::size_t own(const Cell& cell) const override { return cell.i; }
+  std::string line_words(const Cell& cell) const override;
 };
+
+/// What a softmax block by block takes from each score before exp(), for its own weight and for the sum; ∞
+/// where a key is not visited.
+struct BlockMaxima {
+  arma::rowvec own, summed;
+  double last;  ///< the largest score of all that are visited
+};
+BlockMaxima block_maxima(const arma::rowvec& scores, const attention::Blocks& blocks);
 
 /// A deviation: a softmax that takes the keys block by block.
 struct SoftmaxInBlocks : Softmax {
@@ -279,6 +344,8 @@ struct SoftmaxInBlocks : Softmax {
  protected:
   mat weights(mat scores, const Reading& in) const override;
   std::string words(bool brief) const override;
+  std::string line_words(const Cell&) const override { return formula(false, ""); }
+  attention::Blocks key_blocks() const override { return blocks; }
 };
 
 /// a × b, cell by cell.
@@ -287,6 +354,7 @@ struct Multiply : Operation {
   Multiply(Stage a, Stage b, std::string brief, std::string text)
       : Operation({{a}, {b}}), brief_words(std::move(brief)), words(std::move(text)) {}
   mat matrix(const Reading& in) const override { return in[0] % in[1]; }
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override { return brief ? brief_words : words; }
   Code torch(const Names& in) const override { return {in[0] + " * " + in[1]}; }
 };
@@ -294,6 +362,7 @@ struct Multiply : Operation {
 struct RowSum : Operation {
   explicit RowSum(Stage x) : Operation({{x, "i:"}}) {}
   mat matrix(const Reading& in) const override { return arma::sum(in[0], 1); }
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool, const std::string&) const override { return "Σ"; }
   Code torch(const Names& in) const override { return {in[0] + ".sum(dim=-1, keepdim=True)"}; }
 };
@@ -301,6 +370,7 @@ struct RowSum : Operation {
 struct DivideByRowSum : Operation {
   DivideByRowSum(Stage x, Stage sums) : Operation({{x}, {sums, "i0"}}) {}
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "÷ row sum" : "each row ÷ its sum";
   }
@@ -311,7 +381,10 @@ struct DivideByRowSum : Operation {
 struct ZeroEmptyRows : Operation {
   ZeroEmptyRows(Stage weights, Stage scores, std::optional<Stage> mask);
   bool reads_mask() const { return inputs.size() > 2; }
+  bool is_empty(const Cell& cell) const;
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
+  bool uses(const Cell& cell, std::size_t k) const override;
   std::string formula(bool, const std::string& hidden) const override { return hidden; }
   Code torch(const Names& in) const override;
 };
@@ -323,6 +396,7 @@ struct DrawKept : Operation {
   /// Whether random numbers decide which weights are kept.
   static bool is_needed(const attention::Dropout& d) { return d.active() && d.given.empty() && d.rate < 1; }
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool, const std::string&) const override { return ""; }
   Code torch(const Names&) const override;
 };
@@ -332,6 +406,7 @@ struct DropoutFactors : Operation {
   attention::Dropout dropout;
   DropoutFactors(Stage kept, const Model& m);
   mat matrix(const Reading& in) const override;
+  void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override;
   Code torch(const Names& in) const override;
 };

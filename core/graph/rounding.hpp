@@ -19,6 +19,9 @@ double rounded(Precision precision, double number);
 /// The same for every number of a matrix; float64 costs nothing.
 arma::mat rounded(Precision precision, arma::mat numbers);
 
+/// A number as float32 without all but its first 11 binary digits, cut off and not rounded; tiny ones stay.
+double cut_to_tf32(double number);
+
 /// a·b by a coarse processor: both rounded to the precision of factors; with sums each product and each
 /// partial sum to theirs. The result is not rounded otherwise.
 arma::mat coarse_product(arma::mat a, arma::mat b, Precision factors, std::optional<Precision> sums);

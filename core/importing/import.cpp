@@ -347,15 +347,9 @@ std::vector<std::string> tensors_of(const checkpoints::Mapping& mapping, bool ha
   return names;
 }
 
-void add_not_supported(Account& account, const checkpoints::Feature& feature) {
-  account.not_supported.push_back({feature.name, feature.words});
-}
-
-void require_all_ignored(const Account& account, const Choices& choices, const TensorFile& file,
-                         const Layer& layer) {
-  if (choices.ignored)
-    require_ignored(account, *choices.ignored,
-                    file.place() + layer.prefix + (layer.prefix.empty() ? "" : ": "));
+void add_not_supported(Account& account, const LayerRules& rules) {
+  for (const checkpoints::Feature* feature : rules.not_supported)
+    account.not_supported.push_back({feature->name, feature->words});
 }
 
 /// "h.0.attn.: c_attn.weight [12, 36], c_attn.bias [36]".
@@ -367,7 +361,7 @@ std::string weights_words(const TensorFile& file, const Layer& layer, const std:
 }
 
 std::string heads_words(std::size_t n, const Choices& choices, const LayerRules& rules, const Layer& layer) {
-  const std::string words = std::to_string(n) + (n == 1 ? " head" : " heads");
+  const std::string words = text::counted(n, "head");
   const auto& configured = rules.heads.n;
   if (choices.n_heads)
     return words + ", as said" +
@@ -388,8 +382,10 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   if (choices.mapping) rules.mapping = *choices.mapping;
   Imported result;
   Account& account = result.account;
-  for (const checkpoints::Feature* feature : rules.not_supported) add_not_supported(account, *feature);
-  require_all_ignored(account, choices, file, layer);
+  add_not_supported(account, rules);
+  if (choices.ignored)
+    require_ignored(account, *choices.ignored,
+                    file.place() + layer.prefix + (layer.prefix.empty() ? "" : ": "));
 
   const auto heads = checkpoints::heads_of(file, layer, rules, choices.n_heads);
   checkpoints::Attention read = checkpoints::read_attention(file, rules.mapping, heads, progress);
@@ -434,7 +430,7 @@ ExpectedLayer expected_of_layer(const TensorFile& file, const Layer& layer,
   ExpectedLayer expected{{}, rules.heads.n};
   if (layer.n_heads > 0) expected.n_heads = layer.n_heads;
   Account& account = expected.account;
-  for (const checkpoints::Feature* feature : rules.not_supported) add_not_supported(account, *feature);
+  add_not_supported(account, rules);
   account.used = rules.known;
   account.assumed = rules.assumed;
   return expected;

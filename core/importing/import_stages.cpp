@@ -1,8 +1,9 @@
 // Stages of attention that a file gives: found by the names of its tensors, read for each head, and made a
-// model.
+// model with the masks and the scale beside them.
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <span>
 
 #include "core/base/error.hpp"
@@ -10,10 +11,12 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/check/match.hpp"
+#include "core/files/families.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/limits.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/visible.hpp"
 #include "core/importing/import_parts.hpp"
 
 namespace core::importing {
@@ -27,10 +30,14 @@ using formats::TensorFile;
 using formats::TensorInfo;
 
 constexpr double rounding_of_a_row = 0.02;    // of float16 and bfloat16, added up
-constexpr double rounding_of_an_axis = 0.02;  // of float16 and bfloat16
 constexpr double rounding_of_a_score = 0.02;  // of float16, relative to the largest score
-constexpr double masked_score = -1e4;         // what masks add is at least as low
+constexpr double masked_score = -1e4;         // what people add instead of −inf is at least as low
 constexpr double same_factor = 0.01;          // relative
+
+/// A layer along a first axis that counts layers; n is 0 when there is none.
+struct LayerOf {
+  std::size_t index = 0, n = 0;
+};
 
 /// What a name says: a stage that can be given, of which layer, of which head.
 struct Said {
@@ -62,21 +69,24 @@ bool can_be_a_stage(const TensorInfo& info) {
          std::ranges::all_of(info.shape, [](std::size_t n) { return n > 0; });
 }
 
-bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::Token& progress) {
-  const Tensor first = file.read(info.name, Shape(info.shape.size() - 2, 0), progress);
-  const std::size_t n_columns = info.shape.back();
+/// Whether all rows sum to 1, but for those of zeros, as of padding, of which not all are.
+bool sums_to_one(const Tensor& tensor) {
+  const std::size_t n = tensor.shape.back();
   bool a_row_counts = false;
-  for (std::size_t at = 0; at < first.numbers.size(); at += n_columns) {
-    double sum = 0;
-    for (std::size_t j = 0; j < n_columns; ++j) {
-      const double number = first.numbers[at + j];
-      if (!(number >= 0 && number <= 1 + rounding_of_a_row)) return false;
-      sum += number;
-    }
-    if (sum != 0 && std::abs(sum - 1) > rounding_of_a_row) return false;  // a padded row is of zeros
+  for (std::size_t at = 0; at < tensor.numbers.size(); at += n) {
+    const double sum = std::accumulate(tensor.numbers.begin() + static_cast<std::ptrdiff_t>(at),
+                                       tensor.numbers.begin() + static_cast<std::ptrdiff_t>(at + n), 0.0);
+    if (sum != 0 && !(std::abs(sum - 1) <= rounding_of_a_row)) return false;
     a_row_counts = a_row_counts || sum != 0;
   }
   return a_row_counts;
+}
+
+bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::Token& progress) {
+  const Tensor first = file.read(info.name, Shape(info.shape.size() - 2, 0), progress);
+  return sums_to_one(first) && std::ranges::all_of(first.numbers, [](double number) {
+           return number >= 0 && number <= 1 + rounding_of_a_row;
+         });
 }
 
 /// Weights under names that say nothing, one tensor a layer: "arr_0", "arr_1", …
@@ -121,24 +131,6 @@ Tensor with_axes(Tensor tensor, const Shape& order) {
   return tensor;
 }
 
-/// Whether all sums over an axis are 1, but for rows of zeros, of which not all are.
-bool sums_to_one(const Tensor& tensor, std::size_t axis) {
-  std::size_t inner = 1, outer = 1;
-  for (std::size_t k = axis + 1; k < tensor.shape.size(); ++k) inner *= tensor.shape[k];
-  for (std::size_t k = 0; k < axis; ++k) outer *= tensor.shape[k];
-  bool a_row_counts = false;
-  for (std::size_t o = 0; o < outer; ++o)
-    for (std::size_t i = 0; i < inner; ++i) {
-      double sum = 0;
-      for (std::size_t k = 0; k < tensor.shape[axis]; ++k)
-        sum += tensor.numbers[(o * tensor.shape[axis] + k) * inner + i];
-      if (sum == 0) continue;
-      if (!(std::abs(sum - 1) <= rounding_of_an_axis)) return false;
-      a_row_counts = true;
-    }
-  return a_row_counts;
-}
-
 /// 0, 1, … with one axis moved to another place.
 Shape moved(std::size_t n_axes, std::size_t from, std::size_t to) {
   Shape order;
@@ -152,7 +144,8 @@ Shape moved(std::size_t n_axes, std::size_t from, std::size_t to) {
 /// tells that they are kept so, which is said; others stay.
 Tensor with_heads_in_front(Tensor weights, Account& account) {
   const std::size_t n = weights.shape.size();
-  if (n < 3 || weights.numbers.empty() || sums_to_one(weights, n - 1) || !sums_to_one(weights, n - 2))
+  if (n < 3 || weights.numbers.empty() || sums_to_one(weights) ||
+      !sums_to_one(with_axes(weights, moved(n, n - 2, n - 1))))
     return weights;
   if (weights.shape[n - 3] != weights.shape[n - 2] && weights.shape[n - 2] == weights.shape[n - 1])
     return weights;  // [heads, T, T] whose columns sum to 1: the softmax went the wrong way
@@ -274,94 +267,300 @@ bool is_band(Stage stage) {
   return stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
 }
 
-/// Reads the stages of one layer of a file, each for as many heads as were said or as others of them have.
-class StageReading {
- public:
-  StageReading(const TensorFile& file, const Choices& choices, const LayerOf& layer,
-               const core::Token& progress, Account& account)
-      : file_(file),
-        layer_(layer),
-        progress_(progress),
-        account_(account),
-        first_line_is_names_(choices.first_line_is_names),
-        n_heads_(choices.n_heads) {}
+// Tensors beside stages that say how they go on: a scale, masks, a bias, whether it is causal.
 
-  /// Reads a stage; what of it is a matrix a head tells how many heads the others have. Throws core::Error.
-  formats::TensorStage read(const StageSource& source) {
-    const bool has_bands = is_band(source.stage) && source.tensors.size() == 1;
-    formats::TensorStage all{{source.stage, {}}, 1};
-    for (const std::string& name : source.tensors) {
-      const std::string place = file_.place() + name + ": ";
-      Tensor tensor = numbers_of(file_.info(name));
-      note_counting_line(file_, tensor, first_line_is_names_, account_);
-      if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), account_);
-      if (has_bands && !n_heads_) n_heads_ = heads_by_name(tensor, account_);
-      if (has_bands) tensor = with_heads(std::move(tensor), n_heads_, place, account_);
-      auto part = formats::stage_of(tensor, source.stage, has_bands ? n_heads_.value_or(1) : 1, place);
-      all.n_sequences = part.n_sequences;
-      for (auto& matrix : part.given.matrices) all.given.matrices.push_back(std::move(matrix));
-    }
-    repeat_groups(source, all);
-    const std::size_t n = all.given.matrices.size() / std::max<std::size_t>(1, all.n_sequences);
-    if (n_heads_ && *n_heads_ != n)
-      throw Error(file_.place() + source.tensors.front() + ": expected " + std::to_string(*n_heads_) +
-                  " heads, got " + std::to_string(n) + " in " +
-                  formats::shape_text(file_.info(source.tensors.front()).shape));
-    n_heads_ = n;
-    return all;
-  }
-
-  /// Reads stages, those first that tell of heads, of as many sequences each. Throws core::Error.
-  std::vector<formats::TensorStage> read_all(std::vector<StageSource> stages) {
-    std::stable_partition(stages.begin(), stages.end(),
-                          [](const StageSource& s) { return !is_band(s.stage); });
-    std::vector<formats::TensorStage> all;
-    for (const StageSource& source : stages) {
-      formats::TensorStage stage = read(source);
-      if (!all.empty() && stage.n_sequences != all.front().n_sequences)
-        throw Error(file_.place() + source.tensors.front() + ": expected " +
-                    std::to_string(all.front().n_sequences) + " sequences, as the other stages have, got " +
-                    std::to_string(stage.n_sequences));
-      all.push_back(std::move(stage));
-    }
-    return all;
-  }
-
- private:
-  Tensor numbers_of(const TensorInfo& info) const {
-    const std::vector<std::size_t> leading =
-        layer_.n > 0 ? std::vector{layer_.index} : std::vector<std::size_t>();
-    // Sequences, heads, tokens and columns have one limit; a model beyond it is refused before it is read.
-    const bool is_within = std::ranges::all_of(std::span(info.shape).subspan(leading.size()),
-                                               [](std::size_t n) { return n <= attention::max_tokens; });
-    if (!is_within)
-      throw Error(file_.place() + info.name + ": expected axes of at most " +
-                  std::to_string(attention::max_tokens) + ", got " + formats::shape_text(info.shape));
-    return file_.read(info.name, leading, progress_);
-  }
-
-  /// Gives every query's head the keys or values of its group.
-  void repeat_groups(const StageSource& source, formats::TensorStage& stage) {
-    if (!n_heads_ || !is_band(source.stage) || source.stage == Stage::queries || stage.n_sequences == 0)
-      return;
-    auto& matrices = stage.given.matrices;
-    const std::size_t n = matrices.size() / stage.n_sequences;
-    if (n == 0 || n >= *n_heads_ || *n_heads_ % n != 0) return;
-    std::vector<attention::SharedMatrix> repeated;
-    for (const auto& matrix : matrices)
-      for (std::size_t k = 0; k < *n_heads_ / n; ++k) repeated.push_back(matrix);
-    matrices = std::move(repeated);
-    account_.used.push_back(std::to_string(n) + " heads of " + source.tensors.front() + ", each for " +
-                            std::to_string(*n_heads_ / n) + " heads of queries");
-  }
-
-  const TensorFile& file_;
-  LayerOf layer_;
-  const core::Token& progress_;
-  Account& account_;
-  std::optional<bool> first_line_is_names_;
-  std::optional<std::size_t> n_heads_;
+/// Tensors beside stages that say how they go on: a scale, masks, a bias, whether it is causal.
+struct MaskAndScale {
+  const formats::TensorInfo *scale = nullptr, *is_causal = nullptr;
+  std::vector<const formats::TensorInfo*> masks;  ///< and biases, which are added as well
 };
+
+constexpr std::size_t most_cells = std::size_t{1} << 22;
+
+bool is_one_of(const std::string& name, std::string_view words) {
+  return words.find(" " + name + " ") != words.npos;
+}
+
+constexpr const char* names_of_scales = " scale scaling softmax_scale sm_scale scale_factor ";
+constexpr const char* names_of_masks =
+    " mask attn_mask attention_mask causal_mask attn_bias attention_bias position_bias ";
+
+/// The numbers of a companion in that layer, when it has an axis of layers as the stages have.
+Tensor read_beside(const TensorFile& file, const TensorInfo& info, const LayerOf& layer,
+                   const core::Token& progress) {
+  const std::size_t n_axes = info.shape.size();
+  const bool has_layers = layer.n > 0 && n_axes > 0 && n_axes != 2 && info.shape[0] == layer.n;
+  return file.read(info.name, has_layers ? formats::Shape{layer.index} : formats::Shape(), progress);
+}
+
+/// What a mask does to one sequence and head.
+struct MaskOf {
+  arma::mat visible;         ///< of 0 and 1
+  arma::mat added;           ///< what it adds to scores that it does not hide
+  bool adds_others = false;  ///< that is not 0 throughout
+};
+
+/// The share of queries that see a key at all which see the one in their own place. Places are counted from
+/// the first key, or so that the last query has the last key.
+double share_of_own_keys(const std::vector<arma::mat>& all, double shown, bool from_last) {
+  double seen = 0, n = 0;
+  for (const arma::mat& m : all)
+    for (arma::uword i = 0; i < m.n_rows; ++i) {
+      if (!arma::any(m.row(i) == shown)) continue;
+      const arma::uword place =
+          from_last ? i + m.n_cols - m.n_rows : i;  // large where it is before the first
+      ++n, seen += place < m.n_cols && m(i, place) == shown;
+    }
+  return n > 0 ? seen / n : 0;
+}
+
+/// Whether 1 hides: a query would see nothing otherwise, and those that would see something not themselves.
+///
+/// Queries that are padding see nothing either way round, so that this alone says nothing.
+bool is_turned(const std::vector<arma::mat>& all) {
+  const auto sees_nothing = [](const arma::mat& m) {
+    return arma::any(arma::vectorise(arma::all(m == 0, 1)));
+  };
+  if (std::ranges::none_of(all, sees_nothing)) return false;
+  for (const bool from_last : {true, false})
+    if (share_of_own_keys(all, 0, from_last) > share_of_own_keys(all, 1, from_last)) return true;
+  return false;
+}
+
+/// Whether the numbers show and hide by being 1 and 0, one way round or the other.
+bool is_of_ones(const std::vector<arma::mat>& all, bool is_boolean, bool is_bias) {
+  if (is_boolean || is_bias) return is_boolean;
+  const auto is_known = [](const arma::mat& m) { return arma::all(arma::vectorise(m == 0 || m == 1)); };
+  const auto has_one = [](const arma::mat& m) { return arma::any(arma::vectorise(m) == 1); };
+  return std::ranges::all_of(all, is_known) && std::ranges::any_of(all, has_one);
+}
+
+/// What adding the numbers does.
+MaskOf added(const arma::mat& numbers) {
+  MaskOf mask{arma::mat(arma::size(numbers), arma::fill::ones), numbers};
+  for (arma::uword k = 0; k < numbers.n_elem; ++k) {
+    if (numbers[k] <= masked_score)
+      mask.visible[k] = mask.added[k] = 0;
+    else
+      mask.adds_others |= numbers[k] != 0;
+  }
+  return mask;
+}
+
+/// One matrix of n_queries × n_keys for each head or sequence, or none when it does not fit.
+std::vector<arma::mat> spread(const Tensor& tensor, const attention::Model& model) {
+  std::vector<arma::mat> all;
+  if (tensor.numbers.empty() || tensor.shape.empty()) return all;
+  if (tensor.shape.size() < 3)
+    all = {formats::matrix(tensor)};
+  else
+    all = formats::matrices(tensor);
+  const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys(), n = model.sequences.size();
+  if (tensor.shape.size() == 2 && all[0].n_rows == n && n != n_queries && n > 1) {  // of each sequence's keys
+    const arma::mat rows = all[0];
+    all.clear();
+    for (arma::uword s = 0; s < rows.n_rows; ++s) all.emplace_back(rows.row(s));
+  }
+  for (arma::mat& each : all) {
+    if (each.n_rows == 1 && n_queries > 1) each = arma::repmat(each, n_queries, 1);
+    if (each.n_rows != n_queries || each.n_cols != n_keys) return {};
+  }
+  return all;
+}
+
+void lack(Account& account, const char* name, const TensorInfo& info) {
+  const auto& feature = formats::checkpoints::feature_named(name);
+  account.not_supported.push_back(
+      {feature.name, std::string(feature.words) + " (" + tensor_words(info) + ")"});
+}
+
+/// Hides keys of each sequence where the masks are as many and differ in whole columns, as of padding; what
+/// is left of them is the same for all and hides cells of visible.
+bool apply_padding(const std::vector<arma::mat>& all, attention::Model& model, arma::mat& visible) {
+  if (all.size() != model.sequences.size()) return false;
+  arma::mat common = all[0];
+  for (const arma::mat& each : all) common = arma::max(common, each);
+  std::vector<std::vector<std::size_t>> hidden(all.size());
+  for (std::size_t s = 0; s < all.size(); ++s)
+    for (arma::uword j = 0; j < all[s].n_cols; ++j) {
+      const bool is_hidden = arma::all(all[s].col(j) == 0);
+      if (!is_hidden && !arma::all(all[s].col(j) == common.col(j))) return false;
+      if (is_hidden) hidden[s].push_back(j);
+    }
+  model.mask.hidden_keys = std::move(hidden);
+  visible %= common;
+  return true;
+}
+
+bool are_same(const std::vector<arma::mat>& all) {
+  return std::ranges::all_of(all,
+                             [&](const arma::mat& m) { return arma::all(arma::vectorise(m == all[0])); });
+}
+
+/// Adds numbers to the scores, one matrix for all heads or one for each, if sequences have the same; where
+/// heads hide other cells, −∞ is added there.
+bool apply_bias(const std::vector<MaskOf>& all, Imported& result, arma::mat& visible) {
+  attention::Model& model = result.model;
+  std::vector<arma::mat> shown, numbers;
+  for (const MaskOf& one : all) shown.push_back(one.visible), numbers.push_back(one.added);
+  const bool hides_the_same = are_same(shown);
+  if (!hides_the_same)
+    for (std::size_t k = 0; k < all.size(); ++k)
+      numbers[k].elem(arma::find(shown[k] == 0)).fill(-arma::datum::inf);
+  if (are_same(numbers)) {
+    numbers.resize(1);
+  } else {
+    const std::size_t n = model.n_heads;
+    if (numbers.size() % n != 0) return false;
+    for (std::size_t k = n; k < numbers.size(); ++k)
+      if (!arma::all(arma::vectorise(numbers[k] == numbers[k % n]))) return false;
+    // As many as heads may as well be one for each sequence.
+    if (numbers.size() == n && model.sequences.size() == n && n > 1) return false;
+    numbers.resize(n);
+  }
+  for (const arma::mat& each : numbers) {
+    const bool is_number = arma::all(arma::vectorise(each) < arma::datum::inf);  // which NaN is not either
+    if (!is_number) return false;
+  }
+  if (hides_the_same) visible %= shown[0];
+  model.additions.score_bias.clear();
+  for (arma::mat& each : numbers) model.additions.score_bias.emplace_back(std::move(each));
+  return true;
+}
+
+enum class Taken { no, as_mask, as_bias };
+
+/// Hides cells of visible as a mask says, and adds what else it holds to the scores, or says why not.
+Taken apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
+  const auto all = spread(tensor, result.model);
+  if (all.empty()) {
+    result.account.assumed.push_back(tensor_words(tensor) + " is no mask, as it does not fit");
+    return Taken::no;
+  }
+  const bool of_ones =
+      is_of_ones(all, tensor.dtype == formats::Dtype::boolean, tensor.name.ends_with("bias"));
+  const bool turned = of_ones && is_turned(all);
+  std::vector<MaskOf> meant;
+  std::vector<arma::mat> shown;
+  for (const arma::mat& each : all) {
+    meant.push_back(of_ones ? MaskOf{turned ? arma::mat(1 - each) : each, {}} : added(each));
+    shown.push_back(meant.back().visible);
+  }
+  if (std::ranges::any_of(meant, &MaskOf::adds_others)) {
+    const bool is_first = result.model.additions.score_bias.empty();
+    if (is_first && apply_bias(meant, result, visible)) return Taken::as_bias;
+    return lack(result.account, "bias", tensor), Taken::no;
+  }
+  if (are_same(shown))
+    visible %= shown[0];
+  else if (!apply_padding(shown, result.model, visible))
+    return lack(result.account, "mask", tensor), Taken::no;
+  if (turned)
+    result.account.assumed.push_back("1 in " + tensor.name + " hides, as else a query would see nothing");
+  else if (of_ones)
+    result.account.used.push_back("1 in " + tensor.name + " shows");
+  return Taken::as_mask;
+}
+
+/// Whether the causal rule hides what the mask does, with the queries at the last of the keys or the first.
+bool is_causal(attention::Model& model, const arma::mat& visible) {
+  attention::Mask& mask = model.mask;
+  mask.causal = true;
+  for (const auto align : {attention::MaskAlignment::last, attention::MaskAlignment::first}) {
+    mask.align = align;
+    arma::mat rule(visible.n_rows, visible.n_cols);
+    for (std::size_t i = 0; i < visible.n_rows; ++i)
+      for (std::size_t j = 0; j < visible.n_cols; ++j)
+        rule(i, j) = static_cast<std::int64_t>(j) <= attention::place_of_query(model, i);
+    if (arma::all(arma::vectorise(rule == visible))) return true;
+  }
+  mask.causal = false;
+  mask.align = {};
+  return false;
+}
+
+void put_mask(attention::Model& model, const arma::mat& visible, const std::string& place) {
+  if (arma::all(arma::vectorise(visible) == 1) || is_causal(model, visible)) return;
+  const arma::uvec hidden = arma::find(visible.t() == 0);  // row by row
+  if (hidden.n_elem > most_cells)
+    throw Error(place + "expected at most " + std::to_string(most_cells) + " hidden cells, got " +
+                std::to_string(hidden.n_elem));
+  for (const arma::uword k : hidden)
+    model.mask.cells.push_back({k / visible.n_cols, k % visible.n_cols, false});
+}
+
+bool apply_scale(const Tensor& tensor, Imported& result) {
+  attention::Model& model = result.model;
+  if (tensor.numbers.size() != 1 || !std::isfinite(tensor.numbers[0])) return false;
+  const double number = tensor.numbers[0], root = std::sqrt(static_cast<double>(model.d_head()));
+  const bool divides = root > 1 && std::abs(number - root) <= 1e-3 * root;
+  model.scale = {attention::ScaleRule::factor, divides ? 1 / number : number};
+  if (divides)
+    result.account.assumed.push_back("scores are divided by " + tensor.name + ", which is √" +
+                                     std::to_string(model.d_head()));
+  return true;
+}
+
+/// Those of a layer of that name, or of all layers.
+MaskAndScale mask_and_scale_in(const TensorFile& file, const std::string& layer) {
+  MaskAndScale found;
+  for (const TensorInfo& info : file.tensors()) {
+    const std::size_t last = info.name.find_last_of("./");
+    const std::string owner = last == info.name.npos ? "" : info.name.substr(0, last),
+                      name = text::lower(info.name.substr(last == info.name.npos ? 0 : last + 1));
+    if (info.dtype == formats::Dtype::text || (!owner.empty() && owner != layer)) continue;
+    if (is_one_of(name, names_of_scales)) found.scale = &info;
+    if (name == "is_causal" || name == "causal") found.is_causal = &info;
+    if (is_one_of(name, names_of_masks)) found.masks.push_back(&info);
+  }
+  return found;
+}
+
+/// Puts what they say into a model of given stages, as far as these leave it open, and gives the names of
+/// those that were used.
+std::vector<std::string> apply_mask_and_scale(const TensorFile& file, const MaskAndScale& beside,
+                                              const LayerOf& layer, Imported& result,
+                                              const core::Token& progress) {
+  attention::Model& model = result.model;
+  Account& account = result.account;
+  std::vector<std::string> used;
+  if (model.given.find(Stage::weights) || model.given.find(Stage::masked_scores)) return used;
+  const auto note = [&](const TensorInfo& info, const char* as) {
+    used.push_back(info.name);
+    account.used.push_back(tensor_words(info) + " as " + as);
+  };
+  const bool scales = !model.given.find(Stage::scaled_scores);
+  const bool is_scaled =
+      scales && beside.scale && apply_scale(read_beside(file, *beside.scale, layer, progress), result);
+  if (is_scaled) note(*beside.scale, "the scale");
+  if (scales && !is_scaled && model.scale.rule != attention::ScaleRule::factor)
+    account.assumed.push_back(scale_words(model));
+
+  arma::mat visible(model.n_tokens(), model.n_keys(), arma::fill::ones);
+  std::size_t n_said = 0;
+  if (beside.is_causal) {
+    const Tensor tensor = read_beside(file, *beside.is_causal, layer, progress);
+    if (tensor.numbers.size() == 1) {
+      note(*beside.is_causal, "whether it is causal");
+      ++n_said;
+      for (std::size_t i = 0; tensor.numbers[0] != 0 && i < visible.n_rows; ++i)
+        for (std::size_t j = i + 1; j < visible.n_cols; ++j) visible(i, j) = 0;  // as PyTorch does
+    }
+  }
+  for (const TensorInfo* info : beside.masks) {
+    const Taken taken = apply_mask(read_beside(file, *info, layer, progress), result, visible);
+    if (taken == Taken::no) continue;
+    note(*info, taken == Taken::as_mask ? "the mask" : "a bias of the scores");
+    if (taken == Taken::as_bias && model.given.find(Stage::scaled_scores))
+      account.assumed.push_back("that the scores are still without " + info->name);
+    ++n_said;
+  }
+  put_mask(model, visible, file.place());
+  if (n_said == 0) account.assumed.push_back("not causal: every key is seen");
+  return used;
+}
+
+// A model of stages.
 
 const TensorInfo& info_of(const TensorFile& file, const StageSource& source) {
   return file.info(source.tensors.empty() ? "" : source.tensors.front());
@@ -378,49 +577,6 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std:
               (n_layers == 1 ? "expected layer 0, the only one"
                              : "expected a layer of 0 … " + std::to_string(n_layers - 1)) +
               ", got \"" + chosen + "\"");
-}
-
-/// Says which stage the scores are, with queries and keys beside them as witnesses; gives those that were
-/// looked at.
-std::vector<std::string> judge_scores_of_file(const TensorFile& file, const std::vector<StageSource>& beside,
-                                              std::size_t n_layers, bool is_batch, StageReading& reading,
-                                              bool has_scale, std::vector<GivenStage>& given,
-                                              std::optional<double>& factor, Account& account) {
-  std::vector<std::string> looked_at;
-  const auto scores = std::ranges::find(given, Stage::scores, &GivenStage::stage);
-  if (scores == given.end()) return looked_at;
-  std::optional<formats::TensorStage> queries, keys;
-  const auto* q = find_by(beside, Stage::queries, &StageSource::stage);
-  const auto* k = find_by(beside, Stage::keys, &StageSource::stage);
-  if (q && k) {
-    try {
-      if (layers_within(file, {*q, *k}, is_batch) != n_layers) throw Error("of other layers");
-      queries = reading.read(*q), keys = reading.read(*k);
-      for (const StageSource* source : {q, k})
-        for (const std::string& name : source->tensors) {
-          looked_at.push_back(name);
-          account.used.push_back(tensor_words(file.info(name)) + " to tell what the scores are");
-        }
-    } catch (const core::Stopped&) {
-      throw;
-    } catch (const Error&) {
-      queries.reset(), keys.reset();  // of another shape they are no witnesses
-    }
-  }
-  const ScoresAre are =
-      judge_scores(*scores, queries ? &queries->given : nullptr, keys ? &keys->given : nullptr, has_scale);
-  scores->stage = are.stage;
-  factor = are.factor;
-  (are.is_assumed ? account.assumed : account.used).push_back(are.words);
-  return looked_at;
-}
-
-attention::Model model_of(const TensorFile& file, std::vector<GivenStage> given, std::size_t n_sequences) {
-  try {
-    return attention::model_of(std::move(given), n_sequences);
-  } catch (const Error& error) {
-    throw Error(file.place() + error.what());
-  }
 }
 
 /// Whether a mask beside stages of four axes says that the first of these counts sequences: it has as many
@@ -446,15 +602,6 @@ bool masks_count_sequences(const TensorFile& file, const std::vector<StageSource
     const bool is_of_keys = shape.size() == 2 && !is_length(shape[0]);  // not of queries and keys
     return is_of_keys || (shape.size() == 4 && shape[1] == 1);
   });
-}
-
-std::string opened_note(const TensorFile& file, const std::vector<StageSource>& stages,
-                        const std::string& layer) {
-  std::string note;
-  for (const StageSource& source : stages)
-    note += (note.empty() ? "Given " : ", ") + std::string(attention::info(source.stage).name) + " " +
-            formats::shape_text(info_of(file, source).shape);
-  return note + (layer.empty() ? "." : ": " + layer + ".");
 }
 
 const StageSource* find(const StageLayer& layer, Stage stage) {
@@ -542,80 +689,204 @@ Account expected_of_stages(const TensorFile& file, const std::vector<StageSource
   return account;
 }
 
+namespace {
+
+/// Makes a model of the stages of one layer.
+class StageImport {
+ public:
+  StageImport(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
+              const core::Token& progress)
+      : file_(file), found_(found), choices_(choices), progress_(progress), n_heads_(choices.n_heads) {
+    choose();
+  }
+
+  Imported imported() {
+    for (const StageSource& source : stages_)
+      for (const std::string& name : source.tensors)
+        use(name, std::string(" as ") + attention::info(source.stage).name);
+    const MaskAndScale beside = mask_and_scale_in(file_, own_.name);
+    std::size_t n_sequences = 1;
+    std::vector<GivenStage> given = read_all(n_sequences);
+    std::optional<double> factor;
+    if (choices_.stages.empty() && !found_.empty()) factor = judge(given, beside.scale != nullptr);
+    attention::Model& model = result_.model;
+    try {
+      model = attention::model_of(std::move(given), n_sequences);
+    } catch (const Error& error) {
+      throw Error(file_.place() + error.what());
+    }
+    const TensorInfo& first = info_of(file_, stages_.front());
+    if (layer_.n > 0 && choices_.layer.empty() && first.shape.size() == 4)
+      account_.assumed.push_back("that the first axis of " + tensor_words(first) +
+                                 " counts layers, not sequences");
+    if (is_batch_ && !choices_.first_axis_is_batch)
+      account_.used.push_back("the first axis as sequences, of which a mask has as many");
+    const std::string n_heads = text::counted(model.n_heads, "head");
+    if (choices_.n_heads)
+      account_.used.push_back(n_heads + ", as said");
+    else if (model.n_heads == 1 && model.given.find(Stage::queries))
+      account_.assumed.push_back(n_heads);
+    if (factor) model.scale = {attention::ScaleRule::factor, *factor};
+    if (factor && !beside.scale) account_.assumed.push_back(scale_words(model));
+    for (std::string& name : apply_mask_and_scale(file_, beside, layer_, result_, progress_))
+      used_.push_back(std::move(name));
+    if (choices_.ignored) require_ignored(account_, *choices_.ignored, file_.place());
+    if (const std::string wrong = row_sums_note(model); !wrong.empty()) result_.notes.push_back(wrong);
+    note_unused(account_, file_, used_, by_name_ ? own_.name : "");
+    for (attention::Sequence& sequence : model.sequences)
+      sequence.tokens = tokens_in(file_, sequence.tokens.size(), progress_);
+    result_.notes.push_back(opened_note());
+    return std::move(result_);
+  }
+
+ private:
+  /// Chooses a layer, by its name or along a first axis, and its stages.
+  void choose() {
+    by_name_ = choices_.stages.empty() && found_.size() > 1;
+    std::size_t index = by_name_ ? chosen_layer(file_, choices_.layer, found_.size(), found_) : 0;
+    if (!found_.empty()) own_ = found_[index];
+    stages_ = choices_.stages.empty() ? usual_stages(own_) : choices_.stages;
+    if (stages_.empty())
+      throw Error(file_.place() + "expected weights, scores, or queries and keys among its tensors");
+    is_batch_ = counts_sequences(file_, stages_, own_.name, choices_);
+    layer_ = {index, by_name_ ? 0 : layers_within(file_, stages_, is_batch_)};
+    if (by_name_) return;
+    const bool has_a_name = found_.size() == 1 && !own_.name.empty();
+    if (layer_.n > 0 || has_a_name)
+      layer_.index = chosen_layer(file_, choices_.layer, std::max<std::size_t>(1, layer_.n), found_);
+    else if (!choices_.layer.empty() && choices_.given.empty())
+      throw Error(file_.place() + "expected no layer to be chosen, as there are none in it, got \"" +
+                  choices_.layer + "\"");
+    if (!found_.empty()) own_ = found_[std::min(layer_.index, found_.size() - 1)];
+  }
+
+  void use(const std::string& name, const std::string& as) {
+    used_.push_back(name);
+    account_.used.push_back(tensor_words(file_.info(name)) + as);
+  }
+
+  std::string opened_note() const {
+    const auto words = [&](const StageSource& source) {
+      return std::string(attention::info(source.stage).name) + " " +
+             formats::shape_text(info_of(file_, source).shape);
+    };
+    const std::size_t n = by_name_ ? found_.size() : layer_.n;
+    return "Given " + text::joined(stages_, ", ", words) +
+           (n > 0 ? ": layer " + std::to_string(layer_.index) + " of " + std::to_string(n) : "") + ".";
+  }
+
+  /// Reads a stage for as many heads as were said or as others have; a matrix a head tells how many those
+  /// are.
+  formats::TensorStage read(const StageSource& source) {
+    const bool has_bands = is_band(source.stage) && source.tensors.size() == 1;
+    formats::TensorStage all{{source.stage, {}}, 1};
+    for (const std::string& name : source.tensors) {
+      const std::string place = file_.place() + name + ": ";
+      Tensor tensor = numbers_of(file_.info(name));
+      note_counting_line(file_, tensor, choices_.first_line_is_names, account_);
+      if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), account_);
+      if (has_bands && !n_heads_) n_heads_ = heads_by_name(tensor, account_);
+      if (has_bands) tensor = with_heads(std::move(tensor), n_heads_, place, account_);
+      auto part = formats::stage_of(tensor, source.stage, has_bands ? n_heads_.value_or(1) : 1, place);
+      all.n_sequences = part.n_sequences;
+      for (auto& matrix : part.given.matrices) all.given.matrices.push_back(std::move(matrix));
+    }
+    repeat_groups(source, all);
+    const std::size_t n = all.given.matrices.size() / std::max<std::size_t>(1, all.n_sequences);
+    if (n_heads_ && *n_heads_ != n)
+      throw Error(file_.place() + source.tensors.front() + ": expected " + std::to_string(*n_heads_) +
+                  " heads, got " + std::to_string(n) + " in " +
+                  formats::shape_text(file_.info(source.tensors.front()).shape));
+    n_heads_ = n;
+    return all;
+  }
+
+  /// Reads all stages, those first that tell of heads, of as many sequences each.
+  std::vector<GivenStage> read_all(std::size_t& n_sequences) {
+    std::vector<StageSource> stages = stages_;
+    std::ranges::stable_partition(stages, [](const StageSource& s) { return !is_band(s.stage); });
+    std::vector<GivenStage> all;
+    for (const StageSource& source : stages) {
+      formats::TensorStage stage = read(source);
+      if (!all.empty() && stage.n_sequences != n_sequences)
+        throw Error(file_.place() + source.tensors.front() + ": expected " + std::to_string(n_sequences) +
+                    " sequences, as the other stages have, got " + std::to_string(stage.n_sequences));
+      n_sequences = stage.n_sequences;
+      all.push_back(std::move(stage.given));
+    }
+    return all;
+  }
+
+  Tensor numbers_of(const TensorInfo& info) const {
+    const Shape leading = layer_.n > 0 ? Shape{layer_.index} : Shape();
+    // Sequences, heads, tokens and columns have one limit; a model beyond it is refused before it is read.
+    const bool is_within = std::ranges::all_of(std::span(info.shape).subspan(leading.size()),
+                                               [](std::size_t n) { return n <= attention::max_tokens; });
+    if (!is_within)
+      throw Error(file_.place() + info.name + ": expected axes of at most " +
+                  std::to_string(attention::max_tokens) + ", got " + formats::shape_text(info.shape));
+    return file_.read(info.name, leading, progress_);
+  }
+
+  /// Gives every query's head the keys or values of its group.
+  void repeat_groups(const StageSource& source, formats::TensorStage& stage) {
+    if (!n_heads_ || !is_band(source.stage) || source.stage == Stage::queries || stage.n_sequences == 0)
+      return;
+    auto& matrices = stage.given.matrices;
+    const std::size_t n = matrices.size() / stage.n_sequences;
+    if (n == 0 || n >= *n_heads_ || *n_heads_ % n != 0) return;
+    std::vector<attention::SharedMatrix> repeated;
+    for (const auto& matrix : matrices) repeated.insert(repeated.end(), *n_heads_ / n, matrix);
+    matrices = std::move(repeated);
+    account_.used.push_back(std::to_string(n) + " heads of " + source.tensors.front() + ", each for " +
+                            std::to_string(*n_heads_ / n) + " heads of queries");
+  }
+
+  /// Says which stage the scores are, with queries and keys beside them as witnesses; gives what they are
+  /// still to be multiplied by, if anything.
+  std::optional<double> judge(std::vector<GivenStage>& given, bool has_scale) {
+    const auto scores = std::ranges::find(given, Stage::scores, &GivenStage::stage);
+    if (scores == given.end()) return std::nullopt;
+    std::optional<formats::TensorStage> queries, keys;
+    const StageSource *q = find(own_, Stage::queries), *k = find(own_, Stage::keys);
+    if (q && k) {
+      try {
+        if (layers_within(file_, {*q, *k}, is_batch_) != layer_.n) throw Error("of other layers");
+        queries = read(*q), keys = read(*k);
+        for (const StageSource* source : {q, k})
+          for (const std::string& name : source->tensors) use(name, " to tell what the scores are");
+      } catch (const core::Stopped&) {
+        throw;
+      } catch (const Error&) {
+        queries.reset(), keys.reset();  // of another shape they are no witnesses
+      }
+    }
+    const ScoresAre are =
+        judge_scores(*scores, queries ? &queries->given : nullptr, keys ? &keys->given : nullptr, has_scale);
+    scores->stage = are.stage;
+    (are.is_assumed ? account_.assumed : account_.used).push_back(are.words);
+    return are.factor;
+  }
+
+  const TensorFile& file_;
+  const std::vector<StageLayer>& found_;
+  const Choices& choices_;
+  const core::Token& progress_;
+  std::optional<std::size_t> n_heads_;
+  bool by_name_ = false, is_batch_ = false;
+  StageLayer own_;  // the layer as it was found
+  std::vector<StageSource> stages_;
+  LayerOf layer_;
+  std::vector<std::string> used_;
+  Imported result_;
+  Account& account_ = result_.account;
+};
+
+}  // namespace
+
 Imported import_stages(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
                        const core::Token& progress) {
-  const bool by_name = choices.stages.empty() && found.size() > 1;
-  std::vector<StageSource> stages = choices.stages;
-  std::size_t index = 0;
-  if (stages.empty() && !found.empty()) {
-    if (by_name) index = chosen_layer(file, choices.layer, found.size(), found);
-    stages = usual_stages(found[index]);
-  }
-  if (stages.empty())
-    throw Error(file.place() + "expected weights, scores, or queries and keys among its tensors");
-  const std::string name_of_first = found.empty() ? "" : found[std::min(index, found.size() - 1)].name;
-  const bool is_batch = counts_sequences(file, stages, name_of_first, choices);
-  const std::size_t n_layers = by_name ? 0 : layers_within(file, stages, is_batch);
-  std::optional<std::size_t> layer;
-  const bool has_a_named_layer = found.size() == 1 && !found.front().name.empty();
-  if (!by_name && n_layers == 0 && !has_a_named_layer && !choices.layer.empty() && choices.given.empty())
-    throw Error(file.place() + "expected no layer to be chosen, as there are none in it, got \"" +
-                choices.layer + "\"");
-  if (!by_name && (n_layers > 0 || has_a_named_layer))
-    index = chosen_layer(file, choices.layer, std::max<std::size_t>(1, n_layers), found);
-  if (n_layers > 0) layer = index;
-
-  Imported result;
-  Account& account = result.account;
-  std::vector<std::string> used;
-  for (const StageSource& source : stages)
-    for (const std::string& name : source.tensors) {
-      used.push_back(name);
-      account.used.push_back(tensor_words(file.info(name)) + " as " + attention::info(source.stage).name);
-    }
-  const std::string name = found.empty() ? "" : found[std::min(index, found.size() - 1)].name;
-  const MaskAndScale beside = mask_and_scale_in(file, name);
-  StageReading reading(file, choices, {layer.value_or(0), n_layers}, progress, account);
-  std::vector<GivenStage> given;
-  std::size_t n_sequences = 1;
-  for (formats::TensorStage& stage : reading.read_all(stages)) {
-    n_sequences = stage.n_sequences;
-    given.push_back(std::move(stage.given));
-  }
-  std::optional<double> factor;
-  if (choices.stages.empty() && !found.empty())
-    for (std::string& seen :
-         judge_scores_of_file(file, found[std::min(index, found.size() - 1)].stages, n_layers, is_batch,
-                              reading, beside.scale != nullptr, given, factor, account))
-      used.push_back(std::move(seen));
-  result.model = model_of(file, std::move(given), n_sequences);
-  const TensorInfo& first = info_of(file, stages.front());
-  if (layer && choices.layer.empty() && first.shape.size() == 4)
-    account.assumed.push_back("that the first axis of " + tensor_words(first) +
-                              " counts layers, not sequences");
-  if (is_batch && !choices.first_axis_is_batch)
-    account.used.push_back("the first axis as sequences, of which a mask has as many");
-  const std::string n_heads =
-      std::to_string(result.model.n_heads) + (result.model.n_heads == 1 ? " head" : " heads");
-  if (choices.n_heads)
-    account.used.push_back(n_heads + ", as said");
-  else if (result.model.n_heads == 1 && result.model.given.find(Stage::queries))
-    account.assumed.push_back(n_heads);
-  if (factor) result.model.scale = {attention::ScaleRule::factor, *factor};
-  if (factor && !beside.scale) account.assumed.push_back(scale_words(result.model));
-  for (std::string& name_of_used :
-       apply_mask_and_scale(file, beside, {layer.value_or(0), n_layers}, result, progress))
-    used.push_back(std::move(name_of_used));
-  if (choices.ignored) require_ignored(account, *choices.ignored, file.place());
-  if (const std::string wrong = row_sums_note(result.model); !wrong.empty()) result.notes.push_back(wrong);
-  note_unused(account, file, used, by_name && !name.empty() ? name : "");
-  for (attention::Sequence& sequence : result.model.sequences)
-    sequence.tokens = tokens_in(file, sequence.tokens.size(), progress);
-  const std::string words = by_name ? "layer " + std::to_string(index) + " of " + std::to_string(found.size())
-                            : layer ? "layer " + std::to_string(index) + " of " + std::to_string(n_layers)
-                                    : "";
-  result.notes.push_back(opened_note(file, stages, words));
-  return result;
+  return StageImport(file, found, choices, progress).imported();
 }
 
 }  // namespace core::importing

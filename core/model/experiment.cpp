@@ -317,9 +317,7 @@ LayerEdit read_edit(const Json& place, const Model& of_pass) {
   edit.model = formats::parse_session(formats::json_text(place.required("rules")), place.place()).model;
   edit.model.projections = read_projections(place.required("projections"), *of_pass.projections);
   if (place.required("keeps_norm").boolean()) edit.model.additions.normalise = of_pass.additions.normalise;
-  edit.model.sequences.front().tokens.clear();
-  edit.model.sequences.front().embeddings = {};
-  edit.model.heads_off.clear();
+  edit.model = without_text(std::move(edit.model));
   edit.inputs = read_cells(place.required("inputs"));
   for (const Json& done : place.required("words").items_if_any("a list of words"))
     edit.words.push_back(done.text());

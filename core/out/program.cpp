@@ -1,18 +1,273 @@
 #include "core/out/program.hpp"
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
+#include "core/editing/draw.hpp"
+#include "core/graph/dropout.hpp"
+#include "core/graph/operations.hpp"
 #include "core/graph/python.hpp"
-#include "core/graph/stages.hpp"
-#include "core/out/program_forward.hpp"
-#include "core/out/program_numbers.hpp"
 
 namespace core::formats {
 namespace {
 
+using attention::Linear;
 using attention::Model;
+using attention::Sequence;
+using attention::SharedMatrix;
+using editing::DrawnPart;
+using editing::RecipeDraw;
+using editing::RecipePassage;
+using positions::Pairs;
+using positions::Rotary;
+using positions::ScalingRule;
+using random::DrawKind;
+using std::to_string;
+
+/// What stands before it and torch.tensor(…) of a matrix, or of its first row; what is float32 is written at
+/// that precision, all else as float64.
+std::string with_tensor(const std::string& before, const arma::mat& m, bool row = false) {
+  const std::string start = before + "torch.tensor(";
+  const bool single = python::is_float32(m);
+  return start + (row ? python::row(m, single) : python::rows(m, std::string(start.size(), ' '), single)) +
+         (single ? ")" : ", dtype=torch.float64)");
+}
+
+// What is drawn or written out of the numbers of the model.
+
+const char* name_of(DrawnPart part) {
+  switch (part) {
+    case DrawnPart::embeddings:
+      return "x";
+    case DrawnPart::query:
+      return "W_query";
+    case DrawnPart::key:
+      return "W_key";
+    case DrawnPart::value:
+      return "W_value";
+    case DrawnPart::output:
+      return "out_proj";
+    case DrawnPart::nothing:
+      break;
+  }
+  return "";
+}
+
+std::string stacked(const std::string& before, const std::vector<std::string>& tensors) {
+  std::string text = before + "torch.stack([\n";
+  for (const std::string& t : tensors) text += t + ",\n";
+  return text + "])";
+}
+
+bool all_alike(const std::vector<Sequence>& sequences) {
+  return std::ranges::all_of(sequences,
+                             [&](const Sequence& s) { return s.embeddings == sequences.front().embeddings; });
+}
+
+std::string repeated(std::size_t times) {
+  return "x = torch.stack([x] * " + to_string(times) + ")\n";
+}
+
+std::string embeddings_text(const std::vector<Sequence>& sequences) {
+  if (sequences.size() == 1 || all_alike(sequences))
+    return with_tensor("x = ", sequences.front().embeddings) + "\n" +
+           (sequences.size() > 1 ? repeated(sequences.size()) : "");
+  std::vector<std::string> tensors;
+  for (const Sequence& s : sequences) tensors.push_back(with_tensor("    ", s.embeddings));
+  return stacked("x = ", tensors) + "\n";
+}
+
+std::string tokens_text(const std::vector<Sequence>& sequences) {
+  const auto& tokens = sequences.front().tokens;
+  if (tokens == attention::numbered_tokens(tokens.size())) return "";
+  const bool alike = std::ranges::all_of(sequences, [&](const Sequence& s) { return s.tokens == tokens; });
+  if (alike) return "tokens = " + python::strings(tokens, "          ") + "\n";
+  std::string text = "tokens = [\n";
+  for (const Sequence& s : sequences) text += "    " + python::strings(s.tokens, "    ") + ",\n";
+  return text + "]\n";
+}
+
+/// A draw as a line of Python, under a name of its own when it is one head's layer.
+std::string draw_text(const RecipeDraw& draw) {
+  const std::string words = random::torch_words(draw.op);
+  if (draw.part == DrawnPart::nothing) return words + "  # drawn, but not used\n";
+  const std::string head = draw.head ? "_" + to_string(*draw.head) : "";
+  return std::string(name_of(draw.part)) + head + " = " + words + "\n";
+}
+
+std::string passage_text(const Model& model, const RecipePassage& passage) {
+  std::string text = "\ntorch.manual_seed(" + to_string(passage.seed) + ")\n", after;
+  for (const RecipeDraw& draw : passage.draws) {
+    text += draw_text(draw);
+    const std::string name = name_of(draw.part);
+    if (draw.repeated && draw.part == DrawnPart::embeddings) after += repeated(model.sequences.size());
+    const bool is_layer = draw.part > DrawnPart::embeddings;
+    if (is_layer && draw.op.kind != DrawKind::linear && !draw.head)
+      after += name + " = layer(" + name + ")\n";
+    if (draw.head != std::size_t{0}) continue;
+    std::string heads;  // one head's layers stand side by side
+    for (std::size_t h = 0; h < model.n_heads; ++h)
+      heads +=
+          (h ? ", " : "") + name + "_" + to_string(h) + (draw.op.kind == DrawKind::linear ? ".weight.T" : "");
+    std::string biases;
+    for (std::size_t h = 0; h < model.n_heads; ++h)
+      biases += (h ? ", " : "") + name + "_" + to_string(h) + ".bias";
+    after += name + " = layer(torch.cat([" + heads + "], dim=1)" +
+             (draw.op.bias ? ", torch.cat([" + biases + "]))\n" : ")\n");
+  }
+  return text + after;
+}
+
+std::string layer_text(const std::string& name, const Linear& linear) {
+  const auto& [weight, bias] = linear;
+  std::string text = with_tensor(name + " = layer(", weight);
+  if (bias) text += with_tensor(",\n" + std::string(name.size() + 9, ' ') + "bias=", *bias, true);
+  return text + ")\n";
+}
+
+constexpr const char* layer_function =
+    "def layer(weight, bias=None):\n"
+    "    \"\"\"x @ weight + bias as a layer; PyTorch keeps the weight of a layer transposed.\"\"\"\n"
+    "    made = nn.Linear(*weight.shape, bias=bias is not None, dtype=torch.float64)\n"
+    "    with torch.no_grad():\n"
+    "        made.weight.copy_(weight.T)\n"
+    "        if bias is not None:\n"
+    "            made.bias.copy_(bias)\n"
+    "    return made\n";
+
+/// Whether the program cannot draw what dropout keeps, so that it stands in it as a tensor named kept.
+bool writes_kept_weights(const attention::Dropout& d) {
+  return d.active() && d.rate < 1 && (!d.given.empty() || d.stream == attention::DropoutStream::mkl);
+}
+
+std::string kept_text(const Model& model) {
+  std::vector<std::string> sequences;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s) {
+    std::vector<std::string> heads;
+    for (const arma::mat& mask : attention::drawn_dropout_masks(model, s))
+      heads.push_back(with_tensor("    ", arma::conv_to<arma::mat>::from(mask != 0)));
+    sequences.push_back(model.n_heads == 1 ? heads.front() : stacked("    ", heads));
+  }
+  const std::string about = "\n# 1 for every weight that dropout keeps\n";
+  if (sequences.size() > 1) return about + stacked("kept = ", sequences) + "\n";
+  return about + "kept = " + sequences.front().substr(4) + "\n";
+}
+
+// What models have added since the paper.
+
+std::string stack(const std::string& before, const std::vector<SharedMatrix>& matrices) {
+  if (matrices.size() == 1) return with_tensor(before, matrices.front()) + "\n";
+  std::string text = before + "torch.stack([\n";
+  for (const SharedMatrix& m : matrices) text += with_tensor("    ", m) + ",\n";
+  return text + "])\n";
+}
+
+std::string memory_text(const Model& m) {
+  std::vector<SharedMatrix> all;
+  for (const attention::Sequence& s : m.sequences) all.push_back(s.key_embeddings);
+  return "\n# what keys and values are made of\n" + stack("memory = ", all) + "memory = memory.double()\n";
+}
+
+arma::mat as_row(const std::vector<double>& numbers) {
+  return arma::rowvec(numbers);
+}
+
+std::string frequencies_text(const Rotary& rotary, std::size_t d_head) {
+  const std::string d = to_string(rotated_columns(rotary, d_head));
+  if (rotary.inverse_frequencies || rotary.scaling.rule == ScalingRule::llama3)
+    return with_tensor("frequencies = ", as_row(positions::frequencies(rotary, d_head)), true) +
+           (rotary.inverse_frequencies ? "\n" : "  # stretched as in Llama 3.1\n");
+  return "frequencies = " + python::number(rotary.base) + " ** (-torch.arange(0, " + d +
+         ", 2, dtype=torch.float64) / " + d + ")\n";
+}
+
+std::string rotation_text(const Model& m) {
+  const Rotary& rotary = *m.additions.positions.rotary;
+  const std::size_t d = rotated_columns(rotary, m.d_head());
+  const std::string all = to_string(d), half = to_string(d / 2);
+  const bool halves = rotary.pairs == Pairs::halves;
+  std::string text = "\n" + frequencies_text(rotary, m.d_head()) + "\n\ndef turned(x, positions):\n";
+  text += halves
+              ? "    \"\"\"Columns p and p + " + half + " of x, turned by position times frequency p.\"\"\"\n"
+              : "    \"\"\"Columns 2p and 2p + 1 of x, turned by position times frequency p.\"\"\"\n";
+  text += "    angles = positions[:, None] * frequencies\n    cosine, sine = angles.cos(), angles.sin()\n";
+  text += halves ? "    first, second = x[..., :" + half + "], x[..., " + half + ":" + all + "]\n"
+                 : "    first, second = x[..., 0:" + all + ":2], x[..., 1:" + all + ":2]\n";
+  text += "    pairs = first * cosine - second * sine, first * sine + second * cosine\n";
+  const std::string joined = halves ? "torch.cat(pairs, dim=-1)" : "torch.stack(pairs, dim=-1).flatten(-2)";
+  return text + (d < m.d_head() ? "    return torch.cat([" + joined + ", x[..., " + all + ":]], dim=-1)\n"
+                                : "    return " + joined + "\n");
+}
+
+std::string additions_text(const Model& m) {
+  const auto& [normalise, positions, score_cap, score_bias, sink] = m.additions;
+  std::string text = m.has_memory() ? memory_text(m) : "";
+  const auto add = [&](const char* name, const arma::mat& row) {
+    text += with_tensor(std::string("\n") + name + " = ", row, true) + "\n";
+  };
+  if (normalise) add("query_norm", normalise->query), add("key_norm", normalise->key);
+  if (positions.rotary) text += rotation_text(m);
+  if (positions.alibi) {
+    std::vector<double> slopes;
+    for (std::size_t h = 0; h < m.n_heads; ++h)
+      slopes.push_back(positions::slope_of(*positions.alibi, h, m.n_heads));
+    add("slopes", as_row(slopes));
+  }
+  if (positions.relative) text += with_tensor("\nbias_table = ", positions.relative->table) + "\n";
+  if (!score_bias.empty()) text += "\n" + stack("score_bias = ", score_bias);
+  if (sink) add("sink", *sink);
+  return text;
+}
+
+struct ProgramNumbers {
+  std::string definitions;  ///< lines that define x, the layers and what forward() needs beside them
+  std::string layers;       ///< the names of the layers, as they are given to the class
+};
+
+/// Draws what PyTorch draws from one of the seeds, to the last bit, and writes all other numbers out.
+ProgramNumbers numbers_of(const Model& model, const std::vector<std::uint64_t>& seeds) {
+  const std::vector<RecipePassage> recipe = editing::find_recipe(model, seeds);
+  const auto is_drawn = [&](DrawnPart part) {
+    return std::ranges::any_of(recipe, [part](const RecipePassage& p) { return p.gives(part); });
+  };
+  ProgramNumbers numbers;
+  std::string text = tokens_text(model.sequences), drawn;
+  if (!is_drawn(DrawnPart::embeddings)) text += embeddings_text(model.sequences);
+  for (const RecipePassage& passage : recipe) drawn += passage_text(model, passage);
+  if (model.projections) {
+    const auto& [query, key, value, output] = *model.projections;
+    std::string written;
+    const auto add = [&](DrawnPart part, const Linear& linear) {
+      numbers.layers += (numbers.layers.empty() ? "" : ", ") + std::string(name_of(part));
+      if (!is_drawn(part)) written += layer_text(name_of(part), linear);
+    };
+    add(DrawnPart::query, query);
+    add(DrawnPart::key, key);
+    add(DrawnPart::value, value);
+    if (output) add(DrawnPart::output, *output);
+    if (!written.empty()) drawn += "\n" + written;
+  }
+  // The function stands before its first use, and only where it has one.
+  if (drawn.find("layer(") != drawn.npos)
+    text += std::string(text.empty() ? "" : "\n\n") + layer_function + "\n";
+  numbers.definitions =
+      text + drawn + additions_text(model) + (writes_kept_weights(model.dropout) ? kept_text(model) : "");
+  return numbers;
+}
+
+// The class.
 
 std::string class_name(const Model& m) {
   return std::string(m.mask.causal ? "Causal" : "Self") + (m.n_heads > 1 ? "MultiHead" : "") + "Attention";
+}
+
+std::string init_text(const Model& m) {
+  if (!m.projections) return "";
+  const bool output = m.projections->output.has_value();
+  return "    def __init__(self, W_query, W_key, W_value" + std::string(output ? ", out_proj" : "") + "):\n" +
+         python::line("super().__init__()") +
+         python::line("self.W_query, self.W_key, self.W_value = W_query, W_key, W_value") +
+         (output ? python::line("self.out_proj = out_proj") : "") + "\n";
 }
 
 }  // namespace
@@ -25,7 +280,7 @@ std::string program_text(const Model& model, const std::string& title,
   if (!model.given.empty() || !model.heads_off.empty())
     throw Error(
         "program: expected a model that computes every stage, got one with given stages, typed cells or heads that are off");
-  const ProgramNumbers numbers = program_numbers(model, seeds);
+  const ProgramNumbers numbers = numbers_of(model, seeds);
   const std::string name = class_name(model);
   std::string text =
       // Python looks for a declaration in the first two lines, whoever wrote them.
@@ -34,7 +289,9 @@ std::string program_text(const Model& model, const std::string& title,
       python::string(title) + "\nimport torch\nfrom torch import nn\n\n";
   text += numbers.definitions.substr(numbers.definitions.find_first_not_of('\n'));
   text += "\n\nclass " + name + "(nn.Module):\n";
-  text += program_forward(model);
+  text += init_text(model) + "    def forward(self, x):\n";
+  for (const std::string& line : graph::forward_lines(graph::attention(model), model))
+    text += line.empty() ? "\n" : python::line(line);
   text += "\n\nattention = " + name + "(" + numbers.layers + ").double()\nwith torch.no_grad():\n";
   text += "    stages = attention(x.double())\n\n";
   text += "torch.set_printoptions(precision=8, threshold=10**9, linewidth=120)\n";

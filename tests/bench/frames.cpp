@@ -18,6 +18,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/window/loop.hpp"
 #include "tests/support/imgui_input.hpp"
+#include "tests/support/look.hpp"
 
 extern "C" void openblas_set_num_threads(int);
 extern char** environ;
@@ -137,7 +138,7 @@ class Bench {
     store_.dispatch(app::ShowDialog{app::Dialog::none});
   }
   void show(Tab tab) {
-    store_.dispatch(app::ChangeView{[tab](app::View& v) { v.look.tab = tab; }});
+    support::look(store_, [tab](app::View& v) { v.look.tab = tab; });
     settle();
   }
   void drop(double rate) {
@@ -237,7 +238,7 @@ class Bench {
         support::put_mouse(io, place->centre());
         support::put_wheel(io, 0, i < count / 2 ? 0.5f : -0.5f);
       }));
-    store_.dispatch(app::ChangeView{[](app::View& v) { v.look.zoomed.clear(); }});
+    support::look(store_, [](app::View& v) { v.look.zoomed.clear(); });
     settle();
     return times;
   }

@@ -25,7 +25,7 @@ inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std:
     }
     return commands;
   }
-  const app::Command third_head = app::ChangeView{[](app::View& v) { v.look.head = 3; }};
+  const app::Command third_head = app::set<&app::Look::head>(3);
   const std::map<std::string, std::vector<Commands>> all{
       {"next-word",
        {{app::ReadText{"Mr. Darcy and Miss Bingley"}},

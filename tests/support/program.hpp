@@ -9,6 +9,7 @@
 #include "app/window/loop.hpp"
 #include "tests/support/bare_screen.hpp"
 #include "tests/support/hands.hpp"
+#include "tests/support/look.hpp"
 
 namespace gui {
 
@@ -75,7 +76,7 @@ class Panels : public Program {
 
   // What is done here is drawn at once.
   void look(const std::function<void(app::View&)>& change) {
-    store.dispatch(app::ChangeView{change});
+    support::look(store, change);
     run();
   }
   void change(const std::function<void(core::attention::Model&)>& change);
@@ -88,7 +89,7 @@ class Panels : public Program {
   std::vector<Kind> asked() const {
     std::vector<Kind> found;
     for (const app::Command& command : *asked_)
-      if (const auto* kind = command.as<Kind>()) found.push_back(*kind);
+      if (const auto* kind = std::get_if<Kind>(&command)) found.push_back(*kind);
     return found;
   }
   /// The edits of one kind among them.

@@ -6,6 +6,7 @@
 
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "tests/support/look.hpp"
 #include "tests/walk/walk.hpp"
 
 namespace walk {
@@ -83,7 +84,7 @@ TEST_F(Looks, ThemesSwitchTheGroundAndTheColorsOfTheData) {
 
 TEST_F(Looks, ScaleEnlargesEverythingAndStaysInTheWindow) {
   const auto before = ui.landmarks().find("model/causal").value();
-  ui.store.dispatch(app::ChangeView{[](app::View& v) { v.settings.scale = 2; }});
+  support::look(ui.store, [](app::View& v) { v.settings.scale = 2; });
   ui.run(4);
   const auto after = ui.landmarks().find("model/causal").value();
   EXPECT_NEAR(after.max.y - after.min.y, 2 * (before.max.y - before.min.y), 2);
@@ -137,10 +138,8 @@ struct Menus : Program {
   }
   Menus() { ui.sharp = false; }
   void close_everything() {
-    ui.store.dispatch(app::ChangeView{[](app::View& view) {
-      view.selection.presenting = {};
-      view.selection.tour.reset();
-    }});
+    support::look(ui.store, [](app::View& view) { view.selection.presenting = {}; });
+    ui.store.dispatch(app::LeaveTour{});
     ui.run(2);
     ui.move_to("region/status");  // over a line that opens a menu, that menu would open again
     for (int i = 0; i < 4; ++i) ui.key(Key::escape);
@@ -203,7 +202,7 @@ TEST_F(Menus, CloseWithEscapeInTheMomentInWhichAnotherOpens) {
 struct Presenting : Program {
   const app::Presenting& now() const { return ui.store.view().selection.presenting; }
   void pin(const CellRef& cell) {
-    ui.store.dispatch(app::ChangeView{[cell](app::View& view) { view.selection.pinned = cell; }});
+    support::look(ui.store, [cell](app::View& view) { view.selection.pinned = cell; });
     ui.run();
   }
 };
@@ -270,7 +269,7 @@ TEST_F(Presenting, GoesThroughALessonByArrows) {
 }
 
 TEST_F(Presenting, NumbersFlyFromTheirOperandsToTheirPlaceStepByStep) {
-  ui.store.dispatch(app::ChangeView{[](app::View& view) { view.settings.reduce_motion = false; }});
+  support::look(ui.store, [](app::View& view) { view.settings.reduce_motion = false; });
   ui.key(Key::space, {.shift = true});
   EXPECT_FALSE(now().flight) << "nothing is pinned";
   const CellRef cell{Stage::weights, 0, 2, 1};
@@ -291,9 +290,9 @@ TEST_F(Presenting, NumbersFlyFromTheirOperandsToTheirPlaceStepByStep) {
   EXPECT_DOUBLE_EQ(now().flight->at, static_cast<double>(cells.size() - 1));
   ui.click("flight/faster");
   EXPECT_FLOAT_EQ(ui.store.view().settings.flight_speed, 2);
-  ui.store.dispatch(app::ChangeView{[&](app::View& view) {
+  support::look(ui.store, [&](app::View& view) {
     view.selection.presenting.flight->at = static_cast<double>(cells.size()) - 0.5;
-  }});
+  });
   ui.run();
   EXPECT_TRUE(ui.has("flight/number/0")) << "halfway";
   ui.key(Key::escape);

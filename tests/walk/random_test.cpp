@@ -10,6 +10,7 @@
 
 #include "app/screen/window.hpp"
 #include "core/graph/attend.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/walk/walk.hpp"
 
@@ -71,7 +72,7 @@ TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
     if (below(random, 8) == 0) ui.store.dispatch(app::Undo{});
     if (below(random, 12) == 0) ui.store.dispatch(app::Redo{});
     if (below(random, 10) == 0)
-      ui.store.dispatch(app::ChangeView{[&](app::View& view) { look_elsewhere(view, random); }});
+      support::look(ui.store, [&](app::View& view) { look_elsewhere(view, random); });
     support::InputFrame hand;
     hand.mouse = ImVec2(static_cast<float>(below(random, 1280)), static_cast<float>(below(random, 800)));
     hand.wheel = below(random, 10) == 0 ? 1.f : 0.f;
@@ -217,7 +218,7 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
     in_dialogs = ui.store.view().forms.dialog == app::Dialog::none ? 0 : in_dialogs + 1;
     if (in_dialogs > 40) ui.store.dispatch(app::CancelQuestion{});
     presented = ui.store.view().selection.presenting.on ? presented + 1 : 0;
-    if (presented > 15) ui.store.dispatch(app::ChangeView{[](app::View& v) { v.selection.presenting = {}; }});
+    if (presented > 15) support::look(ui.store, [](app::View& v) { v.selection.presenting = {}; });
     if (ui.store.live().version() == last_version) continue;
     last_version = ui.store.live().version();
     ++changes;

@@ -8,6 +8,7 @@
 #include "app/theme/imgui_compat.hpp"
 #include "core/system/process.hpp"
 #include "tests/support/loaded_drivers.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/waiting.hpp"
 
 namespace walk {
@@ -28,7 +29,7 @@ Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
       loop(window, renderer, store, std::move(draw)) {
   while (window.wait(0.02)) {  // what the display has to say about a new window
   }
-  store.dispatch(app::ChangeView{[](app::View& view) { view.settings.reduce_motion = true; }});
+  support::look(store, [](app::View& view) { view.settings.reduce_motion = true; });
   held_.mouse = ImVec2(-1, -1);
   held_.left = held_.right = false;
   run(3);

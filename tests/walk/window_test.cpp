@@ -4,6 +4,7 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "tests/support/imgui_input.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/waiting.hpp"
 #include "tests/walk/walk.hpp"
 
@@ -141,9 +142,9 @@ TEST_F(WholeModel, IsFollowedThroughItsResidualStream) {
   ui.store.open(tiny_gpt, "egg jam fig and egg jam f", 2);
   settle();
   ui.click("tabs/Stages");
-  ui.store.dispatch(app::ChangeView{[](app::View& view) {
+  support::look(ui.store, [](app::View& view) {
     view.selection.pinned = app::CellRef{Stage::embeddings, 0, 13, 5};
-  }});
+  });
   settle();
   ASSERT_TRUE(ui.has("inspector/stream"));
   ui.click("inspector/stream/before");

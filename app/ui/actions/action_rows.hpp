@@ -38,21 +38,18 @@ Stage stage_at_hand(const Situation& situation);
 
 // What most rows are made of.
 using Asked = std::vector<Command>;
-inline Asked look(std::function<void(View&)> change) {
-  return {ChangeView{std::move(change)}};
-}
+
 inline Asked edit(core::editing::Edit e) {
   return {ApplyEdit{std::move(e)}};
 }
-inline std::function<Asked(const Situation&)> always(Command command) {
-  return [command = std::move(command)](const Situation&) { return Asked{command}; };
+template <class... Verbs>
+std::function<Asked(const Situation&)> always(Verbs... verbs) {
+  return [commands = Asked{std::move(verbs)...}](const Situation&) { return commands; };
 }
 inline std::function<Asked(const Situation&)> shows(Dialog dialog) {
   return always(ShowDialog{dialog});
 }
-inline std::function<Asked(const Situation&)> looks(std::function<void(View&)> change) {
-  return always(ChangeView{std::move(change)});
-}
+
 /// A row's why_not: these words, unless it holds.
 template <class Holds>
 std::function<std::string(const Situation&)> unless(Holds holds, std::string words) {

@@ -76,9 +76,7 @@ void add_numbers(Rows& rows) {
                   .menu = "Edit",
                   .group = 3,
                   .keys = {plain(Key::e)},
-                  .command = looks([](View& view) {
-                    view.selection.cursor = EditCursor{0, 0, true};
-                  })});
+                  .command = always(set<&Selection::cursor>(EditCursor{0, 0, true}))});
   rows.push_back({.id = "edit/type_over",
                   .title = "Type a number over the pinned cell",
                   .menu = "Edit",
@@ -90,9 +88,7 @@ void add_numbers(Rows& rows) {
                                ? ""
                                : "cells of this stage are edited otherwise";
                   },
-                  .command = looks([](View& view) {
-                    view.forms.typed = Typed{"inspector/typed", "", true, true};
-                  })});
+                  .command = always(set<&Forms::typed>(Typed{"inspector/typed", "", true, true}))});
   rows.push_back({.id = "edit/give",
                   .title = "Numbers of your own for a stage…",
                   .menu = "Edit",
@@ -103,8 +99,7 @@ void add_numbers(Rows& rows) {
                   .command = [](const Situation& now) {
                     const auto& pinned = now.shown.selection.pinned;
                     const bool can = pinned && core::attention::can_be_given(pinned->stage);
-                    return Asked{ChangeView{[stage = can ? pinned->stage : now.forms.given_stage](
-                                                View& view) { view.forms.given_stage = stage; }},
+                    return Asked{set<&Forms::given_stage>(can ? pinned->stage : now.forms.given_stage),
                                  ShowDialog{Dialog::give}};
                   }});
   rows.push_back({.id = "edit/draw_model",
@@ -112,11 +107,10 @@ void add_numbers(Rows& rows) {
                   .menu = "Edit",
                   .group = 3,
                   .command = [](const Situation& now) {
-                    return Asked{ChangeView{[like = editing::draw_like(now.newest.model)](View& view) {
-                                   view.forms.draw.draw.bias = like.bias;
-                                   view.forms.draw.draw.output = like.output;
-                                 }},
-                                 ShowDialog{Dialog::draw_model}};
+                    const auto like = editing::draw_like(now.newest.model);
+                    editing::ModelDraw draw = now.forms.draw.draw;
+                    draw.bias = like.bias, draw.output = like.output;
+                    return Asked{set<&DrawForm::draw>(std::move(draw)), ShowDialog{Dialog::draw_model}};
                   }});
 }
 
@@ -335,11 +329,10 @@ std::size_t neighbour(const Situation& s, int by) {
 }
 
 Asked show_alone(std::size_t head, std::size_t n_heads) {
-  return look([head, n_heads](View& view) {
-    view.look.head = head;
-    for (std::size_t h = 0; h < n_heads; ++h) view.look.tokens.silent_heads.insert(h);
-    view.look.tokens.silent_heads.erase(head);
-  });
+  std::set<std::size_t> silent;
+  for (std::size_t h = 0; h < n_heads; ++h)
+    if (h != head) silent.insert(h);
+  return Asked{set<&Look::head>(head), set<&TokensLook::silent_heads>(std::move(silent))};
 }
 
 void add_shown_head(Rows& rows, const Situation& s) {
@@ -352,21 +345,20 @@ void add_shown_head(Rows& rows, const Situation& s) {
                     .here = in_matrices,
                     .sheet = "Show the first … ninth head",
                     .written = h < most_digits ? "1 … 9" : "",
-                    .command = looks([h](View& view) { view.look.head = h; }),
+                    .command = always(set<&Look::head>(h)),
                     .checked = [h](const Situation& now) { return now.newest.look.head == h; }});
   for (const int by : {-1, 1})
-    rows.push_back({.id = by < 0 ? "head/previous" : "head/next",
-                    .title = by < 0 ? "Previous" : "Next",
-                    .menu = "View/Heads/Head",
-                    .group = 3,
-                    .part = 1,
-                    .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
-                    .here = outside_tokens,
-                    .sheet = "Previous, next head",
-                    .why_not = beyond(by),
-                    .command = [by](const Situation& now) {
-                      return look([h = neighbour(now, by)](View& view) { view.look.head = h; });
-                    }});
+    rows.push_back(
+        {.id = by < 0 ? "head/previous" : "head/next",
+         .title = by < 0 ? "Previous" : "Next",
+         .menu = "View/Heads/Head",
+         .group = 3,
+         .part = 1,
+         .keys = {plain(by < 0 ? Key::bracket_left : Key::bracket_right)},
+         .here = outside_tokens,
+         .sheet = "Previous, next head",
+         .why_not = beyond(by),
+         .command = [by](const Situation& now) { return Asked{set<&Look::head>(neighbour(now, by))}; }});
 }
 
 void add_lines(Rows& rows, const Situation& s) {
@@ -381,9 +373,12 @@ void add_lines(Rows& rows, const Situation& s) {
          .sheet = "In Tokens: the lines of that head",
          .written = h < most_digits ? "1 … 9" : "",
          .why_not = nowhere,
-         .command = looks([h](View& view) {
-           if (view.look.tokens.silent_heads.erase(h) == 0) view.look.tokens.silent_heads.insert(h);
-         }),
+         .command =
+             [h](const Situation& now) {
+               std::set<std::size_t> silent = now.newest.look.tokens.silent_heads;
+               if (silent.erase(h) == 0) silent.insert(h);
+               return Asked{set<&TokensLook::silent_heads>(std::move(silent))};
+             },
          .checked = [h](const Situation& now) { return !now.shown.look.tokens.silent_heads.contains(h); }});
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "lines/previous" : "lines/next",
@@ -413,10 +408,7 @@ void add_order(Rows& rows) {
          .title = title,
          .menu = "View/Heads/Sort by",
          .group = 3,
-         .command = looks([order](View& view) {
-           view.look.heads_order = order;
-           view.look.tab = Tab::heads;
-         }),
+         .command = always(set<&Look::heads_order>(order), set<&Look::tab>(Tab::heads)),
          .checked = [order](const Situation& now) { return now.shown.look.heads_order == order; }});
   };
   row("number", "number", std::nullopt);

@@ -122,8 +122,7 @@ std::vector<Action> of_file(const Situation& s) {
                   .keys = {ctrl(Key::e)},
                   .sheet = "Export numbers, a figure or a program",
                   .command = [](const Situation&) {
-                    return Asked{ChangeView{[](View& view) { view.forms.exporting.from.reset(); }},
-                                 ShowDialog{Dialog::export_files}};
+                    return Asked{set<&ExportChoice::from>(std::nullopt), ShowDialog{Dialog::export_files}};
                   }});
   rows.push_back({.id = "file/quit",
                   .title = "Quit",
@@ -177,8 +176,7 @@ Action form_row(const Situation& s, const std::string& menu, const std::optional
     row.why_not =
         unless([cell](const Situation& now) { return names_a_cell(now, cell); }, "no cell is chosen");
   row.command = [cell, choice](const Situation& now) {
-    return Asked{ChangeView{[choice](View& view) { view.settings.copy = choice; }},
-                 CopyText{copied_as(now, copy_source(now, cell), choice)}};
+    return Asked{set<&Settings::copy>(choice), CopyText{copied_as(now, copy_source(now, cell), choice)}};
   };
   return row;
 }
@@ -204,7 +202,7 @@ void add_copying(Rows& rows, const Situation& s, const std::string& menu,
                     .title = std::to_string(n),
                     .menu = menu + "/Decimals of Markdown and LaTeX",
                     .group = 1,
-                    .command = looks([n](View& view) { view.settings.copy_decimals = n; }),
+                    .command = always(set<&Settings::copy_decimals>(n)),
                     .checked = [n](const Situation& now) { return now.settings.copy_decimals == n; }});
   rows.push_back({.id = "copy/program",
                   .title = "The model as a PyTorch program",
@@ -269,7 +267,7 @@ void add_whole_model(Rows& rows, const Situation& s) {
                   .keys = {ctrl(Key::digit_6)},
                   .sheet = "Layers of a whole model",
                   .why_not = unless(has_whole, none_open),
-                  .command = looks([](View& view) { view.look.tab = Tab::layers; }),
+                  .command = always(set<&Look::tab>(Tab::layers)),
                   .checked = [](const Situation& now) { return now.shown.look.tab == Tab::layers; }});
   add_layer_steps(rows);
   rows.push_back({.id = "whole/head_off",
@@ -352,10 +350,7 @@ void add_steps(Rows& rows) {
 
 /// Opens a dialog whose search field is empty.
 std::function<Asked(const Situation&)> searches(Dialog dialog) {
-  return looks([dialog](View& view) {
-    view.forms.search = {};
-    view.forms.dialog = dialog;
-  });
+  return always(set<&Forms::search>({}), set<&Forms::dialog>(dialog));
 }
 
 /// "Causal attention in eleven steps · 6 of 11": how many of its steps were tried.
@@ -421,7 +416,7 @@ std::vector<Action> of_help(const Situation&) {
        .menu = "Help",
        .group = 1,
        .about = "Five things to do in this window, a minute in all; Ctrl+Z takes back what they change",
-       .command = [](const Situation& now) { return look(tour_from(now.newest.model)); }});
+       .command = always(StartTour{})});
   rows.push_back(
       {.id = "help/about", .title = "About", .menu = "Help", .group = 2, .command = shows(Dialog::about)});
   rows.push_back({.id = "help/focus",

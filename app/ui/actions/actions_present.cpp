@@ -29,7 +29,7 @@ std::string grounded(const Situation& s) {
 }
 
 Asked play(const Situation& s) {
-  return look([n = steps_of_flight(s)](View& view) { play_flight(view, n); });
+  return {PlayFlight{steps_of_flight(s)}};
 }
 
 void add_flight(Rows& rows) {
@@ -62,7 +62,7 @@ void add_flight(Rows& rows) {
                     .sheet = "The flight of numbers: one step back, on",
                     .why_not = grounded,
                     .command = [by](const Situation& now) {
-                      return look([by, n = steps_of_flight(now)](View& view) { step_flight(view, by, n); });
+                      return Asked{StepFlight{by, steps_of_flight(now)}};
                     }});
   for (const int percent : {25, 50, 100, 200, 400}) {
     const float wanted = static_cast<float>(percent) / 100;
@@ -71,7 +71,7 @@ void add_flight(Rows& rows) {
                     .menu = animation,
                     .group = 1,
                     .part = 1,
-                    .command = looks([wanted](View& view) { view.settings.flight_speed = wanted; }),
+                    .command = always(set<&Settings::flight_speed>(wanted)),
                     .checked = [wanted](const Situation& now) {
                       return std::fabs(now.settings.flight_speed - wanted) < 0.01f;
                     }});
@@ -82,10 +82,11 @@ void add_flight(Rows& rows) {
                   .group = 1,
                   .part = 2,
                   .about = "Nothing flies and no changed cell flashes; the thin lines of changed cells stay",
-                  .command = looks([](View& view) {
-                    view.settings.reduce_motion = !view.settings.reduce_motion;
-                    view.selection.presenting.flight.reset();
-                  }),
+                  .command =
+                      [](const Situation& now) {
+                        return Asked{set<&Settings::reduce_motion>(!now.settings.reduce_motion),
+                                     set<&Presenting::flight>(std::nullopt)};
+                      },
                   .checked = [](const Situation& now) { return now.settings.reduce_motion; }});
 }
 
@@ -100,13 +101,7 @@ void add_presenting(Rows& rows) {
        .about = "Large enough for the last row, without side panels; ← and → go through stages or steps",
        .keys = {plain(Key::f5)},
        .sheet = "Present, or back to the panels",
-       .command = looks([](View& view) {
-         Presenting& now = view.selection.presenting;
-         now.on = !now.on;
-         now.flight.reset();
-         view.selection.cursor.reset();
-         view.selection.tour.reset();
-       }),
+       .command = [](const Situation& now) { return Asked{Present{!now.newest.selection.presenting.on}}; },
        .checked = [](const Situation& now) { return now.newest.selection.presenting.on; }});
   rows.push_back(
       {.id = "view/full_screen",
@@ -114,10 +109,10 @@ void add_presenting(Rows& rows) {
        .menu = "View",
        .group = 1,
        .keys = {plain(Key::f11)},
-       .command = looks([](View& view) {
-         bool& full = view.selection.presenting.full_screen;
-         full = !full;
-       }),
+       .command =
+           [](const Situation& now) {
+             return Asked{set<&Presenting::full_screen>(!now.newest.selection.presenting.full_screen)};
+           },
        .checked = [](const Situation& now) { return now.newest.selection.presenting.full_screen; }});
   add_flight(rows);
 }
@@ -167,10 +162,7 @@ void add_cells(Rows& rows) {
                            "the pinned cell is at the edge"),
          .command = [&step](const Situation& now) {
            const auto [cell, shape] = *neighbour(now, step);
-           return look([cell = cell, shape = shape](View& view) {
-             pin(view, cell);
-             bring_into_part(view, shape, cell.row, cell.column);
-           });
+           return Asked{PinCell{cell}, BringIntoPart{shape, cell.row, cell.column}};
          }});
 }
 
@@ -214,10 +206,7 @@ void add_presented_stages(Rows& rows) {
          },
          .command =
              [by](const Situation& now) {
-               return look([cell = *in_stage(now, by)](View& view) {
-                 view.selection.presenting.flight.reset();
-                 pin(view, cell);
-               });
+               return Asked{set<&Presenting::flight>(std::nullopt), PinCell{*in_stage(now, by)}};
              }});
 }
 
@@ -239,10 +228,10 @@ void add_neighbouring_stages(Rows& rows) {
          },
          .command =
              [by](const Situation& now) {
-               return look([cell = *in_stage(now, by)](View& view) {
-                 pin(view, cell);
-                 if (view.look.large) view.look.large = cell.stage;
-               });
+               const CellRef cell = *in_stage(now, by);
+               Asked asked{PinCell{cell}};
+               if (now.newest.look.large) asked.push_back(set<&Look::large>(cell.stage));
+               return asked;
              }});
 }
 
@@ -253,10 +242,7 @@ Asked move_query(const Situation& s, bool down) {
   const std::size_t next = !pinned ? (down ? 0 : last)
                            : down  ? std::min(*pinned + 1, last)
                                    : *pinned - (*pinned > 0);
-  return look([next](View& view) {
-    view.look.tokens.pinned_query = next;
-    view.look.tokens.comes_into_view = true;
-  });
+  return Asked{set<&TokensLook::pinned_query>(next), set<&TokensLook::comes_into_view>(true)};
 }
 
 void add_queries(Rows& rows) {
@@ -277,18 +263,15 @@ void add_queries(Rows& rows) {
 /// The first thing that Esc would let go of, or nothing.
 std::optional<Command> released(const Situation& s) {
   const Newest& v = s.newest;
-  if (v.selection.presenting.flight)
-    return ChangeView{[](View& view) { view.selection.presenting.flight.reset(); }};
-  if (v.selection.presenting.on) return ChangeView{[](View& view) { view.selection.presenting.on = false; }};
-  if (v.selection.cursor) return ChangeView{[](View& view) { view.selection.cursor.reset(); }};
-  if (v.look.tab == Tab::layers && v.layers && v.layers->token)
-    return ChangeView{[](View& view) { view.layers.token.reset(); }};
+  if (v.selection.presenting.flight) return set<&Presenting::flight>(std::nullopt);
+  if (v.selection.presenting.on) return set<&Presenting::on>(false);
+  if (v.selection.cursor) return set<&Selection::cursor>(std::nullopt);
+  if (v.look.tab == Tab::layers && v.layers && v.layers->token) return set<&LayersLook::token>(std::nullopt);
   if ((v.look.tab == Tab::tokens || v.look.tab == Tab::layers) && v.look.tokens.pinned_query)
-    return ChangeView{[](View& view) { view.look.tokens.pinned_query.reset(); }};
-  if (v.selection.pinned) return ChangeView{app::release};
-  if (v.look.tab == Tab::stages && v.look.large)
-    return ChangeView{[](View& view) { view.look.large.reset(); }};
-  if (v.look.tab == Tab::laboratory) return ChangeView{[](View& view) { view.look.tab = Tab::stages; }};
+    return set<&TokensLook::pinned_query>(std::nullopt);
+  if (v.selection.pinned) return ReleaseCell{};
+  if (v.look.tab == Tab::stages && v.look.large) return set<&Look::large>(std::nullopt);
+  if (v.look.tab == Tab::laboratory) return set<&Look::tab>(Tab::stages);
   if (v.selection.lesson) return LeaveLesson{};
   return std::nullopt;
 }
@@ -310,7 +293,7 @@ void add_walking(Rows& rows, const Situation&) {
                   .sheet = "Back to the cell whose operand was followed",
                   .why_not = unless([](const Situation& now) { return !now.newest.selection.trail.empty(); },
                                     "no operand was followed"),
-                  .command = looks(go_back)});
+                  .command = always(GoBack{})});
   rows.push_back(
       {.id = "cell/release",
        .title = "Release",
@@ -354,7 +337,7 @@ void add_decoding(Rows& rows) {
                     .sheet = "Decoding: one token more, one back",
                     .why_not = beyond_token(by),
                     .command = [by](const Situation& now) {
-                      return look([by, n = n_tokens(now)](View& view) { step_decoding(view, n, by); });
+                      return Asked{StepDecoding{n_tokens(now), by}};
                     }});
   rows.push_back(
       {.id = "decode/close",
@@ -363,7 +346,7 @@ void add_decoding(Rows& rows) {
        .group = 1,
        .why_not = unless([](const Situation& s) { return s.newest.look.positions.decoded.has_value(); },
                          "no decoding is shown"),
-       .command = looks([](View& view) { view.look.positions.decoded.reset(); })});
+       .command = always(set<&PositionsLook::decoded>(std::nullopt))});
 }
 
 }  // namespace app::rows

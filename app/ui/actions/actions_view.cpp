@@ -30,7 +30,8 @@ void add_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::
   for (const NamedMap& map : maps) {
     Action row = in_menu("", map.name, part);
     row.id = std::string("map/") + map.name;
-    row.command = looks([kept, m = map.map](View& view) { view.look.colors.*kept = m; });
+    row.command = always(kept == &ColorChoice::sequential ? set<&ColorChoice::sequential>(map.map)
+                                                          : set<&ColorChoice::diverging>(map.map));
     row.checked = [kept, m = map.map](const Situation& now) { return now.shown.look.colors.*kept == m; };
     rows.push_back(std::move(row));
   }
@@ -41,18 +42,15 @@ void add_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::
 void add_colors(Rows& rows, const Situation&) {
   for (const RangeRow& range : ranges) {
     Action row = in_menu(range.id, range.title, 0);
-    row.command = looks([rule = range.rule](View& view) {
-      view.look.colors.range = rule;
-      view.look.colors.locked.reset();
-    });
+    row.command = always(set<&ColorChoice::range>(range.rule), set<&ColorChoice::locked>(std::nullopt));
     row.checked = [rule = range.rule](const Situation& now) { return now.shown.look.colors.range == rule; };
     rows.push_back(std::move(row));
   }
   Action logarithmic = in_menu("colours/logarithmic", "Logarithmic", 1);
-  logarithmic.command = looks([](View& view) {
-    view.look.colors.logarithmic = !view.look.colors.logarithmic;
-    view.look.colors.locked.reset();
-  });
+  logarithmic.command = [](const Situation& now) {
+    return Asked{set<&ColorChoice::logarithmic>(!now.newest.look.colors.logarithmic),
+                 set<&ColorChoice::locked>(std::nullopt)};
+  };
   logarithmic.checked = [](const Situation& now) { return now.shown.look.colors.logarithmic; };
   rows.push_back(std::move(logarithmic));
 
@@ -60,8 +58,8 @@ void add_colors(Rows& rows, const Situation&) {
   lock.why_not = unless([](const Situation& now) { return now.shown.look.colors.locked || now.color_ends; },
                         "no colours are shown");
   lock.command = [](const Situation& now) {
-    if (now.shown.look.colors.locked) return look([](View& view) { view.look.colors.locked.reset(); });
-    return look([ends = now.color_ends()](View& view) { view.look.colors.locked = ends; });
+    if (now.shown.look.colors.locked) return Asked{set<&ColorChoice::locked>(std::nullopt)};
+    return Asked{set<&ColorChoice::locked>(now.color_ends())};
   };
   lock.checked = [](const Situation& now) { return now.shown.look.colors.locked.has_value(); };
   rows.push_back(std::move(lock));
@@ -86,7 +84,7 @@ constexpr std::array tabs{TabRow{Tab::stages, "tab/stages", "Stages", Key::digit
 
 /// The laboratory has nothing to show where nothing is dropped: it opens at a rate of one half.
 Asked opens(Tab tab, const Situation& s) {
-  Asked asked = look([tab](View& view) { view.look.tab = tab; });
+  Asked asked = Asked{set<&Look::tab>(tab)};
   const bool at_half = tab == Tab::laboratory && s.newest.model.dropout.rate == 0 &&
                        s.newest.model.dropout.given.empty() && s.newest.look.tab != tab;
   if (!at_half) return asked;
@@ -116,7 +114,7 @@ void add_themes(Rows& rows, const Situation& s) {
                     .menu = "View",
                     .group = 2,
                     .sheet = "Dark or light",
-                    .command = looks([dark](View& view) { view.settings.dark = dark; }),
+                    .command = always(set<&Settings::dark>(dark)),
                     .checked = [dark](const Situation& now) { return now.settings.dark == dark; }});
     if (s.settings.dark != dark) rows.back().keys = {plain(Key::t)};
   }
@@ -132,7 +130,8 @@ void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<in
                     .title = std::to_string(percent) + " %",
                     .menu = menu,
                     .group = 2,
-                    .command = looks([size, wanted](View& view) { view.settings.*size = wanted; }),
+                    .command = always(size == &Settings::scale ? set<&Settings::scale>(wanted)
+                                                               : set<&Settings::text_size>(wanted)),
                     .checked = [size, wanted](const Situation& now) {
                       return std::fabs(now.settings.*size - wanted) < 0.01f;
                     }});
@@ -171,7 +170,7 @@ Asked zoom_by(const Situation& s, double factor) {
                                               : (part.top + part.bottom) / 2;
   const double column = s.shown.selection.pinned ? static_cast<double>(s.shown.selection.pinned->column) + 0.5
                                                  : (part.left + part.right) / 2;
-  return look([=](View& view) { zoom(view, shape, row, column, factor); });
+  return {Zoom{shape, row, column, factor}};
 }
 
 void add_zoom(Rows& rows) {
@@ -192,7 +191,7 @@ void add_zoom(Rows& rows) {
                   .keys = {plain(Key::f)},
                   .why_not = unless([](const Situation& now) { return !now.shown.look.zoomed.empty(); },
                                     "all cells are shown"),
-                  .command = looks([](View& view) { view.look.zoomed.clear(); })});
+                  .command = always(set<&Look::zoomed>({}))});
 }
 
 void add_large(Rows& rows, const Situation& s) {
@@ -207,20 +206,21 @@ void add_large(Rows& rows, const Situation& s) {
        .sheet = "One stage alone, or all; or a double click",
        .command = [](const Situation& now) {
          const bool points = now.shown.selection.hovered && !now.shown.selection.pinned;
-         return look([stage = points ? now.shown.selection.hovered->stage : stage_at_hand(now)](View& view) {
-           view.look.large =
-               view.look.tab == Tab::stages && view.look.large ? std::nullopt : std::optional(stage);
-           view.look.tab = Tab::stages;
-         });
+         const Stage stage = points ? now.shown.selection.hovered->stage : stage_at_hand(now);
+         const Look& look = now.newest.look;
+         return Asked{
+             set<&Look::large>(look.tab == Tab::stages && look.large ? std::nullopt : std::optional(stage)),
+             set<&Look::tab>(Tab::stages)};
        }});
-  rows.push_back({.id = "stages/gutters",
-                  .title = "Row sums and entropy",
-                  .menu = "View",
-                  .group = 5,
-                  .keys = {plain(Key::g)},
-                  .sheet = "Row sums and entropy beside the stages",
-                  .command = looks([](View& view) { view.look.gutters = !view.look.gutters; }),
-                  .checked = [](const Situation& now) { return now.shown.look.gutters; }});
+  rows.push_back(
+      {.id = "stages/gutters",
+       .title = "Row sums and entropy",
+       .menu = "View",
+       .group = 5,
+       .keys = {plain(Key::g)},
+       .sheet = "Row sums and entropy beside the stages",
+       .command = [](const Situation& now) { return Asked{set<&Look::gutters>(!now.newest.look.gutters)}; },
+       .checked = [](const Situation& now) { return now.shown.look.gutters; }});
 }
 
 /// The picture of rotary positions, under the queries that they turned.
@@ -236,10 +236,7 @@ void add_positions(Rows& rows) {
              return core::attention::info(Stage::rotated_queries).present(now.shown.model);
            },
            "the model has no rotary positions"),
-       .command = looks([](View& view) {
-         view.look.large = Stage::rotated_queries;
-         view.look.tab = Tab::stages;
-       })});
+       .command = always(set<&Look::large>(Stage::rotated_queries), set<&Look::tab>(Tab::stages))});
 }
 
 /// A row for each stage that the model has.
@@ -266,27 +263,21 @@ void add_stages(Rows& rows, const Situation& s) {
   add_large(rows, s);
   add_positions(rows);
   add_each(rows, s, "large/", "View/Show large", [](Action& row, const StageInfo& stage) {
-    row.command = looks([which = stage.stage](View& view) {
-      view.look.large = which;
-      view.look.tab = Tab::stages;
-    });
+    row.command = always(set<&Look::large>(stage.stage), set<&Look::tab>(Tab::stages));
     row.checked = [which = stage.stage](const Situation& now) { return now.shown.look.large == which; };
     return true;
   });
   add_each(rows, s, "of_heads/", "View/One stage of all heads", [](Action& row, const StageInfo& stage) {
-    row.command = looks([which = stage.stage](View& view) {
-      view.look.heads_stage = which;
-      view.look.tab = Tab::heads;
-    });
+    row.command = always(set<&Look::heads_stage>(stage.stage), set<&Look::tab>(Tab::heads));
     row.checked = [which = stage.stage](const Situation& now) {
       return now.shown.look.tab == Tab::heads && now.shown.look.heads_stage == which;
     };
     return stage.per_head;
   });
   add_each(rows, s, "shown/", "View/Shown stages", [](Action& row, const StageInfo& stage) {
-    row.command = looks([which = stage.stage](View& view) {
-      if (view.look.folded.erase(which) == 0) view.look.folded.insert(which);
-    });
+    row.command = [which = stage.stage](const Situation& now) {
+      return Asked{FoldStage{which, !now.newest.look.folded.contains(which)}};
+    };
     row.checked = [which = stage.stage](const Situation& now) {
       return !now.shown.look.folded.contains(which);
     };
@@ -313,10 +304,8 @@ Action large_row(const Situation& s, Stage stage) {
           .title = is_large ? "Back to all stages" : "Show large",
           .menu = stage_menu,
           .about = "A click on the title and a double click on its cells do the same",
-          .command = looks([stage, is_large](View& view) {
-            view.look.large = is_large ? std::nullopt : std::optional(stage);
-            view.look.tab = Tab::stages;
-          })};
+          .command = always(set<&Look::large>(is_large ? std::nullopt : std::optional(stage)),
+                            set<&Look::tab>(Tab::stages))};
 }
 
 /// One stage is presented: the pinned cell's, so that a cell of another one is released.
@@ -325,16 +314,16 @@ Action present_row(Stage stage, std::size_t head) {
           .title = "Present",
           .menu = stage_menu,
           .about = "This stage for an audience, large enough for the last row (F5 presents what is at hand)",
-          .command = looks([stage, head](View& view) {
-            Selection& s = view.selection;
-            if (s.pinned && s.pinned->stage != stage) s.pinned.reset();
-            if (core::attention::info(stage).per_head) view.look.head = head;
-            (view.look.tab == Tab::heads ? view.look.heads_stage : view.look.large.emplace()) = stage;
-            s.presenting.on = true;
-            s.presenting.flight.reset();
-            s.cursor.reset();
-            s.tour.reset();
-          })};
+          .command = [stage, head](const Situation& now) {
+            const auto& pinned = now.newest.selection.pinned;
+            Asked asked;
+            if (pinned && pinned->stage != stage) asked.push_back(set<&Selection::pinned>(std::nullopt));
+            if (core::attention::info(stage).per_head) asked.push_back(set<&Look::head>(head));
+            asked.push_back(now.newest.look.tab == Tab::heads ? set<&Look::heads_stage>(stage)
+                                                              : set<&Look::large>(stage));
+            asked.push_back(Present{true});
+            return asked;
+          }};
 }
 
 Action fold_row(Stage stage) {
@@ -345,7 +334,7 @@ Action fold_row(Stage stage) {
           .why_not = unless(
               [](const Situation& now) { return now.shown.look.tab == Tab::stages && !now.shown.look.large; },
               "only among all stages"),
-          .command = looks([stage](View& view) { view.look.folded.insert(stage); })};
+          .command = always(FoldStage{stage})};
 }
 
 Action give_row(Stage stage) {
@@ -357,8 +346,7 @@ Action give_row(Stage stage) {
           .why_not = unless([stage](const Situation&) { return core::attention::can_be_given(stage); },
                             "this stage is edited or switched elsewhere"),
           .command = [stage](const Situation&) {
-            return Asked{ChangeView{[stage](View& view) { view.forms.given_stage = stage; }},
-                         ShowDialog{Dialog::give}};
+            return Asked{set<&Forms::given_stage>(stage), ShowDialog{Dialog::give}};
           }};
 }
 
@@ -369,11 +357,8 @@ Action export_row(Stage stage, std::size_t head) {
           .group = 2,
           .about = "Its numbers or a figure of it, as a file",
           .command = [stage, head](const Situation&) {
-            return Asked{ChangeView{[stage, head](View& view) {
-                           view.forms.exporting.from = std::pair(stage, head);
-                           view.forms.exporting.what = ExportWhat::matrix;
-                         }},
-                         ShowDialog{Dialog::export_files}};
+            return Asked{set<&ExportChoice::from>(std::pair(stage, head)),
+                         set<&ExportChoice::what>(ExportWhat::matrix), ShowDialog{Dialog::export_files}};
           }};
 }
 

@@ -22,14 +22,10 @@ using ex::Operand;
 
 void go_to(const Frame& frame, const ex::Place& place) {
   if (const auto* stage = std::get_if<Stage>(&place.source)) {
-    frame.commands.look(
-        [cell = CellRef{*stage, place.head, place.row, place.column}](View& v) { follow(v, cell); });
+    frame.commands.add(FollowCell{{*stage, place.head, place.row, place.column}});
     return;
   }
-  frame.commands.look([name = std::get<ex::Input>(place.source), place](View& v) {
-    v.look.edited = {name, v.look.sequence};
-    v.selection.cursor = EditCursor{place.row, place.column, true};
-  });
+  frame.commands.add(EditAt{std::get<ex::Input>(place.source), place.row, place.column});
 }
 
 void draw_tooltip(const Frame& frame, const Operand& operand) {
@@ -386,9 +382,8 @@ void draw_more(Pen& pen, std::size_t number, const std::string& words, std::opti
   const std::string name = "inspector/step/" + std::to_string(number) + "/more";
   if (link(frame, name, frame.fonts.sans14, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle,
            frame.palette.accent, words))
-    frame.commands.look([number](View& v) {
-      v.selection.unfolded = v.selection.unfolded == number ? std::nullopt : std::optional(number);
-    });
+    frame.commands.add(set<&Selection::unfolded>(
+        frame.newest.selection.unfolded == number ? std::nullopt : std::optional(number)));
   if (rest)
     draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
               inspected(*rest));

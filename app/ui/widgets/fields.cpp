@@ -209,9 +209,7 @@ void draw_refusal(const Frame& frame, const std::string& name, bool tells) {
   if (handed_in->error.empty()) {  // the answer came with this frame
     const HandedIn answered{name, frame.message.text};
     const bool refused = frame.message.is_error;
-    frame.commands.look([answered, refused](View& view) {
-      view.forms.handed_in = refused ? std::optional(answered) : std::nullopt;
-    });
+    frame.commands.add(set<&Forms::handed_in>(refused ? std::optional(answered) : std::nullopt));
     if (!refused) return;
   } else if (!frame.message.is_error || frame.message.text != handed_in->error) {
     return;
@@ -278,18 +276,17 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   if (ImGui::IsItemActive()) {
     outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
             packed(frame.palette.accent), 2);
-    if (after != before || waiting)
-      frame.commands.look([name, after](View& view) { view.forms.typed = Typed{name, after}; });
+    if (after != before || waiting) frame.commands.add(set<&Forms::typed>(Typed{name, after}));
   } else if (waiting && !answer.left && !listening.missed.empty()) {
     const std::string so_far = (caret_at_end ? before : "") + listening.missed;
-    frame.commands.look([name, so_far](View& view) { view.forms.typed = Typed{name, so_far, true, false}; });
+    frame.commands.add(set<&Forms::typed>(Typed{name, so_far, true, false}));
   } else if (mine && (answer.left || !waiting)) {
     answer.left = true;
-    frame.commands.look([](View& view) { view.forms.typed.reset(); });
+    frame.commands.add(set<&Forms::typed>(std::nullopt));
   }
   if ((answer.left || listening.stepped) && after != shown) answer.text = after;
   if (answer.text)
-    frame.commands.look([name](View& view) { view.forms.handed_in = HandedIn{name}; });
+    frame.commands.add(set<&Forms::handed_in>(HandedIn{name}));
   else
     draw_refusal(frame, name, style.tells_refusal);
   return answer;

@@ -33,10 +33,7 @@ std::string size_text(std::uintmax_t bytes) {
 }
 
 void set_name(const Frame& frame, const std::string& name) {
-  frame.commands.look([name](View& view) {
-    view.forms.browser.name = name;
-    view.forms.browser.asks_to_replace = false;
-  });
+  frame.commands.add(set<&Browser::name>(name), set<&Browser::asks_to_replace>(false));
 }
 
 void path_line(const Frame& frame, float width) {

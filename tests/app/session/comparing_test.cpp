@@ -8,6 +8,7 @@
 #include "core/graph/mistakes.hpp"
 #include "core/out/export.hpp"
 #include "core/system/process.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -34,7 +35,7 @@ struct LargeComparison : testing::Test {
     store.open(directory.path() / "large.json");
     finish();
     store.dispatch(KeepReference{});
-    store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::compare; }});
+    support::look(store, [](View& v) { v.look.tab = Tab::compare; });
   }
   void finish() {
     do support::finish_working(store);
@@ -84,7 +85,7 @@ TEST_F(LargeComparison, OfAnotherHeadKnowsAllHeadsAlready) {
   edit(7);
   finish();
   const auto before = store.comparing().comparison()->stages.back().all;
-  store.dispatch(ChangeView{[](View& v) { v.look.head = 3; }});
+  support::look(store, [](View& v) { v.look.head = 3; });
   finish();
   EXPECT_EQ(store.comparing().comparison()->key.head, 3u);
   EXPECT_EQ(store.comparing().comparison()->stages.back().all.largest, before.largest);
@@ -92,7 +93,7 @@ TEST_F(LargeComparison, OfAnotherHeadKnowsAllHeadsAlready) {
 
 TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
   finish();
-  store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::stages; }});
+  support::look(store, [](View& v) { v.look.tab = Tab::stages; });
   store.update();
   EXPECT_EQ(store.comparing().comparison(), nullptr);
   EXPECT_EQ(store.comparing().kept(), nullptr);

@@ -39,18 +39,14 @@ TEST(FailureText, SaysWhatIsKnown) {
   EXPECT_EQ(words_of(fs::filesystem_error("status", "/a/b", loop)), "/a/b: " + loop.message());
 }
 
-ChangeView throwing(std::function<void()> act) {
-  return ChangeView{[act = std::move(act)](View&) { act(); }};
-}
-
 TEST(Store, SaysWhatACommandThrewAndGoesOn) {
   Store store;
-  store.dispatch(throwing([] { throw std::out_of_range("no row 7"); }));
+  store.dispatch(SetField{[](View&, const std::any&) { throw std::out_of_range("no row 7"); }, {}});
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text, HasSubstr("no row 7"));
-  store.dispatch(throwing([] { throw std::bad_alloc(); }));
+  store.dispatch(SetField{[](View&, const std::any&) { throw std::bad_alloc(); }, {}});
   EXPECT_THAT(store.message().text, HasSubstr("memory"));
-  store.dispatch(throwing([] { throw 7; }));
+  store.dispatch(SetField{[](View&, const std::any&) { throw 7; }, {}});
   EXPECT_TRUE(store.message().is_error);
   store.dispatch(ApplyEdit{core::editing::SetCausal{!store.model().mask.causal}});
   EXPECT_TRUE(store.document().steps.can_undo);

@@ -6,6 +6,7 @@
 
 #include "app/session/navigation.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -19,10 +20,10 @@ using testing::HasSubstr;
 struct FilledFromAFile : testing::Test {
   void drop(const std::string& name, const std::string& text, MatrixName matrix) {
     support::put_bytes(directory / name, text);
-    program.store.dispatch(ChangeView{[=](View& v) { v.look.edited.name = matrix; }});
+    support::look(program.store, [=](View& v) { v.look.edited.name = matrix; });
     program.run();
     const auto command = dropped(directory / name, program.store.view(), program.store.model(), true);
-    ASSERT_NE(command.as<FillFromFile>(), nullptr);
+    ASSERT_NE(std::get_if<FillFromFile>(&command), nullptr);
     program.store.dispatch(command);
     program.run(3);
   }
@@ -75,7 +76,7 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   const auto model = Program().store.model();
   View view;
   const auto is_opened = [&](const char* name, bool over_editor) {
-    return dropped(name, view, model, over_editor).as<OpenFile>() != nullptr;
+    return std::holds_alternative<OpenFile>(dropped(name, view, model, over_editor));
   };
   EXPECT_TRUE(is_opened("w.csv", false));
   EXPECT_FALSE(is_opened("w.csv", true));
@@ -83,10 +84,10 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   for (const char* name : {"w.pt", "w.pth", "w.bin", "w.pkl", "w.ckpt", "w.safetensors.index.json"})
     EXPECT_FALSE(is_opened(name, true)) << name;
   view.look.tab = Tab::compare;
-  EXPECT_NE(dropped("w.npz", view, model, false).as<CheckTensors>(), nullptr);
-  EXPECT_NE(dropped("w.npz", view, model, true).as<FillFromFile>(), nullptr);
+  EXPECT_TRUE(std::holds_alternative<CheckTensors>(dropped("w.npz", view, model, false)));
+  EXPECT_TRUE(std::holds_alternative<FillFromFile>(dropped("w.npz", view, model, true)));
   view.forms.dialog = Dialog::open_reference;
-  EXPECT_NE(dropped("w.npz", view, model, true).as<LoadReference>(), nullptr);
+  EXPECT_TRUE(std::holds_alternative<LoadReference>(dropped("w.npz", view, model, true)));
 }
 
 }  // namespace

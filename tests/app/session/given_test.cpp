@@ -5,6 +5,7 @@
 #include "core/files/session.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/out/numpy.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -24,7 +25,7 @@ struct GivenInWindow : testing::Test {
 
   const Model& model() const { return program.store.model(); }
   void look(const std::function<void(View&)>& change) {
-    program.store.dispatch(app::ChangeView{change});
+    support::look(program.store, change);
     program.run();
   }
   void pin(const CellRef& cell) {

@@ -7,6 +7,7 @@
 #include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -28,7 +29,7 @@ TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
   program.click("import/layer/2");
   EXPECT_EQ(program.store.view().forms.import.layer, 2u);
   program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});  // dropped on the dialog
-  program.store.dispatch(ChangeView{[](View& v) { v.forms.import.choices.embeddings_tensor = "L2.ln_1"; }});
+  support::look(program.store, [](View& v) { v.forms.import.choices.embeddings_tensor = "L2.ln_1"; });
   program.run();
   program.click("dialog/confirm");
   EXPECT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
@@ -80,7 +81,7 @@ TEST(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
       reservations_text(expected[2].account),
       "assumed: keys and values of the same tokens as the queries (the model takes them of another sequence)");
   EXPECT_FALSE(program.has("import/reservations"));
-  program.store.dispatch(ChangeView{[](View& view) { view.forms.import.layer = 2; }});
+  support::look(program.store, [](View& view) { view.forms.import.layer = 2; });
   program.run(3);
   EXPECT_TRUE(program.has("import/reservations"));
 }
@@ -98,7 +99,7 @@ TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
   program.store.dispatch(ShowMessage{""});
   program.run();
   EXPECT_TRUE(program.has("banner/left_out")) << "edits do not take it away";
-  program.store.dispatch(ChangeView{[](View& v) { v.look.tab = Tab::heads; }});
+  support::look(program.store, [](View& v) { v.look.tab = Tab::heads; });
   program.run();
   EXPECT_TRUE(program.has("banner/left_out")) << "nor another view";
   const support::TemporaryDirectory directory;
@@ -173,7 +174,7 @@ TEST(ImportDialog, NamesWhatIsMissingAndKeepsTheModel) {
   program.run(3);
   ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
   EXPECT_THAT(program.store.message().text, HasSubstr("the number of heads must be said"));
-  program.store.dispatch(ChangeView{[](View& v) { v.forms.import.choices.n_heads = 3; }});
+  support::look(program.store, [](View& v) { v.forms.import.choices.n_heads = 3; });
   program.run();
   program.click("dialog/confirm");
   EXPECT_THAT(program.store.message().text, HasSubstr("that 3 heads share"));

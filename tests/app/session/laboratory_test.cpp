@@ -2,6 +2,7 @@
 
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -96,7 +97,7 @@ TEST(LaboratoryAtSixtyFourTokens, IsDrawnInPortionsBesideTheWindow) {
   Program p;
   p.edit(core::editing::SetTokenCount{64});
   p.edit(core::editing::SetDropoutRate{0.3});
-  p.store.dispatch(app::ChangeView{[](app::View& v) { v.look.tab = Tab::laboratory; }});
+  support::look(p.store, [](app::View& v) { v.look.tab = Tab::laboratory; });
   p.store.update();
   EXPECT_EQ(p.store.laboratory(), nullptr) << "the window's thread draws no mask";
   EXPECT_TRUE(p.store.is_working());
@@ -108,7 +109,7 @@ TEST(LaboratoryAtSixtyFourTokens, IsDrawnInPortionsBesideTheWindow) {
 TEST(LaboratoryOfMoreTokensThanPixels, DrawsAllOfItsMapsBesideEachOther) {
   Program p;
   p.edit(core::editing::SetTokenCount{700});
-  p.store.dispatch(app::ChangeView{[](app::View& v) { v.look.tab = Tab::laboratory; }});
+  support::look(p.store, [](app::View& v) { v.look.tab = Tab::laboratory; });
   p.store.update();
   support::finish_working(p.store);
   p.run();
@@ -124,7 +125,7 @@ TEST(LaboratoryOfMoreTokensThanPixels, DrawsAllOfItsMapsBesideEachOther) {
 TEST(LaboratoryOfAnEditedModel, StaysThatOfTheOldOneUntilTheNewOneHasAMask) {
   Program p;
   p.store.dispatch(app::LoadPreset{"004-causal-dropout"});
-  p.store.dispatch(app::ChangeView{[](app::View& v) { v.look.tab = Tab::laboratory; }});
+  support::look(p.store, [](app::View& v) { v.look.tab = Tab::laboratory; });
   p.run();
   const auto version = p.store.laboratory()->version;
   const arma::rowvec ones = p.store.laboratory()->ones;

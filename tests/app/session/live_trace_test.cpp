@@ -11,6 +11,7 @@
 #include "core/graph/attend.hpp"
 #include "core/out/export.hpp"
 #include "core/out/tables.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -211,9 +212,9 @@ TEST_F(LargeModel, IsEditedWhileThePicturesAreStillOfTheLastOne) {
 }
 
 TEST_F(LargeModel, MayBeLeftForAnotherShapeWhileItIsComputed) {
-  ui.store.dispatch(ChangeView{[](View& v) {
+  support::look(ui.store, [](View& v) {
     v.look.head = 7, v.selection.pinned = CellRef{Stage::weights, 7, 419, 419};
-  }});
+  });
   EXPECT_EQ(ui.store.view().look.head, 7u);
   EXPECT_LT(ui.store.shown_view().look.head,
             ui.store.live().trace().heads.size());  // the pictures have two heads of six tokens
@@ -247,7 +248,7 @@ TEST_F(LargeModel, IsExportedAsItIsNowNotAsItIsShown) {
 
 TEST_F(LargeModel, HasNoRowSumsToPointAtUntilTheyAreWorkedOut) {
   wait();
-  ui.store.dispatch(ChangeView{[](View& v) { v.look.large = Stage::weights, v.look.gutters = true; }});
+  support::look(ui.store, [](View& v) { v.look.large = Stage::weights, v.look.gutters = true; });
   ui.run();
   ui.move_to("large/weights/gutter/sum");
   ui.key(Key::bracket_right);

@@ -3,6 +3,7 @@
 #include "app/session/store.hpp"
 #include "core/editing/presets.hpp"
 #include "core/lessons/lessons.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -20,11 +21,11 @@ void start(Store& store, const char* name) {
 TEST(Lesson, PutsTheOwnWorkAsideWithItsHistoryAndView) {
   Store store;
   store.dispatch(ApplyEdit{SetCausal{false}});
-  store.dispatch(ChangeView{[](View& v) {
+  support::look(store, [](View& v) {
     v.look.head = 1;
     v.look.tab = Tab::heads;
     v.selection.pinned = CellRef{Stage::weights, 1, 2, 1};
-  }});
+  });
   const auto own = store.model();
   start(store, "000");
   EXPECT_EQ(store.model(), core::editing::find_preset("000-causal")->make());

@@ -13,6 +13,7 @@
 
 #include "app/session/store.hpp"
 #include "core/editing/presets.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -152,7 +153,7 @@ TEST_F(ReadMeanwhile, AFileIsOpenedAfterTheAnswerToAQuestion) {
 TEST_F(ReadMeanwhile, AQuestionThatIsNoLongerOpenHasNoAnswer) {
   edit();
   store.dispatch(Quit{});
-  store.dispatch(ChangeView{[](View& v) { v.forms.dialog = Dialog::none; }});
+  support::look(store, [](View& v) { v.forms.dialog = Dialog::none; });
   store.dispatch(SaveFileAs{directory / "a.json"});
   finish();
   EXPECT_FALSE(store.wants_to_quit());

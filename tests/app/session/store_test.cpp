@@ -11,6 +11,7 @@
 #include "core/out/export.hpp"
 #include "core/out/numpy.hpp"
 #include "core/out/tables.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
 
@@ -63,7 +64,7 @@ TEST(Store, ComputesTheTraceOfTheEditedModel) {
 TEST(Store, ComputesNothingWhenNothingChanged) {
   Store store;
   const auto version = store.live().version();
-  store.dispatch(ChangeView{[](View& v) { v.look.head = 1; }});
+  support::look(store, [](View& v) { v.look.head = 1; });
   store.update();
   EXPECT_EQ(store.live().version(), version);
 }
@@ -146,9 +147,9 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
   const auto path = directory.path() / "mine.json";
   Store store;
   store.dispatch(change(-0.125));
-  store.dispatch(ChangeView{[](View& v) {
+  support::look(store, [](View& v) {
     v.look.head = 1, v.look.tab = Tab::heads, v.selection.pinned = CellRef{Stage::scores, 1, 2, 3};
-  }});
+  });
   store.dispatch(SaveFileAs{path});
   EXPECT_TRUE(store.document().modified) << "until it is on the disk";
   support::finish_reading(store);
@@ -358,9 +359,9 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
 
 TEST(Store, LeavesAPinnedCellThatNoLongerExists) {
   Store store;
-  store.dispatch(ChangeView{[](View& v) {
+  support::look(store, [](View& v) {
     v.look.head = 1, v.selection.pinned = CellRef{Stage::weights, 1, 5, 5};
-  }});
+  });
   ASSERT_TRUE(store.view().selection.pinned);
   store.dispatch(ApplyEdit{core::editing::RemoveToken{5}});
   EXPECT_FALSE(store.view().selection.pinned);

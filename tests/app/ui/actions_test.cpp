@@ -15,6 +15,7 @@
 #include "app/ui/actions/finding.hpp"
 #include "app/ui/actions/keys.hpp"
 #include "core/editing/presets.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 
 namespace {
@@ -38,7 +39,7 @@ app::Situation situation_of(const app::Store& store, const app::DocumentState& d
 }
 
 void look(gui::Program& program, std::function<void(app::View&)> change) {
-  program.store.dispatch(app::ChangeView{std::move(change)});
+  support::look(program.store, std::move(change));
   program.run();
 }
 

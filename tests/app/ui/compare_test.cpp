@@ -12,6 +12,7 @@
 #include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
 #include "core/graph/attend.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
@@ -203,7 +204,7 @@ TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
   const std::size_t n = store.model().n_tokens();
   const CellRef last{Stage::weights, 1, n + 2, n + 2};
   store.dispatch(app::ApplyEdit{core::editing::SetTokenCount{n + 3}});
-  store.dispatch(app::ChangeView{[last](app::View& v) { v.selection.pinned = last; }});
+  support::look(store, [last](app::View& v) { v.selection.pinned = last; });
   support::finish_working(store);
   ui.run();
   ASSERT_TRUE(store.view().selection.shows_a);
@@ -321,7 +322,7 @@ TEST_F(Compare, KeepsRenamesAndDropsTheChosenA) {
   EXPECT_EQ(store.references()[0].title, "before training");
   press(Key::k);
   press(Key::k);
-  store.dispatch(app::ChangeView{[](app::View& v) { v.look.compared.reference = 1; }});
+  support::look(store, [](app::View& v) { v.look.compared.reference = 1; });
   store.dispatch(app::DropReference{});
   ASSERT_EQ(store.references().size(), 2u);
   EXPECT_EQ(store.references()[0].name, "A1");

@@ -8,6 +8,7 @@
 #include "app/session/opening.hpp"
 #include "core/base/random.hpp"
 #include "core/editing/presets.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -29,7 +30,8 @@ struct Dialogs : testing::Test {
     std::ofstream(directory.path() / "picture.png") << "no numbers";
   }
   void show(Dialog dialog) {
-    ui.look([&](auto& v) { v.forms.browser = app::browse(directory.path(), ""), v.forms.dialog = dialog; });
+    ui.look([&](auto& v) { v.forms.browser.name.clear(), v.forms.dialog = dialog; });
+    ui.store.dispatch(app::BrowseTo{directory.path()});
     ui.run(4);
   }
   void type_name(const std::string& name) {
@@ -208,9 +210,10 @@ TEST_F(Dialogs, AskAboutUnsavedWork) {
 }
 
 TEST_F(Dialogs, OfferWhatWasLeftAndSayWhatIsWrongWithIt) {
-  ui.look([&](auto& v) {
+  const auto leave = [](app::View& v, const std::any&) {
     v.forms.left = {"a.json, 14 edits, from 10:32 to 10:46", "b.json, 1 edit, at 9:00"};
-  });
+  };
+  ui.store.dispatch(app::SetField{leave, {}});
   show(Dialog::recovery);
   EXPECT_FALSE(ui.has("dialog/problem"));
   ui.click("dialog/look1");
@@ -394,8 +397,7 @@ TEST_F(SentenceDialog, TakesCharactersAndASeed) {
 
 TEST_F(SentenceDialog, RefusesTooMuchTextWithoutAHang) {
   const auto before = p.store.model();
-  p.store.dispatch(
-      app::ChangeView{[](app::View& v) { v.forms.sentence.text = std::string(1'000'000, 'a'); }});
+  support::look(p.store, [](app::View& v) { v.forms.sentence.text = std::string(1'000'000, 'a'); });
   p.run(5);
   p.click("dialog/confirm");
   EXPECT_EQ(p.store.model(), before);

@@ -15,6 +15,7 @@
 #include "core/graph/stages.hpp"
 #include "core/lessons/lessons.hpp"
 #include "tests/support/drawn_texts.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 
 namespace {
@@ -79,7 +80,7 @@ struct Window : testing::Test {
     where = name + " " + std::to_string(std::lround(size.x)) + "×" + std::to_string(std::lround(size.y)) +
             " at " + std::to_string(at_scale).substr(0, 3);
     ImGui::GetIO().DisplaySize = size;
-    ui.store.dispatch(app::ChangeView{[at_scale](app::View& v) { v.settings.scale = at_scale; }});
+    support::look(ui.store, [at_scale](app::View& v) { v.settings.scale = at_scale; });
     ui.run(4);
     if (std::exchange(scale, at_scale) != at_scale) reader.emplace();
   }
@@ -236,7 +237,7 @@ struct ViewCase {
 
 void load(gui::Program& ui, const char* preset, const std::function<void(app::View&)>& look) {
   ui.store.dispatch(app::LoadPreset{preset});
-  ui.store.dispatch(app::ChangeView{look});
+  support::look(ui.store, look);
 }
 
 const std::array view_cases{
@@ -312,7 +313,7 @@ TEST_F(Window, SaysOfAHeadTheSameOnItsMapAndBesideIt) {
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
   for (ui.run(1); !ui.store.newest().reading->random_roles(); ui.run(1)) std::this_thread::yield();
   for (std::size_t head = 0; head < 4; ++head) {
-    ui.store.dispatch(app::ChangeView{[head](app::View& v) { v.look.head = head; }});
+    support::look(ui.store, [head](app::View& v) { v.look.head = head; });
     ui.run(3);
     reader.emplace();
     const auto view = ui.rect("region/layers");
@@ -364,7 +365,7 @@ TEST_F(Window, LeavesEscapeAndArrowsToAnOpenMenu) {
   };
   const app::CellRef cell{Stage::weights, 0, 1, 0};
   ui.store.dispatch(app::StartLesson{core::lessons::lessons().front().name});
-  ui.store.dispatch(app::ChangeView{[&](app::View& v) { v.selection.pinned = cell; }});
+  support::look(ui.store, [&](app::View& v) { v.selection.pinned = cell; });
   ui.run(3);
   ui.click("menu/View");
   ASSERT_TRUE(has_menu());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/graph/attend.hpp"
+#include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -70,7 +71,7 @@ struct OlderPictures : testing::TestWithParam<Traces> {
     ASSERT_EQ(store.live().is_behind(), GetParam() == Traces::wait);
   }
   void look(const std::function<void(View&)>& change) {
-    store.dispatch(app::ChangeView{change});
+    support::look(store, change);
     program.run();
   }
   /// What a key or a menu put aside for the clipboard.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,6 +15,28 @@
 namespace support {
 
 using core::formats::TensorFile;
+
+/// The causes of a case: "a~how+b" names a and b.
+inline std::set<std::string> causes_of(const std::string& name) {
+  std::set<std::string> causes;
+  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
+    end = name.find('+', begin);
+    const std::string one = name.substr(begin, end == name.npos ? end : end - begin);
+    causes.insert(one.substr(0, one.find('~')));
+  }
+  return causes;
+}
+
+/// Whether one of the explanations is of these causes.
+inline bool names_causes(const core::check::Report& report, const std::set<std::string>& causes) {
+  return std::ranges::any_of(report.explanations, [&](const core::check::Explanation& e) {
+    return std::set(e.causes.begin(), e.causes.end()) == causes;
+  });
+}
+
+inline core::formats::Tensor& named(std::vector<core::formats::Tensor>& tensors, const std::string& name) {
+  return *std::ranges::find(tensors, name, &core::formats::Tensor::name);
+}
 
 /// A file of tensors that is in memory.
 inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) {

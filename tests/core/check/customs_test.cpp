@@ -17,6 +17,7 @@ using formats::Dtype;
 using formats::Tensor;
 using support::checked;
 using support::CheckFixture;
+using support::named;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -24,10 +25,6 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
-
-Tensor& named(std::vector<Tensor>& tensors, const std::string& name) {
-  return *std::ranges::find(tensors, name, &Tensor::name);
-}
 
 Tensor made(const std::string& name, formats::Shape shape, std::vector<double> numbers) {
   Tensor tensor;
@@ -130,23 +127,6 @@ TEST_F(Customs, WeightsAveragedOverTheHeadsAreComparedWithTheirMean) {
   EXPECT_THAT(observed_trace(fixture.model, matched, check(fixture.model, matched, {}), 0).stages, IsEmpty());
 }
 
-TEST_F(Customs, OfSeveralAlongTheFirstAxisTheVerdictSaysThatOneWasCompared) {
-  std::vector<Tensor> tensors = fixture.tensors("right", {"queries", "weights", "output"});
-  const std::vector<Tensor> others = fixture.tensors("no_scale", {"queries", "weights", "output"});
-  for (std::size_t k = 0; k < tensors.size(); ++k) {
-    tensors[k].shape.insert(tensors[k].shape.begin(), 2);
-    const std::vector<double>& more = others[k].numbers;
-    tensors[k].numbers.insert(tensors[k].numbers.end(), more.begin(), more.end());
-  }
-  const std::string words = "of the 2 along the first axis, be they layers or sequences, only the first";
-  const auto file = support::tensors_in_memory(tensors);
-  const Report first = check(fixture.model, match(fixture.model, file, {}), {});
-  EXPECT_TRUE(first.agrees);
-  EXPECT_THAT(report_text(first), HasSubstr(words));
-  const Report asked = check(fixture.model, match(fixture.model, file, {}, {.layer = "0"}), {});
-  EXPECT_THAT(report_text(asked), Not(HasSubstr(words)));
-}
-
 TEST_F(Customs, HiddenStatesOfLayersThatAreNotWhatEntersAttentionAreLeftOut) {
   const Tensor weights = fixture.tensors("right", {"weights"}).front();
   const arma::mat& x = *fixture.model.sequences[0].embeddings;
@@ -169,15 +149,6 @@ TEST_F(Customs, HiddenStatesOfLayersThatAreNotWhatEntersAttentionAreLeftOut) {
   EXPECT_EQ(check(fixture.model, itself, {}).n_tensors, 2u);
   const Matched by_hand = match(fixture.model, file, {{"hidden_states.1", "embeddings"}}, {.layer = "1"});
   EXPECT_FALSE(check(fixture.model, by_hand, {}).agrees);
-}
-
-TEST_F(Customs, WhatFitsNothingWasNotCompared) {
-  std::vector<Tensor> tensors;
-  for (const char* name : {"queries", "keys", "values"})
-    tensors.push_back(made(name, {2, 7, 3}, std::vector<double>(42)));
-  const std::string text = report_text(checked(fixture.model, tensors));
-  EXPECT_THAT(text, HasSubstr("Nothing could be compared: 7 tokens instead of 5.\n"));
-  EXPECT_THAT(text, Not(HasSubstr("agrees")));
 }
 
 TEST(Roundings, OfTheTypeThatTensorsAreKeptInAreNoDifference) {
@@ -211,18 +182,6 @@ TEST(OutputProjection, IsMissedInAnOutputOfAnotherWidth) {
   EXPECT_THAT(report.causes(), ElementsAre("output_projection_missing"));
   EXPECT_THAT(report_text(report), Not(HasSubstr("another shape were not looked at")));
   EXPECT_TRUE(checked(model, {tensor_of("output", trace.output)}).agrees);
-}
-
-TEST(Verdict, SaysWhatMayHaveBeenAssumedOfTheModel) {
-  const CheckFixture llama("llama");
-  const std::string text = report_text(checked(llama.model, llama.tensors("rotary_missing")));
-  EXPECT_THAT(text,
-              HasSubstr("If the model was opened from a file of weights, that it turns queries and keys may "
-                        "have been assumed then"));
-  EXPECT_THAT(report_text(checked(llama.model, llama.tensors("rotary_other_pairs"))),
-              HasSubstr("yours turn neighbours, the model's are halves"));
-  const CheckFixture full("full");
-  EXPECT_THAT(report_text(checked(full.model, full.tensors("no_scale"))), Not(HasSubstr("assumed")));
 }
 
 }  // namespace

@@ -153,15 +153,6 @@ TEST_F(Layouts, GroupsAreReadWhereTheModelsHeadsRepeatAlone) {
       "groups of 2");
 }
 
-TEST_F(Layouts, OneHeadOfKeysMayServeAll) {
-  const CheckFixture shared("shared");
-  Tensor keys = shared.tensors("right.htd", {"keys"}).at(0);
-  ASSERT_EQ(keys.shape, (formats::Shape{1, 5, 3}));
-  EXPECT_EQ(checked(shared.model, {keys}).stages[0].reading, "[H/4, T, d], groups of 4 heads");
-  keys.shape = {5, 3};
-  EXPECT_TRUE(checked(shared.model, {keys}).agrees);
-}
-
 TEST_F(Layouts, NamesOfResultsCanBeContextsConcatenatedOrOutput) {
   for (const char* name : {"o", "y", "out", "attn_output", "context", "context_vec", "z"})
     for (const char* stage : {"contexts", "concatenated", "output"}) {
@@ -177,44 +168,6 @@ TEST_F(Layouts, NamesOfResultsCanBeContextsConcatenatedOrOutput) {
   EXPECT_THAT(report.notes, ElementsAre("attn_output is a right concatenated: that is another name and no "
                                         "mistake, but the output was not compared with it"));
   EXPECT_THAT(report.not_given, Contains(Stage::output));
-}
-
-TEST_F(Layouts, OutputThatIsARightConcatenatedIsSaidToBe) {
-  const Report report = checked(model, {tensor("right.stages", "concatenated", "output")});
-  EXPECT_THAT(report.causes(), ElementsAre("output_projection_missing"));
-  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("--map \"output=concatenated\" says so")));
-}
-
-TEST_F(Layouts, ShapesThatFitNothingDifferUnderEveryName) {
-  const Tensor right = tensor("right.stages", "weights", "weights");
-  for (const char* name :
-       {"queries", "q", "k", "value", "scores", "attn_scores", "mask", "attn", "attn_weights", "context",
-        "contexts", "concat", "output", "out", "o", "y", "x", "model.layer.q"})
-    for (const formats::Shape& shape :
-         {formats::Shape{3}, {5, 9}, {2, 5, 9}, {9, 2, 5}, {2, 9, 9}, {0, 5}, {2, 2, 2, 2, 2}, {}}) {
-      const Report report = checked(model, {right, of_shape(name, shape)});
-      EXPECT_FALSE(report.agrees) << name << formats::shape_text(shape);
-      ASSERT_NE(report.first_difference(), nullptr);
-      const auto unfit = std::ranges::find_if(report.stages, [&](const auto& s) { return s.tensor == name; });
-      ASSERT_NE(unfit, report.stages.end());
-      EXPECT_THAT(unfit->obstacle, HasSubstr("got " + formats::shape_text(shape))) << name;
-      EXPECT_THAT(report_text(report),
-                  HasSubstr("Whatever could be compared agrees: 1 tensor of 1 stage was"));
-    }
-}
-
-TEST(LayoutsOfManyTokens, ShapesThatFitNothingDifferThereToo) {
-  support::Random random(5);
-  const Model model = support::model(random, 40, 4, 4, 2);  // so many that causes are looked for in a sample
-  for (const formats::Shape& shape : {formats::Shape{5, 5}, formats::Shape{2, 1600}, formats::Shape{40}}) {
-    const Report alone = checked(model, {of_shape("weights", shape)});
-    EXPECT_FALSE(alone.agrees);
-    EXPECT_THAT(alone.causes(), IsEmpty());
-    const Report beside = checked(model, {of_shape("queries", {2, 40, 2}), of_shape("weights", shape)});
-    EXPECT_FALSE(beside.agrees);
-    ASSERT_THAT(beside.stages, SizeIs(2));
-    EXPECT_THAT(beside.stages[1].obstacle, HasSubstr("expected"));
-  }
 }
 
 TEST_F(Layouts, ShapesThatFitNothingAreGuessedAt) {
@@ -255,21 +208,6 @@ TEST_F(Layouts, CausesAreLookedForInTheTensorsThatFit) {
   EXPECT_EQ(report.first_difference()->stage, Stage::queries);
   EXPECT_THAT(report.causes(), ElementsAre("no_scale"));
   EXPECT_THAT(verdict_words(report), HasSubstr("no_scale, which explains every tensor whose shape fits."));
-}
-
-TEST_F(Layouts, AgreementSaysOfWhatItIs) {
-  const Report some = checked(
-      model, {tensor("right.stages", "weights", "attn"), tensor("right.stages", "contexts", "context"),
-              tensor("right.stages", "weights", "frobnicated")});
-  EXPECT_EQ(
-      verdict_words(some),
-      "Everything agrees: 2 tensors of 2 stages were compared; not given, and not compared: embeddings, "
-      "queries, keys, values, scores, scaled_scores, mask, masked_scores, concatenated, output.\n");
-  EXPECT_THAT(report_text(some), HasSubstr("left out: frobnicated: its name says no stage\n"));
-  EXPECT_THAT(
-      report_json(some),
-      HasSubstr(R"("left_out": ["frobnicated: its name says no stage"], "notes": [], "n_tensors": 2, )"
-                R"("n_stages": 2, "not_given": ["embeddings", "queries", )"));
 }
 
 TEST_F(Layouts, HeadsAndSequencesThatWereNotGivenAreSaid) {

@@ -22,23 +22,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// "a~how+b" names the causes a and b.
-std::set<std::string> causes_of_case(const std::string& name) {
-  std::set<std::string> causes;
-  for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
-    end = name.find('+', begin);
-    const std::string one = name.substr(begin, end == name.npos ? end : end - begin);
-    causes.insert(one.substr(0, one.find('~')));
-  }
-  return causes;
-}
-
-bool names_causes(const Report& report, const std::set<std::string>& causes) {
-  return std::ranges::any_of(report.explanations, [&](const Explanation& e) {
-    return std::set(e.causes.begin(), e.causes.end()) == causes;
-  });
-}
-
 class CheckOfToday : public testing::TestWithParam<const char*> {
  protected:
   CheckFixture fixture{GetParam()};
@@ -56,7 +39,8 @@ TEST_P(CheckOfToday, NamesEveryMistakeAndEveryPairFromAllStages) {
     if (name == "right") continue;
     const Report report = checked(fixture.model, fixture.tensors(name));
     EXPECT_FALSE(report.agrees) << name;
-    EXPECT_TRUE(names_causes(report, causes_of_case(name))) << name << ":\n" << report_text(report);
+    EXPECT_TRUE(support::names_causes(report, support::causes_of(name))) << name << ":\n"
+                                                                         << report_text(report);
     // Fewer tensors than all may have several explanations.
     if (fixture.tensors(name).size() > 4) {
       EXPECT_EQ(report.explanations.size(), 1u) << name << ":\n" << report_text(report);
@@ -72,7 +56,7 @@ TEST_P(CheckOfToday, FindsTheMistakeFromTheOutputAloneOrSaysWhatItCouldBe) {
       EXPECT_TRUE(report.agrees) << "both one late changes no score";
       continue;
     }
-    EXPECT_THAT(report.causes(), Contains(*causes_of_case(name).begin())) << name << report_text(report);
+    EXPECT_THAT(report.causes(), Contains(*support::causes_of(name).begin())) << name << report_text(report);
   }
 }
 
@@ -171,58 +155,12 @@ TEST_F(Llama, QueriesThatWereTurnedUnderThePlainNameAreSaidToBe) {
   EXPECT_EQ(pairs.stages.at(0).stage, Stage::rotated_queries);
 }
 
-TEST_F(Llama, TurnedStagesAreReadUnderTheirUsualNames) {
-  for (const char* name : {"q_rot", "query_rotated", "q_rope", "layers.3.self_attn.q_embed", "hook_rot_q"})
-    EXPECT_EQ(checked(model, {tensor("right", "rotated_queries", name)}).stages.at(0).stage,
-              Stage::rotated_queries)
-        << name;
-  for (const char* name : {"k_rot", "key_rotated", "k_rope"})
-    EXPECT_TRUE(checked(model, {tensor("right", "rotated_keys", name)}).agrees) << name;
-}
-
 TEST_F(Llama, AStageThatWasComputedAndNotUsedKeepsNoCauseFromBeingFound) {
   std::vector<Tensor> tensors = fixture.tensors("rotary_missing");
   tensors.push_back(tensor("right", "rotated_queries", "q_rot"));
   EXPECT_THAT(checked(model, tensors).causes(), ElementsAre("rotary_missing"));
   tensors.back() = tensor("right", "queries", "q_rot");  // under the name of what it should have become
   EXPECT_THAT(checked(model, tensors).causes(), ElementsAre("rotary_missing"));
-}
-
-TEST(NamesOfToday, AreThoseOfTheStages) {
-  const CheckFixture qwen("qwen"), gemma("gemma"), bloom("bloom");
-  const auto stage_of = [](const CheckFixture& of, const char* stage, const char* name) {
-    Tensor tensor = of.tensors("right", {stage}).at(0);
-    tensor.name = name;
-    const Report report = checked(of.model, {tensor});
-    EXPECT_TRUE(report.agrees) << name;
-    return std::string(attention::info(report.stages.at(0).stage).name);
-  };
-  EXPECT_EQ(stage_of(qwen, "normed_queries", "q_norm"), "normed_queries");
-  EXPECT_EQ(stage_of(qwen, "normed_keys", "self_attn.k_norm"), "normed_keys");
-  EXPECT_EQ(stage_of(qwen, "normed_keys", "k"), "normed_keys");
-  EXPECT_EQ(stage_of(qwen, "rotated_keys", "k"), "rotated_keys");
-  EXPECT_EQ(stage_of(qwen, "biased_scores", "attn_scores"), "biased_scores");
-  EXPECT_EQ(stage_of(gemma, "capped_scores", "capped"), "capped_scores");
-  EXPECT_EQ(stage_of(gemma, "capped_scores", "attn_logits"), "capped_scores");
-  for (const char* name : {"bias", "alibi", "position_bias", "rel_bias", "attn.attn_bias"})
-    EXPECT_EQ(stage_of(bloom, "position_bias", name), "position_bias");
-}
-
-TEST(WaysOfToday, AreNotTriedInModelsWithoutWhatTheyBreak) {
-  const auto has = [](const char* fixture, const std::string& cause) {
-    const CheckFixture of(fixture);
-    return std::ranges::any_of(hypotheses_for(of.model, {}), [&](const Hypothesis& hypothesis) {
-      return cause == hypothesis.mistakes.front()->cause;
-    });
-  };
-  for (const char* cause :
-       {"groups_tiled", "rotary_missing", "rotary_other_pairs", "rotary_queries_only", "rotary_on_values",
-        "rotary_off_by_one", "rotary_base", "rotary_backwards", "norm_missing", "norm_after_rotation",
-        "cap_missing", "cap_before_scale", "bias_before_scale", "alibi_slopes_reversed", "sink_missing"})
-    EXPECT_FALSE(has("causal", cause)) << cause;
-  EXPECT_TRUE(has("llama", "groups_tiled"));
-  EXPECT_FALSE(has("llama", "norm_after_rotation"));
-  EXPECT_TRUE(has("qwen", "norm_after_rotation"));
 }
 
 }  // namespace

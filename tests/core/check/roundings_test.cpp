@@ -19,6 +19,7 @@ namespace {
 using formats::Tensor;
 using support::checked;
 using support::CheckFixture;
+using support::named;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -130,9 +131,6 @@ struct JudgedTensors : testing::Test {
   std::vector<Tensor> right_in(const std::string& arithmetic) const {
     return fixture.tensors("right." + arithmetic);
   }
-  static Tensor& named(std::vector<Tensor>& tensors, const std::string& name) {
-    return *std::ranges::find(tensors, name, &Tensor::name);
-  }
   /// Moves the numbers of a tensor so many times as far from those of the exact one, where it is asked for.
   template <class Where>
   void move(Tensor& tensor, double times, Where where) const {
@@ -217,16 +215,6 @@ TEST_F(JudgedTensors, SayHowManyHeadsAndWhichBlocks) {
   const Report blocks = checked(full.model, full.tensors("last_block_dropped.float64"));
   ASSERT_EQ(blocks.explanations.size(), 1u);
   EXPECT_THAT(report_text(blocks), HasSubstr("keys from 6 on are left out, as with blocks of 2\n"));
-}
-
-TEST(Advice, FitsFewerQueriesThanKeys) {
-  const CheckFixture cross("rounded_cross");
-  for (const char* mistake : {"mask_shows_next", "mask_hides_diagonal", "mask_aligned_first"}) {
-    const std::string text =
-        report_text(checked(cross.model, cross.tensors(std::string(mistake) + ".float64")));
-    EXPECT_THAT(text, HasSubstr("tril(diagonal=4)")) << mistake;
-    EXPECT_THAT(text, testing::Not(HasSubstr("triu"))) << mistake;
-  }
 }
 
 }  // namespace

@@ -210,50 +210,6 @@ TEST(DumpNames, OfScoresOfAttentionAreNoScoresOfTokens) {
     EXPECT_TRUE(held_by_names({name}).logits) << name;
 }
 
-TEST(DumpNames, OfTheSamePlaceAreSaid) {
-  const Dump dump = held_by_names({"blocks.0.hook_resid_post", "logits", "hidden_states.1", "lm_logits"});
-  EXPECT_THAT(dump.left_out,
-              testing::ElementsAre("hidden_states.1: blocks.0.hook_resid_post is the same place",
-                                   "lm_logits: logits is the same place"));
-}
-
-TEST(Agreement, OfNumbersThatTheirTypeCannotHoldIsPlain) {
-  const double infinite = arma::datum::inf;
-  const auto of = [](double observed, double ours) {
-    Limits limits{{}, formats::Dtype::f16};
-    limits.sums = float32_sums;
-    Agreement agreement;
-    agreement.add(observed, ours, limits, 0, 0);
-    return agreement;
-  };
-  EXPECT_TRUE(of(infinite, 70000).is_plain);
-  EXPECT_FALSE(of(infinite, 60000).within);
-  EXPECT_EQ(of(infinite, 60000).largest, infinite);
-  EXPECT_FALSE(of(5, infinite).within);
-  EXPECT_TRUE(of(arma::datum::nan, arma::datum::nan).is_plain);
-  EXPECT_EQ(of(1, arma::datum::nan).largest, infinite);
-}
-
-TEST_P(WholeDump, WithoutAnythingOfLayersIsRefused) {
-  tensors_.resize(1);
-  tensors_[0].name = "weights";
-  if (model_->architecture().sizes.n_layers > 1) {
-    EXPECT_THAT(support::error_of([&] { report(); }), HasSubstr("expected tensors of layers"));
-  }
-}
-
-/// None of these models has a bias of distances.
-TEST_P(WholeDump, OfStagesThatTheModelDoesNotHaveNamesThem) {
-  Tensor absent = tensor("attentions.0");
-  absent.name = "layers.0.attn.alibi";
-  tensors_.push_back(absent);
-  const WholeReport found = report();
-  EXPECT_TRUE(found.agrees());
-  EXPECT_THAT(found.left_out,
-              testing::ElementsAre("layers.0.attn.alibi: the model does not have this stage"));
-  EXPECT_THAT(whole_report_text(found), HasSubstr("left out: layers.0.attn.alibi: the model"));
-}
-
 TEST_P(WholeDump, OfNothingThatCanBeComparedIsRefused) {
   Tensor absent = tensor("attentions.0");
   absent.name = "layers.0.attn.alibi";

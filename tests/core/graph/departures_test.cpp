@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/graph/attend.hpp"
-#include "core/graph/formulas.hpp"
 #include "core/graph/rounding.hpp"
+#include "core/graph/stages.hpp"
 #include "core/graph/visible.hpp"
 #include "tests/support/random_model.hpp"
 
@@ -114,7 +114,7 @@ TEST_F(Departing, DropoutThatDoesNotRescaleKeepsWeights) {
 
 TEST_F(Departing, InterleavedHeadOwnsEveryNthColumn) {
   departures.split = HeadColumns::interleaved;
-  const arma::mat q = project(model.sequences[0].embeddings, model.projections->query);
+  const arma::mat q = *model.sequences[0].embeddings * *model.projections->query.weight;
   const arma::mat queries = attend(model).heads[1].queries;
   EXPECT_TRUE(arma::approx_equal(queries, arma::mat(arma::join_rows(q.col(1), q.col(3))), "absdiff", 0));
 }

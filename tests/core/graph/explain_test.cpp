@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <set>
 
 #include "core/graph/attend.hpp"
-#include "core/graph/explain_rules.hpp"
+#include "core/graph/stages.hpp"
 #include "tests/core/graph/any_model.hpp"
 #include "tests/golden/fixture_model.hpp"
 
@@ -72,17 +71,6 @@ TEST(Explanation, EqualsEveryCellOfModelsWithEveryOption) {
     SCOPED_TRACE("model " + std::to_string(k));
     expect_every_cell_explained(any_model(random));
   }
-}
-
-TEST(Explanation, UsesEveryRuleOfTheTable) {
-  support::Random random(6);
-  std::set<const Rule*> used;
-  for (int k = 0; k < 400; ++k) {
-    const Model model = any_model(random);
-    const Trace trace = attend(model);
-    for_each_cell(model, trace, [&](const CellAddress& c) { used.insert(&rule_for(model, trace, c)); });
-  }
-  EXPECT_EQ(used.size(), rules().size());
 }
 
 TEST(Explanation, ResultFollowsTheOperandsAndNotTheCell) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/graph/attend.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
@@ -15,22 +18,67 @@ namespace {
 struct Root : Operation {
   explicit Root(Stage x) : Operation({{x}}) {}
   mat matrix(const Reading& in) const override { return arma::sqrt(arma::abs(in[0])); }
+  void terms(const Cell& cell, Derivation& steps) const override {
+    const Operand x = cell.operand(0);
+    steps.begin("Root", "√|x|");
+    steps.line(Form::single, x, {}, std::sqrt(std::abs(x.value)));
+  }
   std::string formula(bool, const std::string&) const override { return "√|x|"; }
   Code torch(const Names& in) const override { return {in[0] + ".abs().sqrt()"}; }
 };
 
+/// The graph of a model with a new stage: the roots of the scaled scores, which are then masked.
+Graph with_roots(const Model& model) {
+  Graph g = attention(model);
+  g.add(Stage::capped_scores, Root(Stage::scaled_scores));
+  Graph sorted;
+  sorted.kv_head = g.kv_head;
+  for (Node& node : g.nodes) {
+    if (node.stage == Stage::masked_scores) {
+      node.operation->inputs[0].source = Stage::capped_scores;
+      sorted.nodes.push_back(std::move(g.nodes.back()));
+    }
+    if (node.operation) sorted.nodes.push_back(std::move(node));
+  }
+  return sorted;
+}
+
 TEST(Graph, TakesANewStageAsAnOperationAndALine) {
   support::Random random{3};
   const Model model = support::model(random, 4, 3, 4, 2);
-  Graph g = attention(model);
-  const mat before = *evaluate(g, model, 0)[Stage::contexts][1];
-  g.wrap(Stage::contexts, Root(Stage::contexts));
+  const Graph g = with_roots(model);
   const Evaluation stages = evaluate(g, model, 0);
-  EXPECT_TRUE(
-      arma::approx_equal(*stages[Stage::contexts][1], mat(arma::sqrt(arma::abs(before))), "absdiff", 0));
-  EXPECT_EQ(formula(g, model, Stage::contexts, true), "√|x|");
-  const mat joined = arma::join_rows(*stages[Stage::contexts][0], *stages[Stage::contexts][1]);
-  EXPECT_TRUE(arma::approx_equal(*stages[Stage::concatenated][0], joined, "absdiff", 0));
+  const mat &before = *stages[Stage::scaled_scores][1], roots = arma::sqrt(arma::abs(before)),
+            &masked = *stages[Stage::masked_scores][1];
+  EXPECT_TRUE(arma::approx_equal(*stages[Stage::capped_scores][1], roots, "absdiff", 0));
+  EXPECT_EQ(masked(3, 1), roots(3, 1));
+  EXPECT_EQ(formula(g, model, Stage::capped_scores, true), "√|x|");
+
+  const std::vector<std::string> lines = forward_lines(g, model);
+  EXPECT_TRUE(std::ranges::count(lines, "capped_scores = scaled_scores.abs().sqrt()"));
+  EXPECT_TRUE(std::ranges::count(lines, "masked_scores = capped_scores.masked_fill(mask == 0, -torch.inf)"));
+
+  Trace trace = attention::attend(model);
+  trace.heads[1].adjusted.capped_scores = roots;
+  const Cell cell{g, *g.find(Stage::capped_scores), model, trace, 1, 3, 1};
+  EXPECT_EQ(cell.cells(0), (Cells{Stage::scaled_scores, 1, 3, 4, 1, 2}));
+  Derivation steps{{Stage::capped_scores, 1, 3, 1}};
+  cell.work_out(steps);
+  EXPECT_NEAR(steps.result(), roots(3, 1), 1e-12);
+}
+
+TEST(Graph, WorksACellOutThroughAHiddenStage) {
+  support::Random random{3};
+  const Model model = support::model(random, 4, 3, 4, 2);
+  Graph g = attention(model);
+  g.wrap(Stage::contexts, Root(Stage::contexts));
+  const Trace trace = attention::attend(model);
+  const Cell cell{g, *g.find(Stage::contexts), model, trace, 1, 3, 1};
+  const Operand before = cell.operand(0);
+  EXPECT_NEAR(before.value, trace.heads[1].contexts(3, 1), 1e-12);
+  EXPECT_FALSE(before.place);
+  EXPECT_EQ(std::ranges::count(forward_lines(g, model), "contexts = (dropped_weights @ values).abs().sqrt()"),
+            1);
 }
 
 TEST(Graph, GivesAFewRowsAsInTheWhole) {

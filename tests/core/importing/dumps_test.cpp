@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/visible.hpp"
 #include "core/importing/import.hpp"
@@ -18,6 +19,7 @@ namespace {
 using attention::ScaleRule;
 using attention::Stage;
 using support::rows_of_two;
+using support::write;
 using support::Written;
 using testing::Contains;
 using testing::ElementsAre;
@@ -117,18 +119,6 @@ TEST_F(Dump, OfFewerQueriesThanKeysThatIsCausalBeginsAtTheFirstKeyAsInPyTorch) {
   const Imported dump = opened({one_q, k, v, {"is_causal", {1}, {1}, "BOOL"}});
   const arma::mat shown{{1, 0, 0}, {1, 1, 0}};
   EXPECT_TRUE(arma::approx_equal(attention::visible_cells(dump.model, 0), shown, "absdiff", 0));
-}
-
-TEST_F(Dump, WithAMaskWhoseOnesHideSaysSo) {
-  const Imported dump = opened({q, k, v, {"mask", {3, 3}, {0, 1, 1, 0, 0, 1, 0, 0, 0}}});
-  EXPECT_TRUE(dump.model.mask.causal);
-  EXPECT_THAT(dump.account.assumed, Contains("1 in mask hides, as else a query would see nothing"));
-}
-
-TEST_F(Dump, WithoutAMaskSaysWhatIsAssumed) {
-  const Imported dump = opened({q, k, v});
-  EXPECT_FALSE(dump.model.mask.causal);
-  EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "scale 1/√4", "not causal: every key is seen"));
 }
 
 /// A causal mask of three tokens of which so many are padding on the left, as transformers makes it.
@@ -238,16 +228,6 @@ TEST_F(Dump, WithScoresIsToldByQueriesAndKeysWhetherTheyAreScaled) {
     EXPECT_NEAR(attention::attend(each->model).heads[0].weights(1, 0), first, 1e-12);
 }
 
-TEST_F(Dump, OfScoresAloneSaysWhatTheyAreTakenFor) {
-  EXPECT_THAT(opened({scores_times(1), v}).account.assumed, Contains("the scores are scaled already"));
-  Written masked = scores_times(1);
-  masked.numbers[1] = masked.numbers[2] = masked.numbers[5] = -inf;
-  EXPECT_TRUE(opened({masked, v}).model.given.find(Stage::masked_scores));
-  const Imported scaled = opened({scores_times(1), v, {"scale", {}, {0.25}}});
-  EXPECT_EQ(scaled.model.scale.factor, 0.25);
-  EXPECT_TRUE(scaled.model.given.find(Stage::scores));
-}
-
 TEST_F(Dump, OfWeightsWithTheirHeadsLastIsTurned) {
   // [2, 2, 3]: head h has the rows a, 1 − a with a = 0.1 (h + 1), then 0.2 (h + 1).
   Written weights{"weights", {2, 2, 3}, {}};
@@ -333,17 +313,137 @@ TEST_F(Dump, WithoutLayersRefusesToChooseOne) {
   EXPECT_THAT(refusal({{"x", {2, 2}, {1, 2, 3, 4}}}, first), HasSubstr(expected));
 }
 
-TEST_F(Dump, NamesWhatIsNotUsed) {
-  const Imported dump = opened({rows_of_two("weights", {1, 2, 2}),
-                                {"attn_mask", {2, 2}, {1, 0, 1, 1}, "BOOL"},
-                                {"gate", {2}, {1, 2}}});
-  EXPECT_THAT(dump.account.not_used, ElementsAre("attn_mask [2, 2]", "gate [2]"));
-  EXPECT_EQ(reservations_text(dump.account), "not used: attn_mask [2, 2], gate [2]");
+struct StagesInAFile : testing::Test {
+  support::TemporaryDirectory directory;
+  const std::filesystem::path path = directory.path() / "dump.safetensors";
+
+  Imported imported(const Choices& choices = {}) const {
+    core::Token progress;
+    return import_file(path, choices, progress);
+  }
+  std::vector<std::string> layers(const Choices& choices = {}) const {
+    core::Token progress;
+    return layers_in(formats::open_tensors(path), choices, progress);
+  }
+  static Choices layer(const std::string& name) {
+    Choices choices;
+    choices.layer = name;
+    return choices;
+  }
+};
+
+TEST_F(StagesInAFile, OfFourDimensionsHaveLayersOfWhichOneIsGiven) {
+  write(path, {rows_of_two("attn_weights", {3, 2, 2, 2})});
+  EXPECT_EQ(layers().size(), 3u);
+  const Imported second = imported(layer("1"));
+  EXPECT_EQ(second.model.n_heads, 2u);
+  EXPECT_EQ(second.model.n_tokens(), 2u);
+  EXPECT_THAT(second.notes, ElementsAre("Given weights [3, 2, 2, 2]: layer 1 of 3."));
+  // Of layer 1, head 1, row 1 is the eighth row of all.
+  EXPECT_FLOAT_EQ((*second.model.given.find(Stage::weights)->matrices[1])(1, 0), 0.07);
+  EXPECT_EQ(imported().model.given.find(Stage::weights)->matrices[0]->at(0, 0), 0) << "the first, unasked";
 }
 
-TEST_F(Dump, WhoseNamesTellNothingSaysWhatCouldBeExpected) {
-  EXPECT_THAT(refusal({{"left", {2, 2}, {1, 2, 3, 4}}, {"right", {2, 2}, {1, 2, 3, 4}}}),
-              HasSubstr("none of the names tells which these are: left, right"));
+TEST_F(StagesInAFile, OfNoNumbersHaveNoLayersHoweverManyTheyClaim) {
+  write(path, {{"w", {std::size_t{1} << 40, 1, 1, 0}, {}}});
+  Choices choices;
+  choices.stages = {{Stage::weights, {"w"}}};
+  EXPECT_THAT(support::error_of([&] { layers(choices); }),
+              HasSubstr("w: expected at least one number, got ["));
+}
+
+TEST(StagesBeyondTheLimits, AreRefusedBeforeTheyAreRead) {
+  const auto refusal = [](const char* name, const formats::Shape& shape) {
+    formats::TensorInfo info;
+    info.name = name;
+    info.shape = shape;
+    const auto read = [&](std::span<const std::size_t> leading, const core::Token&) {
+      EXPECT_FALSE(leading.empty()) << "all of it was read";
+      formats::Tensor part;  // which tells that it is of no weights
+      part.shape = {1, 1}, part.numbers = {2};
+      return part;
+    };
+    const formats::TensorFile file("/d.npz", "npz", {{info, read}});
+    return support::error_of([&] { import_tensors(file, {}, core::Token()); });
+  };
+  EXPECT_EQ(refusal("weights", {16385, 1}),
+            "/d.npz: weights: expected axes of at most 16384, got [16385, 1]");
+  EXPECT_EQ(refusal("weights", {1, 1 << 28}),
+            "/d.npz: weights: expected axes of at most 16384, got [1, 268435456]");
+  EXPECT_EQ(refusal("embeddings", {1 << 28, 1}),
+            "/d.npz: embeddings: expected at most 16384 tokens, got 268435456");
+  EXPECT_EQ(refusal("embeddings", {16385, 1, 1}),
+            "/d.npz: embeddings: expected at most 16384 sequences, got 16385");
+  EXPECT_EQ(refusal("embeddings", {1, 16385}),
+            "/d.npz: embeddings: expected at most 16384 columns (d_in), got 16385");
+}
+
+TEST_F(StagesInAFile, WithABatchInEveryLayerGiveItsSequences) {
+  write(path, {rows_of_two("attentions", {2, 3, 1, 2, 2})});
+  const Imported last = imported(layer("1"));
+  EXPECT_EQ(last.model.sequences.size(), 3u);
+  EXPECT_EQ(last.model.n_heads, 1u);
+  // Of layer 1, sequence 2, row 1 is the twelfth row.
+  EXPECT_FLOAT_EQ((*last.model.given.find(Stage::weights)->matrices[2])(1, 0), 0.11);
+}
+
+TEST_F(StagesInAFile, OfALayerEachAreToldApartByTheirNames) {
+  write(path, {rows_of_two("model.layers.10.self_attn.attn_weights", {1, 1, 2, 2}, 0.5f),
+               rows_of_two("model.layers.2.self_attn.attn_weights", {1, 1, 2, 2}, 0.25f)});
+  EXPECT_THAT(layers(), ElementsAre("model.layers.2.self_attn", "model.layers.10.self_attn"));
+  EXPECT_EQ(imported().model.given.find(Stage::weights)->matrices[0]->at(1, 0), 0.25);
+  EXPECT_EQ(imported(layer("1")).model.given.find(Stage::weights)->matrices[0]->at(1, 0), 0.5);
+}
+
+TEST_F(StagesInAFile, HaveTheirLayerAnywhereInTheName) {
+  for (const char* name : {"attn_weights.4", "attn_layer_4", "layer4_attn", "blocks.4.attn"}) {
+    write(path, {rows_of_two(name, {1, 2, 2})});
+    core::Token progress;
+    const auto found = find_stages(formats::open_tensors(path), progress);
+    ASSERT_EQ(found.size(), 1u) << name;
+    EXPECT_THAT(found[0].name, HasSubstr("4"));
+    EXPECT_EQ(found[0].stages[0].stage, Stage::weights);
+  }
+}
+
+TEST_F(StagesInAFile, WithoutATellingNameAreWeightsWhenTheirRowsAre) {
+  write(path, {rows_of_two("arr_0", {1, 2, 2}), rows_of_two("arr_1", {1, 2, 2})});
+  EXPECT_THAT(layers(), ElementsAre("arr_0", "arr_1"));
+  Written other = rows_of_two("arr_0", {1, 2, 2});
+  other.numbers[0] = 3;
+  write(path, {other});
+  core::Token progress;
+  EXPECT_THAT(find_stages(formats::open_tensors(path), progress), IsEmpty());
+}
+
+TEST_F(StagesInAFile, AreTheLatestOfTheScoresWithTheValues) {
+  const Written q{"q", {1, 2, 1}, {1, 2}}, k{"k", {1, 2, 1}, {1, 1}}, v{"v", {1, 2, 1}, {4, 8}};
+  write(path, {q, k, v, rows_of_two("weights", {1, 2, 2}, 0.25f)});
+  const auto model = imported().model;
+  EXPECT_EQ(model.given.stages.size(), 2u);
+  // The second row of weights is 1/4, 3/4.
+  EXPECT_EQ(attention::attend(model).heads[0].contexts(1, 0), 0.25 * 4 + 0.75 * 8);
+  write(path, {q, k, v});
+  EXPECT_EQ(imported().model.given.stages.size(), 3u);
+}
+
+TEST_F(StagesInAFile, OfAHeadEachAreOneStage) {
+  std::filesystem::create_directory(directory.path() / "export");
+  support::put_bytes(directory.path() / "export" / "weights.head0.csv", "1,0\n0.5,0.5\n");
+  support::put_bytes(directory.path() / "export" / "weights.head1.csv", "1,0\n0.25,0.75\n");
+  core::Token progress;
+  const auto model = import_file(directory.path() / "export", {}, progress).model;
+  EXPECT_EQ(model.n_heads, 2u);
+  EXPECT_EQ((*model.given.find(Stage::weights)->matrices[1])(1, 0), 0.25);
+}
+
+TEST_F(StagesInAFile, ThatDoNotFitAreRefusedInOneLine) {
+  write(path, {rows_of_two("attn_weights", {3, 2, 2, 2})});
+  EXPECT_EQ(support::error_of([&] { imported(layer("3")); }),
+            path.string() + ": expected a layer of 0 … 2, got \"3\"");
+  write(path, {rows_of_two("weights", {3, 2, 2, 2}), {"v", {2, 1, 2, 1}, {1, 2, 3, 4}}});
+  EXPECT_THAT(support::error_of([&] { imported(); }),
+              HasSubstr("expected 3 layers, as the other stages have"));
 }
 
 }  // namespace

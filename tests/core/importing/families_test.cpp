@@ -205,26 +205,6 @@ TEST(Family, IsRefusedUnlessWhatCannotBeComputedIsIgnored) {
   }
 }
 
-TEST(Family, SaysWhatItLacksBeforeAnythingElseThatIsMissing) {
-  Choices choices;
-  choices.ignored.emplace();
-  core::Token progress;
-  EXPECT_THAT(support::error_of([&] { import_file(folder + "swin/model.safetensors", choices, progress); }),
-              HasSubstr("model.safetensors: swin.encoder.layers.0.blocks.0.attention.: expected attention "
-                        "without relative position biases and windows of another kind than a sliding one, "
-                        "which cannot be computed yet; --ignore relative,window opens it without them"));
-}
-
-TEST(Family, IsIgnoredByNameOnly) {
-  const Family swin{"swin", "", false, "relative,window", true};
-  Choices choices = choices_of(swin);
-  choices.ignored = {"relative"};
-  EXPECT_THAT(support::error_of([&] { opened(swin, choices); }),
-              HasSubstr("without windows of another kind than a sliding one, which"));
-  choices.ignored = {"window", "relative"};
-  EXPECT_EQ(support::error_of([&] { opened(swin, choices); }), "no error");
-}
-
 TEST(Family, IsLeftWithoutWhatIsIgnoredByNameThoughItCouldBeComputed) {
   const Family qwen{"qwen3", "", true, ""};
   Choices choices = choices_of(qwen);
@@ -235,28 +215,6 @@ TEST(Family, IsLeftWithoutWhatIsIgnoredByNameThoughItCouldBeComputed) {
   EXPECT_TRUE(without.model.additions.normalise.has_value());
   choices.ignored = {"all"};
   EXPECT_TRUE(opened(qwen, choices).model.additions.positions.rotary.has_value());
-}
-
-TEST(Family, SaysWhatItAddsAndWhatItAssumes) {
-  const auto account = [](const Family& family) { return opened(family, choices_of(family)).account; };
-  EXPECT_THAT(account({"llama3", "", true, ""}).used,
-              IsSupersetOf({"2 of keys and values, which the others share",
-                            "rotary positions, base 500000, pairs of halves, Llama 3's scaling by 8"}));
-  EXPECT_THAT(account({"llama3", "", true, ""}).assumed,
-              Contains("that the first token stands at position 0"));
-  EXPECT_THAT(account({"meta_llama", "", true, "", true}).assumed,
-              Contains("rotary positions, base 10000, pairs of neighbours, as Llama has, by its names"));
-  EXPECT_THAT(account({"gpt_neox", "", true, ""}).used,
-              Contains("rotary positions, base 500, pairs of halves, 0.5 of the columns"));
-  EXPECT_THAT(account({"falcon_rw", "", true, ""}).used,
-              Contains("ALiBi's biases by distance, scaled as the scores are"));
-  EXPECT_THAT(account({"t5", "decoder.block.1.layer.0.", true, ""}).used,
-              Contains("relative position biases of decoder.block.0.layer.0.SelfAttention."
-                       "relative_attention_bias.weight, distances up to 128, of earlier keys"));
-  EXPECT_THAT(account({"gemma3_full", "", true, ""}).used,
-              Contains("norms of each head's queries and keys (root of the mean square, factors 1 + w)"));
-  EXPECT_THAT(account({"gpt_oss", "", true, ""}).used, Contains("learned attention sinks"));
-  EXPECT_THAT(account({"gemma2", "", true, ""}).used, Contains("a cap on the scores"));
 }
 
 }  // namespace

@@ -13,14 +13,16 @@
 namespace core::importing {
 namespace {
 
+using support::Written;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 const std::string fixtures = FIXTURES;
 
-Imported imported(const std::string& path, const Choices& choices = {}) {
+Imported imported(const std::filesystem::path& path, const Choices& choices = {}) {
   core::Token progress;
   return import_file(path, choices, progress);
 }
@@ -89,7 +91,7 @@ TEST(ImportedCheckpoint, RefusesEmbeddingsOfAnotherWidth) {
 TEST(ImportedMatrix, IsEmbeddingsWithTheNamesOfItsRows) {
   const support::TemporaryDirectory directory;
   support::put_bytes(directory / "x.csv", ",a,b\nThe,1,2\ndog,3,4\n");
-  const Imported result = imported((directory / "x.csv").string());
+  const Imported result = imported(directory / "x.csv");
   EXPECT_THAT(result.model.sequences[0].tokens, ElementsAre("The", "dog"));
   EXPECT_FALSE(result.model.projections.has_value());
   EXPECT_TRUE(
@@ -100,21 +102,8 @@ TEST(ImportedMatrix, OfNoNumbersIsRefusedHoweverManyTokensItClaims) {
   const support::TemporaryDirectory directory;
   const auto path = directory / "x.npy";
   support::put_bytes(path, formats::npy_header({std::size_t{1} << 62, 0}));
-  EXPECT_EQ(support::error_of([&] { imported(path.string()); }),
+  EXPECT_EQ(support::error_of([&] { imported(path); }),
             path.string() + ": x: expected at least one number, got the shape [4611686018427387904, 0]");
-}
-
-TEST(ImportedCheckpoint, TooWideIsRefusedBeforeEmbeddingsAreDrawn) {
-  const support::TemporaryDirectory directory;
-  const auto path = directory / "wide.safetensors";
-  const support::Written query{"W_query.weight", {1, 16385}, std::vector<float>(16385, 0.5f)};
-  support::Written key = query, value = query;
-  key.name = "W_key.weight", value.name = "W_value.weight";
-  support::write(path, {query, key, value});
-  Choices choices;
-  choices.n_heads = 1;
-  EXPECT_EQ(support::error_of([&] { imported(path.string(), choices); }),
-            path.string() + ": embeddings: expected at most 16384 columns (d_in), got 16385");
 }
 
 TEST(ImportedMatrix, OfThreeDimensionsIsABatch) {
@@ -140,6 +129,54 @@ TEST(ImportedSession, IsToldFromTensorsByItsFirstSign) {
   EXPECT_TRUE(is_session(directory / "wrong.json")) << "so that its JSON is said to be wrong";
   support::put_bytes(directory / "numbers.json", "[[1, 2], [3, 4]]\n");
   EXPECT_FALSE(is_session(directory / "numbers.json"));
+}
+
+TEST(ImportedTable, TakesItsFirstLineForWhatItIsSaidToBe) {
+  const support::TemporaryDirectory directory;
+  const auto opened = [&](bool names) {
+    core::Token progress;
+    Choices choices;
+    choices.first_line_is_names = names;
+    return import_file(directory / "x.csv", choices, progress);
+  };
+  support::put_bytes(directory / "x.csv", "1,2,3\n0.5,0.25,3\n1,2,4\n");
+  EXPECT_EQ(opened(false).model.n_tokens(), 3u);
+  EXPECT_THAT(opened(false).account.assumed, Not(Contains(HasSubstr("first line"))));
+  const Imported named = opened(true);
+  EXPECT_EQ(named.model.n_tokens(), 2u);
+  EXPECT_EQ((*named.model.sequences[0].embeddings)(0, 1), 0.25);
+  EXPECT_THAT(named.account.assumed, Not(Contains(HasSubstr("first line"))));
+  support::put_bytes(directory / "x.csv", "1,2,4\n0.5,0.25,3\n");
+  EXPECT_THAT(support::error_of([&] { opened(true); }),
+              HasSubstr("x.csv: expected a table whose first line is 0, 1, 2 … or 1, 2, 3 …"));
+}
+
+TEST(QuantisedWeights, AreRefusedByTheNameOfTheirScheme) {
+  const support::TemporaryDirectory directory;
+  const auto path = directory / "model.safetensors";
+  const auto refusal = [&](const std::vector<Written>& tensors) {
+    support::write(path, tensors);
+    return support::error_of([&] { imported(path); });
+  };
+  const std::string q = "model.layers.0.self_attn.q_proj.";
+  const Written packed{q + "qweight", {1, 8}, {1, 2, 3, 4, 5, 6, 7, 8}, "I32"};
+  const Written scales{q + "scales", {1, 8}, {1, 1, 1, 1, 1, 1, 1, 1}};
+  EXPECT_THAT(
+      refusal({packed, scales, {q + "g_idx", {8}, {0, 0, 0, 0, 0, 0, 0, 0}, "I32"}}),
+      HasSubstr(q + "qweight: expected weights as floating-point numbers, got int32 quantised by GPTQ"));
+  EXPECT_THAT(refusal({packed, {q + "scales", {1, 64}, std::vector<float>(64, 1)}}), HasSubstr("by AWQ"));
+  const Written bytes{q + "weight", {2, 2}, {1, 2, 3, 4}, "I8"};
+  EXPECT_THAT(refusal({bytes, {q + "SCB", {2}, {1, 1}}}), HasSubstr("int8 quantised by bitsandbytes"));
+  EXPECT_THAT(refusal({bytes, {q + "scale", {1}, {1}}}),
+              HasSubstr("quantised by a scheme with " + q + "scale"));
+  EXPECT_THAT(refusal({bytes, {q + "weight_scale", {1}, {1}}}), HasSubstr(q + "weight_scale"));
+  // Whole numbers without a scale are numbers, and so are those beside the scale of a dump.
+  EXPECT_EQ(refusal({{"x", {2, 2}, {1, 2, 3, 4}, "I8"}}), "no error");
+  EXPECT_EQ(refusal({{"q", {2, 2}, {1, 2, 3, 4}},
+                     {"k", {2, 2}, {1, 2, 3, 4}},
+                     {"scale", {1}, {1}},
+                     {"mask", {2, 2}, {1, 0, 1, 1}, "I32"}}),
+            "no error");
 }
 
 }  // namespace

@@ -27,29 +27,6 @@ Model preset(const char* name) {
   return editing::find_preset(name)->make();
 }
 
-/// The first step of any lesson that shows the exhibit.
-Model model_of(Exhibit exhibit) {
-  for (const Lesson& lesson : tests::model_lessons())
-    for (const Step& step : lesson.steps)
-      if (step.exhibit == exhibit) return model_at_start(step);
-  throw std::runtime_error("no step shows this exhibit");
-}
-
-TEST(Pictures, OfEveryExhibitHaveNamesForTheirRowsAndColumns) {
-  for (const Exhibit exhibit :
-       {Exhibit::library, Exhibit::single_query, Exhibit::double_loop, Exhibit::next_token,
-        Exhibit::moved_rows, Exhibit::versions, Exhibit::mask_methods, Exhibit::entropy}) {
-    const std::vector<Picture> all = pictures_of(exhibit, model_of(exhibit));
-    EXPECT_GE(all.size(), 1u);
-    for (const Picture& p : all) {
-      EXPECT_EQ(p.rows.size(), p.numbers.n_rows) << p.title;
-      EXPECT_TRUE(p.columns.empty() || p.columns.size() == p.numbers.n_cols) << p.title;
-      EXPECT_TRUE(p.ends.empty() || p.ends.size() == p.numbers.n_rows) << p.title;
-    }
-  }
-  EXPECT_TRUE(pictures_of(Exhibit::none, preset("000-causal")).empty());
-}
-
 TEST(LibraryPicture, ShowsTheAnalogysBooksAndWeights) {
   const support::TextDemo demo = support::read_text_demo("s002_library");
   const auto p = pictures_of(Exhibit::library, preset("002-library"));

@@ -1,8 +1,13 @@
 #include "core/model/architecture.hpp"
 
 #include <gtest/gtest.h>
+#include <sstream>
 
+#include "core/files/gguf.hpp"
+#include "tests/core/check/check_fixture.hpp"
+#include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace core::transformer {
 namespace {
@@ -74,6 +79,111 @@ TEST(Configuration, HasTheWindowsOfItsType) {
   EXPECT_EQ(of("mistral", R"("sliding_window": 8, "use_sliding_window": false)").windows,
             (Windows{8, 8, 8, 8}));
   EXPECT_EQ(of("llama", R"("sliding_window": 8, "use_sliding_window": true)").windows, Windows());
+}
+
+class GgufOf : public testing::TestWithParam<const char*> {};
+
+/// Its tokenizer against that of the folder, on texts that are cut wrongly most easily.
+TEST_P(GgufOf, HasTheTokenizerOfTheFolder) {
+  const std::string folder = goldens::folder + GetParam();
+  const auto gguf = goldens::opened(folder + ".gguf"), plain = goldens::opened(folder);
+  for (const char* text :
+       {"it's 12345, naïve\u0308  CAFÉ", "   x\n\n y", "你好 🙂 <|end|> [MASK] unaffable ##x", ""})
+    EXPECT_EQ(goldens::ids_of(*gguf, text), goldens::ids_of(*plain, text)) << text;
+  EXPECT_EQ(gguf->tokenizer().decode(goldens::ids_of(*gguf, "the ferry, the fog")),
+            plain->tokenizer().decode(goldens::ids_of(*plain, "the ferry, the fog")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transformer, GgufOf,
+                         testing::Values("gpt2", "llama", "qwen2", "qwen3", "gpt_neox", "bert_headless"),
+                         [](const auto& of) { return std::string(of.param); });
+
+formats::GgufValue number(double value) {
+  return {false, {value}, {}};
+}
+formats::GgufValue text(const char* value) {
+  return {false, {}, {value}};
+}
+
+/// The architecture of a small model of GGUF, with one value more.
+Architecture of_gguf(const std::string& name, const std::string& key, const formats::GgufValue& value) {
+  std::map<std::string, formats::GgufValue> values{{"general.architecture", text(name.c_str())}};
+  for (const auto& [size, count] :
+       {std::pair("block_count", 2), std::pair("embedding_length", 32), std::pair("attention.head_count", 2),
+        std::pair("feed_forward_length", 8), std::pair("context_length", 64)})
+    values[name + "." + size] = number(count);
+  values[name + "." + key] = value;
+  formats::Tensor tokens;
+  tokens.name = "token_embd.weight", tokens.shape = {3, 32}, tokens.numbers.assign(96, 0);
+  return architecture_of(formats::GgufMetadata("m: ", values), support::tensors_in_memory({tokens}));
+}
+
+TEST(GgufConfiguration, RefusesWhatChangesNumbersByItsKey) {
+  const Architecture plain = of_gguf("llama", "vocab_size", number(3));
+  const struct {
+    const char* key;
+    double neutral, other;
+    const char* expected;
+  } cases[]{{"attention.scale", 0.25, 0.1, "none or 0.25"},
+            {"attention.value_length", 16, 8, "none or 16"},
+            {"attention.output_scale", 1, 2, "none or 1"},
+            {"attention.max_alibi_bias", 0, 8, "none or 0"},
+            {"attention.clamp_kqv", 0, 8, "none or 0"},
+            {"attn_logit_softcapping", 0, 50, "none or 0"},
+            {"final_logit_softcapping", 0, 30, "none or 0"},
+            {"logit_scale", 1, 0.5, "none or 1"},
+            {"residual_scale", 1, 0.5, "none or 1"},
+            {"embedding_scale", 1, 12, "none or 1"},
+            {"rope.scaling.attn_factor", 1, 1.5, "none or 1"},
+            {"nextn_predict_layers", 0, 1, "none or 0"},
+            {"expert_count", 0, 8, "none or 0"},
+            {"attention.causal", 1, 0, "true"},
+            {"attention.sliding_window", 64, 63, "none, or all 64 tokens at once"}};
+  for (const auto& [key, neutral, other, expected] : cases) {
+    EXPECT_EQ(of_gguf("llama", key, number(neutral)), plain) << key;
+    std::ostringstream got;
+    got << other;
+    EXPECT_EQ(support::error_of([&, key = key, other = other] { of_gguf("llama", key, number(other)); }),
+              std::string("m: llama.") + key + ": expected " + expected +
+                  ", as others cannot be computed yet, got " + got.str());
+  }
+  EXPECT_EQ(of_gguf("bert", "attention.causal", number(0)), of_gguf("bert", "pooling_type", number(1)));
+  EXPECT_EQ(support::error_of([] { of_gguf("bert", "attention.causal", number(1)); }),
+            "m: bert.attention.causal: expected false, as others cannot be computed yet, got 1");
+}
+
+/// llama.cpp takes positions for scaled linearly where no type is said, and knows an older key of the factor.
+TEST(GgufConfiguration, ScalesPositionsAsLlamaCppDoes) {
+  const positions::Scaling by_four{positions::ScalingRule::linear, 4};
+  EXPECT_EQ(of_gguf("llama", "rope.scaling.factor", number(4)).rotary->scaling, by_four);
+  EXPECT_EQ(of_gguf("llama", "rope.scale_linear", number(4)).rotary->scaling, by_four);
+  EXPECT_EQ(of_gguf("llama", "rope.scaling.factor", number(0)).rotary->scaling, positions::Scaling());
+  EXPECT_EQ(of_gguf("llama", "rope.scaling.type", text("linear")).rotary->scaling, positions::Scaling());
+  EXPECT_EQ(support::error_of([] { of_gguf("llama", "rope.scaling.factor", number(-4)); }),
+            "m: llama.rope.scaling.factor: expected a number from 0 on, got -4");
+}
+
+TEST(GgufModel, IsRefusedInOneLine) {
+  const support::TemporaryDirectory dir;
+  const auto error_with = [&](const std::string& what, const std::string& by) {
+    std::string bytes = support::bytes_of(goldens::folder + "llama.gguf");
+    bytes.replace(bytes.find(what), what.size(), by);
+    support::put_bytes(dir / "m.gguf", bytes);
+    return support::error_of([&] { goldens::opened((dir / "m.gguf").string()); });
+  };
+  const std::string place = (dir / "m.gguf").string() + ": ";
+  EXPECT_EQ(error_with("llama.block_count", "llama.block_xxxxx"),
+            place + "llama.block_count: expected a whole number, there is none");
+  EXPECT_EQ(error_with("blk.1.ffn_up.weight", "blk.1.ffn_xx.weight"),
+            place + "expected a tensor blk.1.ffn_up.weight, there is none");
+  EXPECT_EQ(error_with("llama-bpe", "mystery-x"),
+            place +
+                "tokenizer.ggml.pre: expected gpt-2, llama-bpe, qwen2 or smollm, as others cut words in ways "
+                "that are not known here, got \"mystery-x\"");
+  EXPECT_EQ(error_with("tokenizer.ggml.pre", "tokenizer.ggml.xxx"),
+            place +
+                "tokenizer.ggml.pre: expected gpt-2, llama-bpe, qwen2 or smollm, as others cut words in ways "
+                "that are not known here, there is none");
 }
 
 }  // namespace

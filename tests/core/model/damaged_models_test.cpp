@@ -85,15 +85,6 @@ TEST(MissingBias, OfOneHalfOfAGatedMlpCountsAsZeros) {
   EXPECT_FALSE(are_equal(none.last(), Changed("llama").last()));
 }
 
-TEST(TensorShapes, OfFusedProjectionsAreThoseOfAllHeads) {
-  Changed changed("gpt_neox");
-  changed.reshape("layers.0.attention.query_key_value.weight", {48, 32});
-  EXPECT_EQ(
-      changed.error(),
-      "memory: gpt_neox.layers.0.attention.query_key_value.weight: expected [96, 32] by the sizes of the "
-      "model, got [48, 32]");
-}
-
 TEST(TensorShapes, OfEverythingThatIsReadAreChecked) {
   const struct {
     const char *model, *tensor;
@@ -206,62 +197,6 @@ TEST(DamagedModel, ConfigurationIsRefusedInOneLine) {
                               "RoBERTa, DistilBERT, got \"mamba\"");
 }
 
-/// Of GPT-NeoX transformers reads no such key.
-TEST(DamagedModel, GroupsOfFamiliesThatHaveNoneAreNoMatter) {
-  const Copy copy("gpt_neox");
-  copy.replace("config.json", "{", "{\"num_key_value_heads\": 1,");
-  EXPECT_EQ(goldens::opened(copy.place())->architecture(),
-            goldens::opened(goldens::folder + "gpt_neox")->architecture());
-}
-
-TEST(DamagedModel, PositionsBeginBehindThoseOfThePadding) {
-  const Copy copy("roberta");
-  copy.replace("config.json", "\"max_position_embeddings\": 66", "\"max_position_embeddings\": 1");
-  EXPECT_EQ(copy.error(),
-            copy.place() +
-                "/config.json: max_position_embeddings: expected more than pad_token_id + 1 = 2, "
-                "got 1");
-  copy.replace("config.json", "\"max_position_embeddings\": 1", "\"max_position_embeddings\": 66");
-  copy.replace("config.json", "\"pad_token_id\": 1", "\"pad_token_id\": 18446744073709551615");
-  EXPECT_NE(copy.error().find("expected more than pad_token_id + 1"), std::string::npos) << copy.error();
-  copy.replace("config.json", "\"pad_token_id\": 18446744073709551615", "\"pad_token_id\": 0");
-  EXPECT_EQ(goldens::opened(copy.place())->architecture().first_position, 1u);
-  EXPECT_EQ(goldens::opened(copy.place())->architecture().sizes.n_context, 65u);
-}
-
-/// llama.cpp turns the first columns of a head; in halves they would be others.
-TEST(DamagedModel, NeighboursThatTurnInPartAreRefused) {
-  const support::TemporaryDirectory directory;
-  std::string bytes = bytes_of(goldens::folder + "llama.gguf");
-  const std::string key = "llama.rope.dimension_count";
-  bytes.replace(bytes.find(key) + key.size() + 4, 4, std::string("\2\0\0\0", 4));
-  put_bytes(directory / "part.gguf", bytes);
-  EXPECT_EQ(
-      error_of([&] { goldens::opened((directory / "part.gguf").string()); }),
-      (directory / "part.gguf").string() +
-          ": llama.rope.dimension_count: expected the 6 numbers of a head, as pairs of neighbours among "
-          "fewer cannot be computed yet, got 2");
-}
-
-TEST(DamagedModel, MissingAndTruncatedShardsAreNamed) {
-  const Copy copy("llama");
-  const std::string shard = "model-00002-of-00003.safetensors";
-  const std::string bytes = bytes_of(copy.dir / shard);
-  put_bytes(copy.dir / shard, bytes.substr(0, bytes.size() - 100));
-  EXPECT_EQ(copy.error(),
-            copy.place() + "/" + shard + ": expected " +
-                std::to_string(bytes.size() - 8 -
-                               [&] {
-                                 return static_cast<std::size_t>(static_cast<unsigned char>(bytes[0])) +
-                                        256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[1]));
-                               }()) +
-                " bytes of tensors after the header, got " +
-                std::to_string(bytes.size() - 108 - static_cast<unsigned char>(bytes[0]) -
-                               256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[1]))));
-  std::filesystem::remove(copy.dir / shard);
-  EXPECT_NE(copy.error().find(shard), std::string::npos) << copy.error();
-}
-
 TEST(DamagedModel, MissingTensorsAndOtherShapesAreNamed) {
   const Copy copy("gpt2");
   const std::string file = copy.place() + "/model.safetensors: ";
@@ -289,25 +224,6 @@ TEST(DamagedModel, LongPromptsAndTokensBeyondTheVocabularyAreRefused) {
             "expected at most 64 tokens, as many as the model takes at once, got 65");
   EXPECT_EQ(error_of([&] { goldens::run(*model, {1, 380}, tools); }), "expected tokens below 380, got 380");
   EXPECT_EQ(error_of([&] { goldens::run(*model, {}, tools); }), "the text has no tokens to run the model on");
-}
-
-TEST(DamagedModel, TheLayerWhereNumbersEndIsKnown) {
-  const Copy copy("gpt2");
-  std::string bytes = bytes_of(copy.dir / "model.safetensors");
-  const std::size_t header =
-      8 + static_cast<unsigned char>(bytes[0]) + 256 * static_cast<unsigned char>(bytes[1]);
-  const std::size_t name = bytes.find("h.1.attn.c_attn.weight");
-  const std::size_t at = std::stoul(bytes.substr(bytes.find("data_offsets\":[", name) + 15));
-  bytes.replace(header + at, 4, std::string("\0\0\xC0\x7F", 4));
-  put_bytes(copy.dir / "model.safetensors", bytes);
-  const auto model = goldens::opened(copy.place());
-  goldens::Tools tools;
-  EXPECT_EQ(error_of([&] {
-              model->run({1, 2, 3}, {}, tools.means);
-            }),
-            copy.place() +
-                "/model.safetensors: numbers that are not finite begin in layer 1, in "
-                "transformer.h.1.attn.c_attn.weight, row 0");
 }
 
 }  // namespace

@@ -103,57 +103,10 @@ TEST_F(OnTinyGpt, WhatLayersBehindCouldNotGoOnWithIsRefused) {
             "PROMPT.");
 }
 
-/// Their maps are of the text, a token a row and a column.
-TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
-  const Reading reading = read_all(plain);
-  const attention::Model as_it_is = layer_of(*model, reading, 0);
-  attention::Model other = as_it_is;
-  other.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
-  other.sequences.front().key_tokens = {"a", "b", "c"};
-  const std::string words =
-      "A whole model makes what enters its layers, and their keys, of the text: change the text under PROMPT.";
-  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }), words);
-
-  attention::Model bare = as_it_is;
-  bare.projections.reset();
-  Experiment saved = with_layer(plain, 0, as_it_is, bare, "");
-  saved.layers.at(0).model.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
-  saved.layers.at(0).model.sequences.front().key_tokens = {"a", "b", "c"};
-  const std::string text = experiment_text(*model, saved, "", "/tmp");
-  EXPECT_EQ(
-      error_of([&] { with_saved_edits(parse_experiment(text, "/tmp/s.json", Elsewhere::allowed), *model); }),
-      "/tmp/s.json: whole_model.edits[0]: " + words);
-}
-
 TEST(SavedExperiment, IsToldByItsKeyNotByAToken) {
   EXPECT_TRUE(is_saved_experiment_text("{\n \"attnscope\": 1,\n \"whole_model\" : {"));
   EXPECT_FALSE(is_saved_experiment_text(R"({"attnscope": 1, "tokens": ["whole_model", "a"]})"));
   EXPECT_FALSE(is_saved_experiment_text(R"({"attnscope": 1, "tokens": ["\"whole_model\": {", "a"]})"));
-}
-
-TEST_F(OnTinyGpt, MoreTokensBehindATextThanAModelTakesAreRefusedUnread) {
-  std::string text = experiment_text(*model, plain, "", "/tmp"), ids = "0";
-  for (std::size_t k = 0; k < 16384; ++k) ids += ",0";
-  text.replace(text.find("\"made\": []"), 10, "\"made\": [" + ids + "]");
-  EXPECT_EQ(error_of([&] { parse_experiment(text, "/tmp/s.json", Elsewhere::allowed); }),
-            "/tmp/s.json: whole_model.made: expected at most 16384 tokens, got 16385");
-}
-
-TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
-  const std::filesystem::path folder = model->description().path;
-  const auto words = [&](const std::filesystem::path& session) {
-    const std::string text = experiment_text(*model, plain, "", session.parent_path());
-    SavedExperiment saved = parse_experiment(text, session, Elsewhere::allowed);
-    saved.mark.bytes = 1;
-    return error_of([&] { require_mark(saved, *model, session); });
-  };
-  const std::string beside = words(folder.parent_path() / "s.json");
-  EXPECT_NE(beside.find(" of 1 bytes as it was when this was saved, got one of "), std::string::npos)
-      << beside;
-  EXPECT_EQ(words("/nowhere/s.json"),
-            "/nowhere/s.json: whole_model.model: expected the model " +
-                formats::quoted_briefly(std::filesystem::absolute(folder).string()) +
-                " as it was when this was saved, got another");
 }
 
 TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
@@ -198,28 +151,6 @@ TEST_F(OnTinyGpt, TextsThatCannotBeReadAreRefused) {
 
 constexpr const char* let_go = "What was set for tokens of the text before was let go of, in layer 1.";
 
-TEST_F(OnTinyGpt, APrefixAndALengthFitTheTextThatIsReadNext) {
-  const attention::Model as_it_is = layer_of(*model, read_all(plain), 1);
-  attention::Model after = as_it_is;
-  after.mask.prefix = 9;
-  Experiment experiment = with_layer(plain, 1, as_it_is, after, "prefix");
-  EXPECT_EQ(fit_tokens(experiment, 9), "");
-  experiment.text = "egg jam";
-  const std::size_t n_tokens = tokens_of(*model, experiment).size();
-  ASSERT_LT(n_tokens, 9u);
-  EXPECT_EQ(fit_tokens(experiment, n_tokens), let_go);
-  EXPECT_EQ(experiment.layers.at(1).model.mask.prefix, n_tokens);
-  EXPECT_EQ(read_all(experiment).tokens.size(), n_tokens);
-
-  after = as_it_is;
-  after.context_length = as_it_is.n_tokens();
-  experiment = with_layer(plain, 1, as_it_is, after, "length");
-  EXPECT_EQ(fit_tokens(experiment, as_it_is.n_tokens()), "");
-  experiment.text += " and egg";
-  EXPECT_EQ(fit_tokens(experiment, tokens_of(*model, experiment).size()), let_go);
-  EXPECT_EQ(read_all(experiment).tokens.size(), tokens_of(*model, experiment).size());
-}
-
 /// Columns of an output are no tokens, those of scores are.
 TEST_F(OnTinyGpt, TypedCellsStayAsLongAsTheirTokens) {
   using attention::Stage;
@@ -242,17 +173,6 @@ TEST_F(OnTinyGpt, TypedCellsStayAsLongAsTheirTokens) {
   EXPECT_EQ(experiment.layers.at(1).model.given.cells.size(), 4u);
   EXPECT_EQ(fit_tokens(experiment, 1), let_go);
   EXPECT_TRUE(experiment.layers.at(1).model.given.cells.empty());
-}
-
-TEST_F(OnTinyGpt, MapsOfLongTextsShowTheLargestOfTheirBlocks) {
-  Experiment experiment{.text = "fig"};
-  for (int k = 0; k < 55; ++k) experiment.text += " jam fig";
-  const Reading reading = read_all(experiment);
-  ASSERT_EQ(reading.block, 2u);
-  const arma::fmat weights = model->weights_of(*reading.pass, 0, 2);
-  const arma::mat& map = reading.layers[0]->heads[2].map;
-  EXPECT_EQ(map.n_rows, (weights.n_rows + 1) / 2);
-  EXPECT_EQ(map(50, 49), arma::fmat(weights.submat(100, 98, 101, 99)).max());
 }
 
 /// The same measured by PyTorch on 24 rows of random tokens when the model was trained (its model card).

@@ -47,18 +47,6 @@ TEST(LayerModel, IsTheLayerOfThePass) {
   }
 }
 
-TEST(LayerModel, KeepsHeadsOff) {
-  const auto model = goldens::opened(goldens::folder + "gpt2");
-  goldens::Tools tools;
-  const auto pass = goldens::run(*model, {1, 2, 3}, tools, {HeadOff{1, 1}, HeadOff{0, 3}});
-  const auto layer = layer_model(*model, 1, model->input(*pass, 1), {"a", "b", "c"}, {1});
-  EXPECT_LT(relative_difference(in_float32(attention::attend(layer, 0).output),
-                                arma::conv_to<arma::mat>::from(pass->layers[1]->output)),
-            1e-5);
-  EXPECT_EQ(error_of([&] { require_layer(*model, 2); }),
-            goldens::folder + "gpt2: expected a layer below 2, got 2");
-}
-
 /// The roles of heads, against the same means taken by NumPy from the library's weights.
 TEST(Roles, AreThoseOfTheReference) {
   goldens::Tools tools;
@@ -79,13 +67,6 @@ TEST(Roles, AreThoseOfTheReference) {
       }
     }
   }
-}
-
-TEST(Roles, OfTokensThatAreNotRepeatedAreNotKnown) {
-  const HeadRoles roles = roles_of(arma::fmat{{1, 0}, {0.25f, 0.75f}}, {4, 5});
-  EXPECT_FALSE(roles.same_token || roles.induction);
-  EXPECT_EQ(roles.previous, 0.25);
-  EXPECT_EQ(roles.itself, 0.875);
 }
 
 /// A block is visible where any of its queries attends to any of its keys.
@@ -238,17 +219,6 @@ TEST(TextGoesOn, AsFarAsTheModelTakes) {
             gpt2 + ": expected at most 64 tokens, as many as the model takes at once, got 60 and 5 more");
   EXPECT_EQ(error_of([&] { goldens::opened(bert)->generate({1}, {}, 1, {}, generator, tools.means); }),
             bert + ": tokens of this model see both sides, so it cannot go on with a text");
-}
-
-TEST(TopTokens, AreTheMostProbableTokensOfTheTokenizer) {
-  const arma::frowvec logits{1, 3, 3, 2, 9};
-  const auto best = top_tokens(logits, 3, 4);  // the last row is padding
-  ASSERT_EQ(best.size(), 3u);
-  EXPECT_EQ(best[0].id, 1u);
-  EXPECT_EQ(best[1].id, 2u);
-  EXPECT_EQ(best[2].id, 3u);
-  const double sum = std::exp(1) + 2 * std::exp(3) + std::exp(2) + std::exp(9);
-  EXPECT_NEAR(best[0].probability, std::exp(3) / sum, 1e-12);
 }
 
 TEST(Sampled, OfTheTopOneIsTheMostProbableAndASeedIsFollowed) {

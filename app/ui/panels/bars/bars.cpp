@@ -137,7 +137,7 @@ void draw_side_tabs(const Frame& frame) {
                        widgets::TabWords{"side/inspector", "Inspector"}};
   const auto chosen =
       widgets::tabs(frame, ImGui::GetContentRegionAvail().x, all, inspects_in_place(frame) ? 1 : 0);
-  if (chosen) frame.commands.look([inspects = *chosen == 1](View& v) { v.selection.inspects = inspects; });
+  if (chosen) frame.commands.add(set<&Selection::inspects>(*chosen == 1));
 }
 
 namespace {
@@ -249,8 +249,7 @@ void draw_copy_popup(const Frame& frame) {
   constexpr const char* name = "copy";
   if (frame.forms.dialog == Dialog::none && frame.shown.selection.hovered &&
       ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
-    frame.commands.look(
-        [cell = frame.shown.selection.hovered](View& view) { view.selection.copied_cell = cell; });
+    frame.commands.add(set<&Selection::copied_cell>(frame.shown.selection.hovered));
     ImGui::OpenPopup(name);
   }
   platform::push_font(frame.fonts.sans16);

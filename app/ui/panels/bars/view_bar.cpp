@@ -37,7 +37,7 @@ float draw_tabs_as_field(const Frame& frame, float width) {
     for (const TabRow& row : tabs) {
       if (row.tab == Tab::layers && !frame.newest.whole) continue;
       if (ImGui::Selectable(row.title, row.tab == frame.shown.look.tab))
-        frame.commands.look([tab = row.tab](View& v) { v.look.tab = tab; });
+        frame.commands.add(set<&Look::tab>(row.tab));
       frame.landmarks.mark_item(std::string("tabs/") + row.title);
       bar_tooltip(frame, row.about);
     }
@@ -66,7 +66,7 @@ float draw_tabs(const Frame& frame, float room) {
     widgets::hit_area(row.title, {width, height});
     frame.landmarks.mark_item(std::string("tabs/") + row.title);
     bar_tooltip(frame, row.about);
-    if (ImGui::IsItemActivated()) frame.commands.look([tab = row.tab](View& v) { v.look.tab = tab; });
+    if (ImGui::IsItemActivated()) frame.commands.add(set<&Look::tab>(row.tab));
     if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
       widgets::outline(ImGui::GetWindowDrawList(), {x - frame.metrics.px(6), origin.y + frame.metrics.px(5)},
                        {x + width + frame.metrics.px(6), origin.y + height - frame.metrics.px(5)},
@@ -119,8 +119,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
       platform::move_to({left + width * static_cast<float>(h), top});
       ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.shown.look.head ? frame.palette.control.active
                                                                             : frame.palette.control.rest));
-      if (ImGui::Button(std::to_string(h).c_str(), {width, height}))
-        frame.commands.look([h](View& v) { v.look.head = h; });
+      if (ImGui::Button(std::to_string(h).c_str(), {width, height})) frame.commands.add(set<&Look::head>(h));
       ImGui::PopStyleColor();
       frame.landmarks.mark_item("view/head/" + std::to_string(h));
       bar_tooltip(frame, "The head whose stages are shown (1 … 9, [ and ])");
@@ -133,7 +132,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
     if (widgets::begin_combo(frame, "##head", shown.c_str())) {
       for (std::size_t h = 0; h < n; ++h)
         if (ImGui::Selectable(std::to_string(h).c_str(), h == frame.shown.look.head))
-          frame.commands.look([h](View& v) { v.look.head = h; });
+          frame.commands.add(set<&Look::head>(h));
       ImGui::EndCombo();
     }
     frame.landmarks.mark_item("view/head");
@@ -179,11 +178,11 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
   if (widgets::begin_combo(
           frame, "##order",
           widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
-    if (ImGui::Selectable("number", !order)) frame.commands.look([](View& v) { v.look.heads_order.reset(); });
+    if (ImGui::Selectable("number", !order)) frame.commands.add(set<&Look::heads_order>(std::nullopt));
     frame.landmarks.mark_item("view/order/number");
     for (const auto& figure : core::attention::head_figures()) {
       if (ImGui::Selectable(figure.title, order == figure.figure))
-        frame.commands.look([f = figure.figure](View& v) { v.look.heads_order = f; });
+        frame.commands.add(set<&Look::heads_order>(figure.figure));
       frame.landmarks.mark_item(std::string("view/order/") + figure.name);
     }
     ImGui::EndCombo();
@@ -213,7 +212,7 @@ float draw_threshold(const Frame& frame, float right, float top) {
         ImGui::GetIO().WantTextInput))  // at the right, clear of the grab, as in every field
     widgets::draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2},
                        widgets::Align::right_middle, packed(frame.palette.text), widgets::fixed(below, 3));
-  if (moved) frame.commands.look([below](View& v) { v.look.tokens.hide_below = below; });
+  if (moved) frame.commands.add(set<&TokensLook::hide_below>(below));
   return right - width - frame.metrics.px(10);
 }
 
@@ -227,7 +226,7 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
     for (const StageInfo& stage : core::attention::stages()) {
       if (!stage.present(frame.shown.model) || !stage.per_head) continue;
       if (ImGui::Selectable(stage.title, stage.stage == frame.shown.look.heads_stage))
-        frame.commands.look([s = stage.stage](View& v) { v.look.heads_stage = s; });
+        frame.commands.add(set<&Look::heads_stage>(stage.stage));
     }
     ImGui::EndCombo();
   }
@@ -386,7 +385,7 @@ void draw_maps_chooser(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(maps_width);
   platform::move_to({right - width, top});
   if (const auto chosen = widgets::combo(frame, "view/maps", width, options[now].words, options, now))
-    frame.commands.look([maps = static_cast<LayerMaps>(*chosen)](View& v) { v.layers.maps = maps; });
+    frame.commands.add(set<&LayersLook::maps>(static_cast<LayerMaps>(*chosen)));
 }
 
 void draw_bars_chooser(const Frame& frame, float right, float top) {
@@ -402,7 +401,7 @@ void draw_bars_chooser(const Frame& frame, float right, float top) {
   if (*chosen == 1)
     frame.commands.add(SweepHeads{});
   else
-    frame.commands.look([](View& v) { v.layers.shows_effects = false; });
+    frame.commands.add(set<&LayersLook::shows_effects>(false));
 }
 
 void draw_layers_controls(const Frame& frame, float right, float top, bool labelled) {

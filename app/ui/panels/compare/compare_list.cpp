@@ -67,12 +67,10 @@ void draw_first(Pen& pen) {
 
 /// Leads to the stage, and to the cell that differs most.
 void go_to(const Frame& frame, const core::compare::StageDifference& stage) {
-  frame.commands.look([stage](View& v) {
-    v.selection.sought = stage.stage;
-    if (stage.largest == 0) return;
-    const CellRef cell{stage.stage, stage.head, stage.row, stage.column};
-    if (v.selection.pinned != cell) pin(v, cell);
-  });
+  frame.commands.add(set<&Selection::sought>(stage.stage));
+  if (stage.largest == 0) return;
+  const CellRef cell{stage.stage, stage.head, stage.row, stage.column};
+  if (frame.newest.selection.pinned != cell) frame.commands.add(PinCell{cell});
 }
 
 void draw_line(Pen& pen, const ComparedStage& stage) {

@@ -48,7 +48,7 @@ void draw_reference_chooser(const Frame& frame, float width) {
   for (const Reference& r : frame.compared.references) options.push_back({r.name + " · " + r.title, ""});
   const std::size_t now = frame.shown.look.compared.reference;
   if (const auto chosen = widgets::combo(frame, "compare/reference", width, options[now].words, options, now))
-    frame.commands.look([k = *chosen](View& v) { v.look.compared.reference = k; });
+    frame.commands.add(set<&ComparedLook::reference>(*chosen));
 }
 
 /// Above the columns: which A, which B, and which difference.
@@ -80,8 +80,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   platform::move_to({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
   if (const auto kind = widgets::segmented(frame, "compare/kind", kinds,
                                            static_cast<std::size_t>(frame.shown.look.compared.difference)))
-    frame.commands.look(
-        [k = static_cast<DifferenceKind>(*kind)](View& v) { v.look.compared.difference = k; });
+    frame.commands.add(set<&ComparedLook::difference>(static_cast<DifferenceKind>(*kind)));
 }
 
 void draw_warning(const Frame& frame, ImVec2 middle) {
@@ -148,7 +147,7 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
     const ImVec2 start = at;
     if (frame.shown.selection.sought == stage.all.stage) {
       ImGui::SetScrollY(start.y - origin.y);
-      frame.commands.look([](View& v) { v.selection.sought.reset(); });
+      frame.commands.add(set<&Selection::sought>(std::nullopt));
     }
     draw_title(frame, stage, at, l.width);
     at.y += frame.metrics.px(title_height);

@@ -17,8 +17,11 @@ namespace {
 
 using namespace core::editing;
 
-void change(const Frame& frame, std::function<void(ModelDraw&)> step) {
-  frame.commands.look([step = std::move(step)](View& view) { step(view.forms.draw.draw); });
+template <auto member, class Value>
+void change(const Frame& frame, Value value) {
+  ModelDraw draw = frame.forms.draw.draw;
+  draw.*member = std::move(value);
+  frame.commands.add(set<&DrawForm::draw>(std::move(draw)));
 }
 
 void seed_row(const Frame& frame, const ModelDraw& draw) {
@@ -28,7 +31,7 @@ void seed_row(const Frame& frame, const ModelDraw& draw) {
   };
   if (const auto seed =
           widgets::count_field(frame, "draw/seed", "seed", draw.seed, frame.metrics.px(96), step))
-    change(frame, [seed = *seed](ModelDraw& d) { d.seed = seed; });
+    change<&ModelDraw::seed>(frame, *seed);
 }
 
 void embeddings_row(const Frame& frame, const ModelDraw& draw) {
@@ -36,7 +39,7 @@ void embeddings_row(const Frame& frame, const ModelDraw& draw) {
   dialog_label(frame, "embeddings");
   if (const auto chosen =
           widgets::segmented(frame, "draw/embeddings", words, static_cast<std::size_t>(draw.embeddings)))
-    change(frame, [rule = static_cast<EmbeddingsDraw>(*chosen)](ModelDraw& d) { d.embeddings = rule; });
+    change<&ModelDraw::embeddings>(frame, static_cast<EmbeddingsDraw>(*chosen));
 }
 
 void layers_row(const Frame& frame, const ModelDraw& draw) {
@@ -44,10 +47,10 @@ void layers_row(const Frame& frame, const ModelDraw& draw) {
   dialog_label(frame, "layers");
   if (const auto chosen =
           widgets::segmented(frame, "draw/order", words, static_cast<std::size_t>(draw.order)))
-    change(frame, [order = static_cast<LayerOrder>(*chosen)](ModelDraw& d) { d.order = order; });
+    change<&ModelDraw::order>(frame, static_cast<LayerOrder>(*chosen));
   ImGui::SameLine(0, frame.metrics.px(16));
   if (const auto on = widgets::checkbox(frame, "draw/bias", "with biases", draw.bias))
-    change(frame, [on = *on](ModelDraw& d) { d.bias = on; });
+    change<&ModelDraw::bias>(frame, *on);
 }
 
 void output_row(const Frame& frame, const ModelDraw& draw) {
@@ -55,7 +58,7 @@ void output_row(const Frame& frame, const ModelDraw& draw) {
   dialog_label(frame, "output layer");
   if (const auto chosen =
           widgets::segmented(frame, "draw/output", words, static_cast<std::size_t>(draw.output)))
-    change(frame, [output = static_cast<OutputLayer>(*chosen)](ModelDraw& d) { d.output = output; });
+    change<&ModelDraw::output>(frame, static_cast<OutputLayer>(*chosen));
 }
 
 void torch_box(const Frame& frame, const std::string& lines) {
@@ -92,11 +95,10 @@ void torch_box(const Frame& frame, const std::string& lines) {
 void draw_draw_dialog(const Frame& frame) {
   const DrawForm& form = frame.forms.draw;
   seed_row(frame, form.draw);
-  if (const auto typed = drawn_before_row(frame, "draw/before", form.before))
-    frame.commands.look([typed = *typed](View& view) {
-      view.forms.draw.before = typed.shown;
-      view.forms.draw.draw.before = typed.ops;
-    });
+  if (const auto typed = drawn_before_row(frame, "draw/before", form.before)) {
+    frame.commands.add(set<&DrawForm::before>(typed->shown));
+    change<&ModelDraw::before>(frame, typed->ops);
+  }
   embeddings_row(frame, form.draw);
   layers_row(frame, form.draw);
   output_row(frame, form.draw);

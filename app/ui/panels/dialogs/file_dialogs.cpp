@@ -46,7 +46,7 @@ void question_to_replace(const Frame& frame, const fs::path& path) {
                      path.filename().string() + " exists. Replace it?");
   // A second press in the place of Save replaces nothing.
   if (widgets::button(frame, "dialog/keep", "Keep"))
-    frame.commands.look([](View& view) { view.forms.browser.asks_to_replace = false; });
+    frame.commands.add(set<&Browser::asks_to_replace>(false));
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
 }
@@ -85,7 +85,7 @@ std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed)
   if (frame.message.is_error) frame.commands.add(ShowMessage{""});  // of a file that was tried before
   frame.commands.add(BrowseTo{*path});
   if (platform::key_pressed(ImGuiKey_Enter, false))  // its name was typed, and so may be the next
-    frame.commands.look([](View& view) { view.forms.typed = Typed{"browser/name", "", true, true}; });
+    frame.commands.add(set<&Forms::typed>(Typed{"browser/name", "", true, true}));
   return std::nullopt;
 }
 
@@ -146,7 +146,7 @@ void draw_save_dialog(const Frame& frame) {
   if (is_folder(*path)) {
     frame.commands.add(BrowseTo{*path});
   } else if (path = with_json(*path); is_there(*path)) {
-    frame.commands.look([](View& view) { view.forms.browser.asks_to_replace = true; });
+    frame.commands.add(set<&Browser::asks_to_replace>(true));
   } else {
     frame.commands.add(SaveFileAs{*path});
   }
@@ -169,11 +169,8 @@ std::size_t already_there(const std::vector<fs::path>& files) {
   }));
 }
 
-void change_export(const Frame& frame, auto setting) {
-  frame.commands.look([setting](View& view) {
-    setting(view);
-    view.forms.browser.asks_to_replace = false;
-  });
+void change_export(const Frame& frame, SetField field) {
+  frame.commands.add(std::move(field), set<&Browser::asks_to_replace>(false));
 }
 
 void choose_form(const Frame& frame) {
@@ -181,8 +178,7 @@ void choose_form(const Frame& frame) {
   for (const ExportKind& kind : export_kinds()) words.emplace_back(kind.words);
   if (const auto chosen = widgets::segmented(frame, "dialog/form", words,
                                              static_cast<std::size_t>(frame.settings.export_form)))
-    change_export(
-        frame, [form = static_cast<ExportForm>(*chosen)](View& view) { view.settings.export_form = form; });
+    change_export(frame, set<&Settings::export_form>(static_cast<ExportForm>(*chosen)));
   widgets::paragraph(frame.fonts.sans14, frame.palette.dim, export_browser_size(frame).x,
                      export_kind(frame.settings.export_form).about);
 }
@@ -194,24 +190,24 @@ void choose_what(const Frame& frame, const ExportAs& e) {
   for (const ExportWhat what : choices) words.push_back(words_of(frame.newest.model, e, what));
   const auto current = std::ranges::find(choices, held_by(e.form, e.what)) - choices.begin();
   if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(current)))
-    change_export(frame, [what = choices[*chosen]](View& view) { view.forms.exporting.what = what; });
+    change_export(frame, set<&ExportChoice::what>(choices[*chosen]));
 }
 
 void choose_look(const Frame& frame, ExportForm form) {
   if (!is_figure(form)) return;
   if (const auto on = widgets::checkbox(frame, "dialog/dark", "dark", frame.settings.export_dark))
-    change_export(frame, [on = *on](View& view) { view.settings.export_dark = on; });
+    change_export(frame, set<&Settings::export_dark>(*on));
   ImGui::SameLine();
   if (const auto on =
           widgets::checkbox(frame, "dialog/numbers", "numbers in cells", frame.settings.export_numbers))
-    change_export(frame, [on = *on](View& view) { view.settings.export_numbers = on; });
+    change_export(frame, set<&Settings::export_numbers>(*on));
   if (form != ExportForm::png) return;
   ImGui::SameLine();
   constexpr std::array scales{1, 2, 3, 4};
   const std::array<std::string, 4> words{"1×", "2×", "3×", "4×"};
   const auto current = std::ranges::find(scales, frame.settings.export_scale) - scales.begin();
   if (const auto chosen = widgets::segmented(frame, "dialog/scale", words, static_cast<std::size_t>(current)))
-    change_export(frame, [scale = scales[*chosen]](View& view) { view.settings.export_scale = scale; });
+    change_export(frame, set<&Settings::export_scale>(scales[*chosen]));
 }
 
 /// What a title's menu asked for, else the pinned cell's, else the weights.
@@ -238,7 +234,8 @@ void question_to_replace(const Frame& frame, const ExportAs& e, const std::vecto
                                               : std::to_string(n) + " of these files exist. Replace them?";
   widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, export_browser_size(frame).x, words);
   // A second press in the place of Export replaces nothing.
-  if (widgets::button(frame, "dialog/keep", "Keep")) change_export(frame, [](View&) {});
+  if (widgets::button(frame, "dialog/keep", "Keep"))
+    frame.commands.add(set<&Browser::asks_to_replace>(false));
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(e);
 }
@@ -265,7 +262,7 @@ void draw_export_dialog(const Frame& frame) {
   if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
   if (!confirmed && !typed) return;
   if (already_there(files) > 0)
-    frame.commands.look([](View& view) { view.forms.browser.asks_to_replace = true; });
+    frame.commands.add(set<&Browser::asks_to_replace>(true));
   else
     frame.commands.add(e);
 }

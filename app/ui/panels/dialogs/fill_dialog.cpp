@@ -48,12 +48,12 @@ const char* help(FillRule rule, MatrixName matrix) {
 }
 
 /// Changes the form and draws its numbers anew.
-void change_fill(const Frame& frame, std::function<void(FillForm&)> step) {
-  frame.commands.look([step = std::move(step), model = frame.newest.model](View& view) {
-    step(view.forms.fill);
-    if (find_matrix(model, view.forms.fill.place))
-      view.forms.fill.numbers = filled(model, view.forms.fill.place, view.forms.fill.fill);
-  });
+void change_fill(const Frame& frame, const std::function<void(FillForm&)>& step) {
+  FillForm form = frame.forms.fill;
+  step(form);
+  if (find_matrix(frame.newest.model, form.place))
+    form.numbers = filled(frame.newest.model, form.place, form.fill);
+  frame.commands.add(set<&Forms::fill>(std::move(form)));
 }
 
 void matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) {
@@ -220,7 +220,7 @@ void draw_give_dialog(const Frame& frame) {
   const auto current = place == list.end() ? 0 : static_cast<std::size_t>(place - list.begin());
   const StageInfo& stage = *list[current];
   if (const auto chosen = widgets::combo(frame, "give/stage", width, stage.title, options, current))
-    frame.commands.look([next = list[*chosen]->stage](View& view) { view.forms.given_stage = next; });
+    frame.commands.add(set<&Forms::given_stage>(list[*chosen]->stage));
   widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, state_words(frame, stage));
   ImGui::Dummy({width, frame.metrics.px(8)});
   const bool given = frame.newest.model.given.find(stage.stage);

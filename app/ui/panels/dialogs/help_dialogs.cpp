@@ -107,8 +107,7 @@ void draw_key_sheet(const Frame& frame) {
   const float width = column * static_cast<float>(n_columns);
 
   const Searched search = search_field(frame, "dialog/find", "Keys or what they do", width);
-  if (search.text != frame.forms.search.text)
-    frame.commands.look([text = search.text](View& view) { view.forms.search.text = text; });
+  if (search.text != frame.forms.search.text) frame.commands.add(set<&ActionSearch::text>(search.text));
   const std::vector<Placed> lines = found_lines(frame, all, search.text, words_width);
   float total = 0;
   for (const Placed& placed : lines) total += placed.height;

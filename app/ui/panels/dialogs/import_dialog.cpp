@@ -49,14 +49,23 @@ constexpr std::array projection_rows{ProjectionRow{"query", [](Mapping& m) -> So
                                                      return *m.output;
                                                    }}};
 
+/// Changes what is chosen.
+template <class Change>
+void choose(const Frame& frame, Change change) {
+  core::importing::Choices choices = frame.forms.import.choices;
+  change(choices);
+  frame.commands.add(set<&ImportForm::choices>(std::move(choices)));
+}
+
 /// Changes one source of the form.
 template <class Change>
 void change_source(const Frame& frame, const ProjectionRow& row, Change with) {
-  frame.commands.look([&row, with](View& view) {
-    Source& source = row.source(view.forms.import.mapping);
-    with(source);
-    if (&row == &projection_rows.back()) view.forms.import.has_output = !source.weights.empty();
-  });
+  auto mapping = frame.forms.import.mapping;
+  Source& source = row.source(mapping);
+  with(source);
+  const bool has_weights = !source.weights.empty();
+  frame.commands.add(set<&ImportForm::mapping>(std::move(mapping)));
+  if (&row == &projection_rows.back()) frame.commands.add(set<&ImportForm::has_output>(has_weights));
 }
 
 void choose_tensor(std::vector<std::string>& tensors, const std::string& chosen) {
@@ -148,9 +157,8 @@ void stage_row(const Frame& frame, const StageInfo& stage, const TensorOptions& 
   ImGui::SameLine(left + label);
   if (const auto next = widgets::combo(frame, std::string("import/stage/") + stage.name, width - label, shown,
                                        tensors.options, current))
-    frame.commands.look([which = stage.stage, tensor = tensors.names[*next]](View& v) {
-      name_stage(v.forms.import.choices.stages, which, tensor);
-    });
+    choose(frame,
+           [&](core::importing::Choices& c) { name_stage(c.stages, stage.stage, tensors.names[*next]); });
 }
 
 bool is_found(const ImportForm& form, const OpenedTensors& tensors) {
@@ -199,18 +207,20 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
     ImGui::TextUnformatted("layer");
     ImGui::SameLine(left + label);
     if (const auto next = widgets::combo(frame, "import/stage_layer", frame.metrics.px(240),
-                                         options[current].words, options, current))
-      frame.commands.look([k = *next, by_name = layers.by_name, stages = tensors.stages](View& v) {
-        v.forms.import.layer = k;
-        if (by_name) v.forms.import.choices.stages = core::importing::usual_stages(stages[k]);
-      });
+                                         options[current].words, options, current)) {
+      frame.commands.add(set<&ImportForm::layer>(*next));
+      if (layers.by_name)
+        choose(frame, [&](core::importing::Choices& c) {
+          c.stages = core::importing::usual_stages(tensors.stages[*next]);
+        });
+    }
     ImGui::SameLine();
   }
   if (layers.has_four_axes) {
     if (const auto on =
             widgets::checkbox(frame, "import/batch", "the first axis counts sequences, not layers",
                               form.choices.first_axis_is_batch))
-      frame.commands.look([on](View& v) { v.forms.import.choices.first_axis_is_batch = *on; });
+      choose(frame, [&](core::importing::Choices& c) { c.first_axis_is_batch = *on; });
   } else {
     ImGui::NewLine();
   }
@@ -273,7 +283,7 @@ void layer_line(const Frame& frame, const OpenedTensors& tensors) {
   const std::size_t current = std::min(form.layer, options.size() - 1);
   if (const auto chosen = widgets::combo(frame, "import/layer", frame.metrics.px(320), options[current].words,
                                          options, current))
-    frame.commands.look([k = *chosen](View& v) { v.forms.import.layer = k; });
+    frame.commands.add(set<&ImportForm::layer>(*chosen));
   ImGui::SameLine();
   platform::push_font(frame.fonts.sans14);
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
@@ -303,8 +313,7 @@ void heads_line(const Frame& frame, const OpenedTensors& tensors) {
   const auto step = [](std::uint64_t n, int by) { return by > 0 ? n + 1 : n > 1 ? n - 1 : 1; };
   const std::uint64_t shown = form.choices.n_heads.value_or(known.value_or(1));
   if (const auto n = widgets::count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
-    frame.commands.look(
-        [n = *n](View& v) { v.forms.import.choices.n_heads = std::max<std::uint64_t>(1, n); });
+    choose(frame, [&](core::importing::Choices& c) { c.n_heads = std::max<std::uint64_t>(1, *n); });
   ImGui::SameLine();
   const char* words = form.choices.n_heads           ? "as you say"
                       : known                        ? "as config.json or the names say"
@@ -333,10 +342,8 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   }
   if (const auto chosen = widgets::combo(frame, "import/embeddings", frame.metrics.px(240),
                                          options[current].words, options, current))
-    frame.commands.look([name = names[*chosen]](View& v) {
-      v.forms.import.choices.embeddings.clear();
-      v.forms.import.choices.embeddings_tensor = name;
-    });
+    choose(frame,
+           [&](core::importing::Choices& c) { c.embeddings.clear(), c.embeddings_tensor = names[*chosen]; });
   if (alone) return;
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
@@ -348,7 +355,7 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   style.alignment = widgets::Alignment::left;
   if (const auto answer = widgets::text_field(frame, "import/file", form.choices.embeddings.string(), style);
       answer.text)
-    frame.commands.look([path = *answer.text](View& v) { v.forms.import.choices.embeddings = path; });
+    choose(frame, [&](core::importing::Choices& c) { c.embeddings = *answer.text; });
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("tensor");
@@ -356,7 +363,7 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   style.width = frame.metrics.px(110);
   const std::string shown = form.choices.embeddings.empty() ? "" : form.choices.embeddings_tensor;
   if (const auto answer = widgets::text_field(frame, "import/file_tensor", shown, style); answer.text)
-    frame.commands.look([name = *answer.text](View& v) { v.forms.import.choices.embeddings_tensor = name; });
+    choose(frame, [&](core::importing::Choices& c) { c.embeddings_tensor = *answer.text; });
 }
 
 void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t index, float width) {
@@ -365,7 +372,7 @@ void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t i
   ImGui::PushID(static_cast<int>(index));
   const bool chosen = frame.forms.import.measured == info.name;
   if (ImGui::Selectable("##tensor", chosen, ImGuiSelectableFlags_DontClosePopups) && !is_text) {
-    frame.commands.look([name = info.name](View& v) { v.forms.import.measured = name; });
+    frame.commands.add(set<&ImportForm::measured>(info.name));
     frame.commands.add(MeasureTensor{info.name});
   }
   frame.landmarks.mark_item("import/tensor/" + std::to_string(index));
@@ -446,7 +453,7 @@ void as_line(const Frame& frame, const OpenedTensors& tensors) {
   label(frame, "open as");
   if (const auto chosen =
           widgets::combo(frame, "import/as", frame.metrics.px(240), options[current].words, options, current))
-    frame.commands.look([as = all[*chosen]](View& v) { v.forms.import.as = as; });
+    frame.commands.add(set<&ImportForm::as>(all[*chosen]));
 }
 
 /// What the first line of a table is that counts its columns.
@@ -458,8 +465,7 @@ void first_line(const Frame& frame) {
   label(frame, "first line");
   if (const auto chosen = widgets::combo(frame, "import/first_line", frame.metrics.px(240),
                                          options[current].words, options, current))
-    frame.commands.look(
-        [names = *chosen == 0](View& v) { v.forms.import.choices.first_line_is_names = names; });
+    choose(frame, [&](core::importing::Choices& c) { c.first_line_is_names = *chosen == 0; });
 }
 
 void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {

@@ -63,8 +63,7 @@ Searched search_field(const Frame& frame, const char* name, const char* hint, fl
     widgets::draw_text(frame.fonts.sans16, {min.x + frame.metrics.px(10) + 2, y}, frame.palette.faint, hint);
   }
   ImGui::PopFont();
-  if (active == search.waiting)
-    frame.commands.look([waiting = !active](View& view) { view.forms.search.waiting = waiting; });
+  if (active == search.waiting) frame.commands.add(set<&ActionSearch::waiting>(!active));
   return field;
 }
 
@@ -152,10 +151,7 @@ std::size_t moved_line(const Frame& frame, const Searched& field, std::size_t n)
 void choose(const Frame& frame, const Searched& field, std::size_t line) {
   const ActionSearch& before = frame.forms.search;
   if (before.text == field.text && before.line == line) return;
-  frame.commands.look([text = field.text, line](View& view) {
-    view.forms.search.text = text;
-    view.forms.search.line = line;
-  });
+  frame.commands.add(set<&ActionSearch::text>(field.text), set<&ActionSearch::line>(line));
 }
 
 /// Scrolls so that the chosen line is in sight.

@@ -32,8 +32,7 @@ void draw_text_box(const Frame& frame, float width) {
                             ImGuiInputTextFlags_CallbackResize, grow, &text);
   ImGui::PopFont();
   frame.landmarks.mark_item("sentence/text");
-  if (text != frame.forms.sentence.text)
-    frame.commands.look([text](View& v) { v.forms.sentence.text = text; });
+  if (text != frame.forms.sentence.text) frame.commands.add(set<&SentenceDraft::text>(text));
 }
 
 void draw_rule_and_seed(const Frame& frame) {
@@ -41,9 +40,7 @@ void draw_rule_and_seed(const Frame& frame) {
   const SentenceDraft& draft = frame.forms.sentence;
   if (const auto chosen =
           widgets::segmented(frame, "sentence/rule", rules, draft.rule == TokenRule::words ? 0 : 1))
-    frame.commands.look([words = *chosen == 0](View& v) {
-      v.forms.sentence.rule = words ? TokenRule::words : TokenRule::characters;
-    });
+    frame.commands.add(set<&SentenceDraft::rule>(*chosen == 0 ? TokenRule::words : TokenRule::characters));
   ImGui::SameLine(0, frame.metrics.px(24));
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("seed");
@@ -53,7 +50,7 @@ void draw_rule_and_seed(const Frame& frame) {
   const auto step = [](std::uint64_t seed, int by) { return by > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0; };
   if (const auto seed =
           widgets::count_field(frame, "sentence/seed", "seed", draft.seed, frame.metrics.px(90), step))
-    frame.commands.look([s = *seed](View& v) { v.forms.sentence.seed = s; });
+    frame.commands.add(set<&SentenceDraft::seed>(*seed));
 }
 
 /// The tokens as chips, as many as fit into three lines.

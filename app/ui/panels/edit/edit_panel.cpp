@@ -88,11 +88,8 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
         rect && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(rect->min, rect->max))
       ImGui::SetTooltip("%s", meaning(names[k]));
   if (chosen)
-    frame.commands.look([name = names[*chosen]](View& view) {
-      view.look.edited.name = name;
-      view.selection.cursor.reset();
-      view.forms.typed.reset();
-    });
+    frame.commands.add(set<&Look::edited>({names[*chosen], frame.newest.look.edited.nth}),
+                       set<&Selection::cursor>(std::nullopt), set<&Forms::typed>(std::nullopt));
 }
 
 /// The tokens from which the pinned cell was made.
@@ -206,7 +203,9 @@ void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
                            "; each press takes the next seed";
   if (widgets::button(frame, "edit/random", "random", help.c_str())) {
     fill(frame, place, FillRule::randn);
-    frame.commands.look([](View& view) { ++view.forms.fill.fill.seed; });
+    FillForm form = frame.forms.fill;
+    ++form.fill.seed;
+    frame.commands.add(set<&Forms::fill>(std::move(form)));
   }
   ImGui::SameLine();
   if (widgets::button(frame, "edit/fill", "fill", "Zeros, ones, identity, or numbers as PyTorch draws them"))

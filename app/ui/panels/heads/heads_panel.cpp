@@ -256,16 +256,15 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   frame.landmarks.mark_item("heads/name/" + std::to_string(h));
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
     widgets::outline(list, ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), packed(frame.palette.accent), 2);
-  if (pressed) frame.commands.look([h](View& v) { v.look.head = h; });
+  if (pressed) frame.commands.add(set<&Look::head>(h));
   if (ImGui::IsItemHovered()) {
-    if (ImGui::IsMouseDoubleClicked(0))
-      frame.commands.look([h](View& v) { v.look.head = h, v.look.tab = Tab::stages; });
+    if (ImGui::IsMouseDoubleClicked(0)) frame.commands.add(set<&Look::head>(h), set<&Look::tab>(Tab::stages));
     widgets::tooltip("A click chooses the head, a double click shows its stages; a right click has more.");
   }
   draw_stage_menu(frame, "heads", stage.stage, h);
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
       ImGui::IsMouseHoveringRect(tile_min, tile_max))
-    frame.commands.look([h](View& v) { v.selection.hovered_head = h; });
+    frame.commands.add(set<&Selection::hovered_head>(h));
 }
 
 /// Below all pictures: their colors, where they have the same, and what the bars under the heads say.

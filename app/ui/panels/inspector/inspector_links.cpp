@@ -122,7 +122,7 @@ void draw_leads_to(Pen& pen, const CellRef& cell) {
     const std::string number = all[k].count() == 1 ? widgets::inspected(widgets::cell_value(frame, there))
                                                    : to_string(all[k].count()) + " cells";
     if (pen.linked_pair("inspector/leads/" + to_string(k), place_words(frame, all[k]), number))
-      frame.commands.look([there](View& v) { follow(v, there); });
+      frame.commands.add(FollowCell{there});
   }
   if (all.size() > most_links) pen.prose("and so in every head", frame.palette.dim);
 }

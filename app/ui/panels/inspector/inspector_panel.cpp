@@ -136,10 +136,7 @@ using widgets::Pen;
 /// Goes to a cell of another layer, which stays pinned there.
 void go_to(const Frame& frame, std::size_t layer, const CellRef& cell) {
   frame.commands.add(LookAtLayer{layer});
-  frame.commands.look([cell](View& view) {
-    view.selection.trail.clear();
-    view.selection.pinned = cell;
-  });
+  frame.commands.add(set<&Selection::trail>({}), set<&Selection::pinned>(cell));
 }
 
 std::string layer_words(const char* what, std::size_t layer) {
@@ -214,7 +211,7 @@ void draw_top(Pen& pen, const char* state) {
     const float x = pen.left + widgets::text_width(frame.fonts.sans13, "INSPECTOR") + frame.metrics.px(14);
     if (widgets::link(frame, "inspector/back", frame.fonts.sans13, {x, pen.y}, Align::left_middle,
                       frame.palette.accent, "‹ back"))
-      frame.commands.look(go_back);
+      frame.commands.add(GoBack{});
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("Back to the cell whose operand you followed (Backspace)");
   }
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
@@ -246,13 +243,12 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   }
   if (cell.stage != Stage::embeddings && cell.stage != Stage::key_embeddings) return;
   if (widgets::link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
-                    "edit"))
-    frame.commands.look([cell](View& v) {
-      const bool of_keys = cell.stage == Stage::key_embeddings;
-      using core::editing::MatrixName;
-      v.look.edited = {of_keys ? MatrixName::key_embeddings : MatrixName::embeddings, v.look.sequence};
-      v.selection.cursor = EditCursor{cell.row, cell.column, true};
-    });
+                    "edit")) {
+    const bool of_keys = cell.stage == Stage::key_embeddings;
+    using core::editing::MatrixName;
+    frame.commands.add(
+        EditAt{of_keys ? MatrixName::key_embeddings : MatrixName::embeddings, cell.row, cell.column});
+  }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Puts the edit cursor on this number");
 }
 
@@ -344,13 +340,10 @@ void draw_offers(Pen& pen) {
       cell &&
       offer(pen, "inspector/offer/pin", "See how a weight comes about",
             "pins the largest weight of the last token; its pink numbers lead to where they come from"))
-    frame.commands.look([cell = *cell](View& v) {
-      v.look.tab = Tab::stages;
-      pin(v, cell);
-    });
+    frame.commands.add(set<&Look::tab>(Tab::stages), PinCell{*cell});
   if (offer(pen, "inspector/offer/edit", "Change a number and watch",
             "puts the cursor on an embedding: drag it, or type; what changes is marked in every stage"))
-    frame.commands.look([](View& v) { v.selection.cursor = EditCursor{0, 0, true}; });
+    frame.commands.add(set<&Selection::cursor>(EditCursor{0, 0, true}));
   if (frame.lesson) return;
   if (offer(pen, "inspector/offer/lesson", "Take the first lesson",
             "causal attention step by step; your own work comes back when you leave"))

@@ -188,8 +188,7 @@ void draw_other_heads(Pen& pen, const CellRef& cell) {
     if (core::attention::matrix_of_head(model, cell.stage, cell.head) == k)
       pen.pair(words, number);
     else if (pen.linked_pair("inspector/head/" + std::to_string(h), words, number))
-      frame.commands.look(
-          [there = CellRef{cell.stage, h, cell.row, cell.column}](View& v) { follow(v, there); });
+      frame.commands.add(FollowCell{{cell.stage, h, cell.row, cell.column}});
   }
   if (n > most_heads)
     pen.prose("and " + std::to_string(n - most_heads) + (shared ? " more groups" : " more heads"),
@@ -244,10 +243,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   const std::string name = "inspector/weight/" + std::to_string(head) + "/" + std::to_string(key);
   if (widgets::link(frame, name, frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
                     frame.palette.text, widgets::fixed(weight, 4)))
-    frame.commands.look([cell = CellRef{Stage::weights, head, query, key}](View& v) {
-      v.look.tab = Tab::stages;
-      follow(v, cell);
-    });
+    frame.commands.add(set<&Look::tab>(Tab::stages), FollowCell{{Stage::weights, head, query, key}});
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows among the stages how this weight comes about");
   pen.skip(19);
 }
@@ -394,7 +390,7 @@ void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness,
   };
   const std::size_t a = order[index(mouse.y - g.corner.y)], b = order[index(mouse.x - g.corner.x)];
   ImGui::SetTooltip("head %zu and head %zu: %s", a, b, widgets::share_text(likeness(a, b), 4).c_str());
-  if (ImGui::IsItemClicked()) frame.commands.look([a](View& v) { v.look.head = a; });
+  if (ImGui::IsItemClicked()) frame.commands.add(set<&Look::head>(a));
 }
 
 /// The other head that is most like this one, or least; nothing when none can be compared.
@@ -414,7 +410,7 @@ void draw_extreme(Pen& pen, const arma::mat& likeness, std::size_t head, bool mo
   const std::string words = most ? "most alike" : "least alike";
   const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
                                        widgets::share_text(likeness(head, *found), 4));
-  if (pressed) pen.frame.commands.look([h = *found](View& v) { v.look.head = h; });
+  if (pressed) pen.frame.commands.add(set<&Look::head>(*found));
 }
 
 }  // namespace
@@ -430,7 +426,7 @@ void draw_likeness(Pen& pen, std::size_t head) {
     pen.skip(10);
     if (widgets::link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y},
                       Align::left_middle, frame.palette.accent, "work it out"))
-      frame.commands.look([version = frame.shown.version](View& v) { v.selection.likeness_of = version; });
+      frame.commands.add(set<&Selection::likeness_of>(frame.shown.version));
     pen.skip(12);
     return;
   }

@@ -106,7 +106,7 @@ void choose_masks(const Frame& frame, const Axes& a) {
   if (!ImGui::IsItemActive()) return;
   const double share = (ImGui::GetIO().MousePos.x - a.min.x) / (a.max.x - a.min.x);
   const double masks = std::round(std::pow(most_masks, std::clamp(share, 0.0, 1.0)));
-  frame.commands.look([n = static_cast<std::size_t>(masks)](View& v) { v.look.laboratory_masks = n; });
+  frame.commands.add(set<&Look::laboratory_masks>(static_cast<std::size_t>(masks)));
 }
 
 }  // namespace
@@ -506,7 +506,7 @@ void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
 void top_line(const Frame& frame, const Layout& l, float& y) {
   platform::move_to({l.origin.x, y});
   if (widgets::button(frame, "laboratory/back", "‹ Stages", "Esc"))
-    frame.commands.look([](View& v) { v.look.tab = Tab::stages; });
+    frame.commands.add(set<&Look::tab>(Tab::stages));
   const float x = ImGui::GetItemRectMax().x + frame.metrics.px(16), middle = y + frame.metrics.frame / 2;
   widgets::draw_text(frame.fonts.sans19, {x, middle}, Align::left_middle, packed(frame.palette.text),
                      "Dropout laboratory");
@@ -524,8 +524,7 @@ void top_line(const Frame& frame, const Layout& l, float& y) {
   if (const auto n = widgets::count_field(frame, "laboratory/masks", "masks",
                                           frame.shown.look.laboratory_masks, field, step)) {
     if (*n >= 1 && *n <= Laboratory::most_masks)
-      frame.commands.look(
-          [masks = static_cast<std::size_t>(*n)](View& v) { v.look.laboratory_masks = masks; });
+      frame.commands.add(set<&Look::laboratory_masks>(static_cast<std::size_t>(*n)));
     else
       frame.commands.add(
           ShowMessage{"masks: expected a number from 1 to 1024, found " + std::to_string(*n), true});

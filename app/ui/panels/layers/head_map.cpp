@@ -254,10 +254,8 @@ void draw_menu(const Map& m) {
   platform::push_font(frame.fonts.sans15);
   const auto look_at = [&](bool in_stages) {
     frame.commands.add(LookAtLayer{m.layer});
-    frame.commands.look([h = m.head, in_stages](View& v) {
-      v.look.head = h;
-      if (in_stages) v.look.tab = Tab::stages;
-    });
+    frame.commands.add(set<&Look::head>(m.head));
+    if (in_stages) frame.commands.add(set<&Look::tab>(Tab::stages));
   };
   if (ImGui::MenuItem("Look at this layer")) look_at(false);
   frame.landmarks.mark_item("menu/layers/look");
@@ -278,7 +276,7 @@ void handle(const Map& m) {
                      packed(m.frame.palette.accent), 2);
   if (pressed) {
     m.frame.commands.add(LookAtLayer{m.layer});
-    m.frame.commands.look([h = m.head](View& v) { v.look.head = h; });
+    m.frame.commands.add(set<&Look::head>(m.head));
   }
   const bool hovered = ImGui::IsItemHovered();
   draw_menu(m);
@@ -286,7 +284,7 @@ void handle(const Map& m) {
   widgets::outline(ImGui::GetWindowDrawList(), {m.corner.x - 1, m.corner.y - 1}, {m.far.x + 1, m.far.y + 1},
                    packed(m.frame.palette.selection, 0.6f), 1);
   if (ImGui::IsMouseHoveringRect(m.corner, m.far)) draw_tooltip(m);
-  if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.look([](View& v) { v.look.tab = Tab::stages; });
+  if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.add(set<&Look::tab>(Tab::stages));
 }
 
 }  // namespace

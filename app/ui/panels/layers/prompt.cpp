@@ -95,7 +95,7 @@ void draw_heading(const Frame& frame, const Prediction& next, float width) {
   if (const auto t = widgets::real_field(frame, "next/temperature", "temperature",
                                          f.newest.layers->temperature, field)) {
     if (*t > 0)
-      f.commands.look([t = *t](View& v) { v.layers.temperature = t; });
+      f.commands.add(set<&LayersLook::temperature>(*t));
     else
       f.commands.add(
           ShowMessage{"temperature: expected a number above 0, as logits are divided by it", true});
@@ -123,9 +123,8 @@ void draw_row(const Frame& frame, const NextToken& token, bool is_chosen, bool i
     list->AddRectFilled({at.x - pad, at.y}, {at.x + width + pad, at.y + height},
                         packed(is_chosen ? f.palette.control.active : f.palette.control.hovered));
   if (pressed)
-    f.commands.look([id = token.id, is_chosen](View& v) {
-      v.layers.token = is_chosen && v.layers.token ? std::nullopt : std::optional(id);
-    });
+    f.commands.add(set<&LayersLook::token>(is_chosen && f.newest.layers->token ? std::nullopt
+                                                                               : std::optional(token.id)));
   const float change = widgets::text_width(f.fonts.mono13, "−0.000"),
               now = widgets::text_width(f.fonts.mono13, "0.0000");
   float right = at.x + width;
@@ -330,11 +329,7 @@ void draw_chips(const Frame& frame, float width) {
                        packed(is_special ? frame.palette.accent : frame.palette.text), words);
     if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({x, y}, far)) {
       chip_tooltip(frame, now, i);
-      if (ImGui::IsMouseClicked(0))
-        frame.commands.look([i](View& v) {
-          auto& query = v.look.tokens.pinned_query;
-          query = query == i ? std::nullopt : std::optional(i);
-        });
+      if (ImGui::IsMouseClicked(0)) frame.commands.add(PinQuery{i});
     }
     frame.landmarks.mark("whole/token/" + std::to_string(i), {x, y}, far);
     x += chip + gap;
@@ -362,7 +357,7 @@ void draw_writing(const Frame& frame, float width) {
   if (const auto samples =
           widgets::checkbox(frame, "whole/samples", "drawn", look.samples,
                             "Drawn by its probability with a seed; else the most probable one"))
-    frame.commands.look([on = *samples](View& v) { v.layers.samples = on; });
+    frame.commands.add(set<&LayersLook::samples>(*samples));
   const auto field = [&](float x, const char* words, const auto& draw) {
     const float label = widgets::text_width(frame.fonts.sans14, words);
     widgets::draw_text(frame.fonts.sans14, {at.x + x, at.y + frame.metrics.frame / 2},
@@ -376,12 +371,12 @@ void draw_writing(const Frame& frame, float width) {
   field(width * 0.33f, "top", [&] {
     if (const auto top =
             widgets::count_field(frame, "whole/top", "top", look.top, frame.metrics.px(44), step))
-      frame.commands.look([n = static_cast<std::size_t>(*top)](View& v) { v.layers.top = n; });
+      frame.commands.add(set<&LayersLook::top>(static_cast<std::size_t>(*top)));
   });
   field(width * 0.66f, "seed", [&] {
     if (const auto seed =
             widgets::count_field(frame, "whole/seed", "seed", look.seed, frame.metrics.px(48), step))
-      frame.commands.look([n = *seed](View& v) { v.layers.seed = n; });
+      frame.commands.add(set<&LayersLook::seed>(*seed));
   });
   ImGui::EndDisabled();
   platform::move_to(at);

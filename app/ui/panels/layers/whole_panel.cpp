@@ -192,7 +192,7 @@ void draw_selected_head(const Frame& frame, float width) {
   draw_effects(lines, layer, head, is_off);
   ImGui::Dummy({width, frame.metrics.px(4)});
   if (widgets::button(frame, "head/stages", "open in Stages", "Every stage of this head, number by number"))
-    frame.commands.look([](View& v) { v.look.tab = Tab::stages; });
+    frame.commands.add(set<&Look::tab>(Tab::stages));
   ImGui::SameLine();
   if (widgets::button(frame, "head/switch", is_off ? "switch on" : "switch off", "x"))
     frame.commands.add(SwitchHead{layer, head});
@@ -213,7 +213,7 @@ void draw_selected_head(const Frame& frame, float width) {
   }
   if (effects &&
       widgets::button(frame, "head/adds", "show what heads add", "The bars show what heads add directly"))
-    frame.commands.look([](View& v) { v.layers.shows_effects = false; });
+    frame.commands.add(set<&LayersLook::shows_effects>(false));
 }
 
 namespace {

@@ -70,6 +70,15 @@ float way_to_focus(const Frame& frame) {
   return up < 0 ? up : std::clamp(down, 0.0f, up);
 }
 
+/// Notes something of the step that is shown.
+template <class Change>
+void set_in_lesson(const Frame& frame, Change change) {
+  if (!frame.newest.selection.lesson) return;
+  LessonPlace place = *frame.newest.selection.lesson;
+  change(place);
+  frame.commands.add(set<&Selection::lesson>(std::move(place)));
+}
+
 /// Brings the stages that the step speaks of into view, once: the first frames of a step may still change the
 /// layout.
 void move_to_focus(const Frame& frame) {
@@ -78,13 +87,9 @@ void move_to_focus(const Frame& frame) {
   const float after = std::clamp(before + way_to_focus(frame), 0.0f, ImGui::GetScrollMaxY());
   ImGui::SetScrollY(after);
   if (std::abs(after - before) < 1 && frame.shown.selection.lesson->frames_shown > 0)
-    frame.commands.look([](View& v) {
-      if (v.selection.lesson) v.selection.lesson->arrived = true;
-    });
+    set_in_lesson(frame, [](LessonPlace& place) { place.arrived = true; });
   else
-    frame.commands.look([](View& v) {
-      if (v.selection.lesson) ++v.selection.lesson->frames_shown;
-    });
+    set_in_lesson(frame, [](LessonPlace& place) { ++place.frames_shown; });
 }
 
 bool is_of_model(std::string_view name) {
@@ -208,9 +213,7 @@ std::string invitation(const Frame& frame) {
 void take_guess(const Frame& frame) {
   const auto& pinned = frame.newest.selection.pinned;
   if (!asks(frame) || !pinned || pinned->stage != *frame.lesson->shown().predict || pinned->head != 0) return;
-  frame.commands.look([cell = *pinned](View& view) {
-    if (view.selection.lesson) view.selection.lesson->guess = cell;
-  });
+  set_in_lesson(frame, [&](LessonPlace& place) { place.guess = *pinned; });
 }
 
 float box_label_width(const Frame& frame) {

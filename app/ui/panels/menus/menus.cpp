@@ -101,11 +101,10 @@ void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::si
 void draw_title_area(const Frame& frame, const std::string& name, Stage stage, std::size_t head, ImVec2 min,
                      ImVec2 size) {
   platform::move_to(min);
-  if (widgets::hit_area(name.c_str(), size))
-    frame.commands.look([stage, head](View& v) {
-      v.look.large = stage, v.look.tab = Tab::stages;
-      if (core::attention::info(stage).per_head) v.look.head = head;
-    });
+  if (widgets::hit_area(name.c_str(), size)) {
+    frame.commands.add(set<&Look::large>(stage), set<&Look::tab>(Tab::stages));
+    if (core::attention::info(stage).per_head) frame.commands.add(set<&Look::head>(head));
+  }
   frame.landmarks.mark_item(name);
   const ImVec2 max = ImGui::GetItemRectMax();
   ImDrawList* list = ImGui::GetWindowDrawList();

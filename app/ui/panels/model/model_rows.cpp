@@ -222,9 +222,7 @@ void given_stages_row(const Form& form) {
   for (const auto& stage : stages)
     words += (&stage == &stages.front() ? "" : ", ") + std::string(core::attention::info(stage.stage).title);
   if (offer(form, words, "model/given", "change…", "Other numbers for a stage, or computed again (I)"))
-    form.frame.commands.look([stage = stages.back().stage](View& v) {
-      v.forms.given_stage = stage, v.forms.dialog = Dialog::give;
-    });
+    form.frame.commands.add(set<&Forms::given_stage>(stages.back().stage), set<&Forms::dialog>(Dialog::give));
 }
 
 void typed_row(const Form& form) {
@@ -348,7 +346,7 @@ void sequence_row(const Form& form) {
   const std::size_t n = form.frame.newest.model.sequences.size(), shown = form.frame.newest.look.sequence;
   const Frame& frame = form.frame;
   form.label("sequence");
-  const auto go = [&](std::size_t to) { frame.commands.look([to](View& view) { view.look.sequence = to; }); };
+  const auto go = [&](std::size_t to) { frame.commands.add(set<&Look::sequence>(to)); };
   const bool several = n > 1;
   const float gap = frame.metrics.px(frame.metrics.compact ? 4 : 8);
   if (several && widgets::button(frame, "model/sequence_back", "‹", "The sequence before"))

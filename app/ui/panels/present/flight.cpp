@@ -220,7 +220,7 @@ void go_on(const Frame& frame, const FlightLeg& leg) {
   const auto& flight = frame.shown.selection.presenting.flight;
   if (!flight->runs || frame.settings.reduce_motion) return;
   const double by = static_cast<double>(ImGui::GetIO().DeltaTime) * frame.settings.flight_speed / leg_seconds;
-  frame.commands.look([by = std::min(by, 0.25), n = leg.count](View& view) { advance_flight(view, by, n); });
+  frame.commands.add(AdvanceFlight{std::min(by, 0.25), leg.count});
 }
 
 }  // namespace
@@ -303,14 +303,13 @@ void draw_flight_bar(const Frame& frame) {
   const float speed = frame.settings.flight_speed;
   const auto change = [&](const char* name, const char* words, float factor, const char* help) {
     if (widgets::button(frame, name, words, help))
-      frame.commands.look(
-          [to = std::clamp(speed * factor, 0.25f, 4.0f)](View& view) { view.settings.flight_speed = to; });
+      frame.commands.add(set<&Settings::flight_speed>(std::clamp(speed * factor, 0.25f, 4.0f)));
     ImGui::SameLine();
   };
   change("flight/slower", "slower", 0.5f, "Half as fast, down to a quarter");
   change("flight/faster", "faster", 2, "Twice as fast, up to four times");
   if (widgets::button(frame, "flight/close", "close", "Puts the flight away (Esc)"))
-    frame.commands.look([](View& view) { view.selection.presenting.flight.reset(); });
+    frame.commands.add(set<&Presenting::flight>(std::nullopt));
   ImGui::SameLine();
   const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
   const std::string words = flight_words(frame) + "   speed " + widgets::fixed(speed * 100, 0) + " %";

@@ -84,10 +84,10 @@ void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, step.words);
   ImGui::Dummy({width, frame.metrics.px(4)});
   if (widgets::button(frame, "tour/next", is_last ? "Done" : "Next", "Without doing it"))
-    frame.commands.look([model = frame.newest.model](View& view) { go_on_in_tour(view, model); });
+    frame.commands.add(GoOnInTour{});
   ImGui::SameLine();
   if (widgets::button(frame, "tour/skip", "Skip the tour", "Help → Take the tour brings it back"))
-    frame.commands.look(leave_tour);
+    frame.commands.add(LeaveTour{});
 }
 
 }  // namespace
@@ -99,8 +99,7 @@ void draw_tour(const Frame& frame) {
   const bool is_last = tour->step + 1 == tour_steps().size();
   if (step.done(frame.newest.selection, frame.forms.dialog, frame.newest.model)) {
     // A number that is being dragged is not taken out of the hand.
-    if (!ImGui::IsAnyItemActive())
-      frame.commands.look([model = frame.newest.model](View& view) { go_on_in_tour(view, model); });
+    if (!ImGui::IsAnyItemActive()) frame.commands.add(GoOnInTour{});
     return;
   }
   if (frame.forms.dialog != Dialog::none) return;

@@ -39,10 +39,9 @@ void change_ends(const Frame& frame, const char* which, Ends ColorChoice::*kept,
                                    true});
     return;
   }
-  frame.commands.look([kept, wanted](View& v) {
-    v.look.colors.*kept = wanted;
-    v.look.colors.locked.reset();
-  });
+  frame.commands.add(kept == &ColorChoice::typed_values ? set<&ColorChoice::typed_values>(wanted)
+                                                        : set<&ColorChoice::typed_weights>(wanted),
+                     set<&ColorChoice::locked>(std::nullopt));
 }
 
 void typed_row(widgets::PopupRows& form, const char* which, const char* words, Ends ColorChoice::*kept) {
@@ -79,7 +78,8 @@ void map_row(widgets::PopupRows& form, const char* words, const char* name, Colo
   form.row(words);
   if (const auto chosen =
           widgets::combo(frame, name, frame.metrics.px(control_room), options[now].words, options, now))
-    frame.commands.look([kept, map = maps[*chosen].map](View& v) { v.look.colors.*kept = map; });
+    frame.commands.add(kept == &ColorChoice::sequential ? set<&ColorChoice::sequential>(maps[*chosen].map)
+                                                        : set<&ColorChoice::diverging>(maps[*chosen].map));
   widgets::tooltip(
       kept == &ColorChoice::sequential
           ? "The colours of what goes from 0 to 1: weights before and after dropout"
@@ -114,20 +114,16 @@ void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   const auto now = static_cast<std::size_t>(choice.range);
   if (const auto rule = widgets::combo(frame, "colours/range", frame.metrics.px(control_room),
                                        ranges[now].words, ranges, now))
-    frame.commands.look([rule = static_cast<RangeRule>(*rule)](View& v) {
-      v.look.colors.range = rule;
-      v.look.colors.locked.reset();
-    });
+    frame.commands.add(set<&ColorChoice::range>(static_cast<RangeRule>(*rule)),
+                       set<&ColorChoice::locked>(std::nullopt));
   if (choice.range == RangeRule::typed) {
     typed_row(form, "values", "signed", &ColorChoice::typed_values);
     typed_row(form, "weights", "0 to 1", &ColorChoice::typed_weights);
   }
   form.row("measure");
   if (const auto measure = widgets::segmented(frame, "colours/measure", measures, choice.logarithmic ? 1 : 0))
-    frame.commands.look([on = *measure == 1](View& v) {
-      v.look.colors.logarithmic = on;
-      v.look.colors.locked.reset();
-    });
+    frame.commands.add(set<&ColorChoice::logarithmic>(*measure == 1),
+                       set<&ColorChoice::locked>(std::nullopt));
   widgets::tooltip(
       "Logarithmic: equal steps of color are equal ratios. Zeros have none; beside the bar stands how many.");
   form.row("hold");

@@ -57,7 +57,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", stage.title);
-  if (pressed) frame.commands.look([s = stage.stage](View& v) { v.look.large = s; });
+  if (pressed) frame.commands.add(set<&Look::large>(stage.stage));
   widgets::draw_picture(frame, map, at);
   const bool chosen = frame.shown.look.large == stage.stage;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -129,10 +129,10 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
   const float button_top = std::round(middle - frame.metrics.frame / 2);
   platform::move_to({right - back, button_top});
   if (widgets::button(frame, "large/back", "all stages", "Back to the strip of all stages (Esc, L)"))
-    frame.commands.look([](View& v) { v.look.large.reset(); });
+    frame.commands.add(set<&Look::large>(std::nullopt));
   platform::move_to({right - back - gap - fit, button_top});
   if (widgets::button(frame, "large/fit", "fit", "Shows all cells again (F)"))
-    frame.commands.look([](View& v) { v.look.zoomed.clear(); });
+    frame.commands.add(set<&Look::zoomed>({}));
   const std::string measure = cell >= 1 ? "1 cell = " + widgets::fixed(cell, cell < 10 ? 1 : 0) + " px"
                                         : "1 px = " + widgets::fixed(1 / cell, 1) + " cells";
   widgets::draw_text(f.mono12, {right - back - fit - 2 * gap, middle}, Align::right_middle,

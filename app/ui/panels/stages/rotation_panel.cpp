@@ -304,17 +304,15 @@ void choose_pinned(const Frame& frame, TurningChoice& c) {
 }
 
 /// Query and key go back to where their tokens stand.
-void as_they_stand(View& view) {
-  PositionsLook& look = view.look.positions;
-  look.query_at.reset(), look.key_at.reset(), look.held.reset();
+void as_they_stand(const Frame& frame) {
+  frame.commands.add(set<&PositionsLook::query_at>(std::nullopt), set<&PositionsLook::key_at>(std::nullopt),
+                     set<&PositionsLook::held>(std::nullopt));
 }
 
 void pin(const Frame& frame, const TurningChoice& c, std::size_t query, std::size_t key) {
-  frame.commands.look([cell = CellRef{Stage::scores, c.head, query, key}](View& v) {
-    v.selection.pinned = cell;
-    v.selection.trail.clear();
-    as_they_stand(v);
-  });
+  frame.commands.add(set<&Selection::pinned>(CellRef{Stage::scores, c.head, query, key}),
+                     set<&Selection::trail>({}));
+  as_they_stand(frame);
 }
 
 /// A field for the index of a token, with its name behind it; returns another one that was asked for.
@@ -374,7 +372,7 @@ void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, 
   if (const auto key = token_field(frame, "key", c.key, sequence.keys(), frame.palette.operand))
     pin(frame, c, c.query, *key);
   if (widgets::button(frame, "positions/reset", "as they stand", "Query and key where their tokens stand"))
-    frame.commands.look(as_they_stand);
+    as_they_stand(frame);
   const float x = ImGui::GetItemRectMax().x + m.px(12);
   const bool is_wrong = !(frame.shown.model.departures == core::attention::Departures());
   const std::string shared = widgets::head_words(frame.shown.model, Stage::keys, c.head);
@@ -439,11 +437,10 @@ void draw_pairs(const Frame& frame, const TurningChoice& c, const RotaryDot& now
   ImGui::EndChild();
   if (!moved) return;
   if (!moved->is_held) type_over(frame, c, *moved);
-  frame.commands.look([arrow = *moved, longest = pair.longest](View& v) {
-    v.look.positions.held.reset();
-    if (arrow.is_held)
-      v.look.positions.held = HeldArrow{arrow.of_key, arrow.pair, arrow.numbers.x, arrow.numbers.y, longest};
-  });
+  std::optional<HeldArrow> arrow;
+  if (moved->is_held)
+    arrow = HeldArrow{moved->of_key, moved->pair, moved->numbers.x, moved->numbers.y, pair.longest};
+  frame.commands.add(set<&PositionsLook::held>(arrow));
 }
 
 void slider(const Frame& frame, const char* words, const char* name, std::int64_t now, std::int64_t first,
@@ -460,7 +457,9 @@ void slider(const Frame& frame, const char* words, const char* name, std::int64_
                                          &first, &last, nullptr, ImGuiSliderFlags_AlwaysClamp);
   ImGui::PopFont();
   frame.landmarks.mark_item(name);
-  if (moved) frame.commands.look([place, value](View& v) { v.look.positions.*place = value; });
+  if (moved)
+    frame.commands.add(place == &PositionsLook::query_at ? set<&PositionsLook::query_at>(value)
+                                                         : set<&PositionsLook::key_at>(value));
   platform::move_to({at.x, at.y + m.frame + m.px(4)});
 }
 
@@ -474,9 +473,7 @@ void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
                                        const auto key_at = static_cast<double>(c.key_at);
                                        return c.meet(key_at + d, key_at).score;
                                      });
-  if (to)
-    frame.commands.look(
-        [place = c.key_at + static_cast<std::int64_t>(*to)](View& v) { v.look.positions.query_at = place; });
+  if (to) frame.commands.add(set<&PositionsLook::query_at>(c.key_at + static_cast<std::int64_t>(*to)));
   platform::move_to({at.x, at.y + m.px(24 + 8) + plot});
   // From where the tokens stand a span on, and as far as one of both was moved.
   const std::int64_t first = std::min({c.rotary->first, c.query_at, c.key_at}),

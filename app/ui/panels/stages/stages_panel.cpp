@@ -22,8 +22,8 @@ namespace app::panels {
 namespace {
 
 void switch_large(const Frame& frame, Stage stage) {
-  frame.commands.look(
-      [stage](View& v) { v.look.large = v.look.large == stage ? std::nullopt : std::optional(stage); });
+  frame.commands.add(
+      set<&Look::large>(frame.newest.look.large == stage ? std::nullopt : std::optional(stage)));
 }
 
 }  // namespace
@@ -495,7 +495,7 @@ void draw_way_to_positions(const Frame& frame, Stage stage, ImVec2 at, float end
   if (at.x + widgets::text_width(frame.fonts.sans13, words) > end) return;
   if (widgets::link(frame, std::string("strip/positions/") + core::attention::info(stage).name,
                     frame.fonts.sans13, at, widgets::Align::left_middle, frame.palette.accent, words))
-    frame.commands.look([stage](View& v) { v.look.large = stage; });
+    frame.commands.add(set<&Look::large>(stage));
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("The pairs of a query and a key, their angles and the score");
 }
 
@@ -578,7 +578,7 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
     if (x + widgets::text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
     if (widgets::link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle},
                       widgets::Align::left_middle, frame.palette.accent, stage.title))
-      frame.commands.look([s = stage.stage](View& v) { v.look.folded.erase(s); });
+      frame.commands.add(FoldStage{stage.stage, false});
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows this stage in the strip again");
     x += widgets::text_width(font, stage.title) + frame.metrics.px(14);
   }

@@ -43,12 +43,12 @@ void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
   widgets::draw_text(frame.fonts.mono13, {at.x + width - frame.metrics.px(7), middle},
                      widgets::Align::right_middle, packed(on ? p.text : p.faint), std::to_string(h));
   if (!pressed) return;
-  frame.commands.look([h, on](View& v) {
-    if (on)
-      v.look.tokens.silent_heads.insert(h);
-    else
-      v.look.tokens.silent_heads.erase(h);
-  });
+  std::set<std::size_t> silent = frame.newest.look.tokens.silent_heads;
+  if (on)
+    silent.insert(h);
+  else
+    silent.erase(h);
+  frame.commands.add(set<&TokensLook::silent_heads>(std::move(silent)));
 }
 
 }  // namespace
@@ -89,12 +89,13 @@ void draw_token_chips(const Frame& frame, float width) {
   platform::move_to({origin.x + label + chips_width + m.px(10), origin.y});
   if (n > 1) {
     if (widgets::button(frame, "tokens/all", "all", "Shows the lines of every head"))
-      frame.commands.look([](View& v) { v.look.tokens.silent_heads.clear(); });
+      frame.commands.add(set<&TokensLook::silent_heads>({}));
     ImGui::SameLine();
-    if (widgets::button(frame, "tokens/none", "none", "Hides all lines"))
-      frame.commands.look([n](View& v) {
-        for (std::size_t h = 0; h < n; ++h) v.look.tokens.silent_heads.insert(h);
-      });
+    if (widgets::button(frame, "tokens/none", "none", "Hides all lines")) {
+      std::set<std::size_t> all;
+      for (std::size_t h = 0; h < n; ++h) all.insert(h);
+      frame.commands.add(set<&TokensLook::silent_heads>(std::move(all)));
+    }
   }
   platform::move_to(origin);
   ImGui::Dummy({width, height});
@@ -163,11 +164,11 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
   frame.landmarks.mark_item(name);
   const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
   if (ImGui::IsItemHovered()) {
-    frame.commands.look([i](View& v) { v.look.tokens.hovered_query = i; });
+    frame.commands.add(set<&TokensLook::hovered_query>(i));
     if (widgets::text_width(frame.fonts.sans12, tokens_of(frame)[i]) > l.query_width - frame.metrics.px(44))
       ImGui::SetTooltip("%s", tokens_of(frame)[i].c_str());
   }
-  if (pressed) frame.commands.look([i](View& v) { pin_query(v, i); });
+  if (pressed) frame.commands.add(PinQuery{i});
   BoxStyle style{tokens_of(frame), hovered || chosen ? p.control.active : p.control.rest,
                  hovered || chosen ? p.text : p.dim};
   if (chosen) style.outline = p.selection;
@@ -183,7 +184,7 @@ void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool take
   const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
   frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
-    frame.commands.look([j](View& v) { v.look.tokens.hovered_key = j; });
+    frame.commands.add(set<&TokensLook::hovered_key>(j));
   BoxStyle style{keys_of(frame),
                  hidden    ? p.hatch.ground
                  : hovered ? p.control.active
@@ -445,7 +446,7 @@ std::string count_words(const Frame& frame, const TokenLines& lines) {
 void come_into_view(const Frame& frame, const TokenLayout& l, float height) {
   const TokensLook& look = frame.shown.look.tokens;
   if (!look.comes_into_view) return;
-  frame.commands.look([](View& v) { v.look.tokens.comes_into_view = false; });
+  frame.commands.add(set<&TokensLook::comes_into_view>(false));
   if (!look.pinned_query) return;
   const float top = static_cast<float>(*look.pinned_query) * l.pitch, scroll = ImGui::GetScrollY();
   if (top < scroll) ImGui::SetScrollY(top);

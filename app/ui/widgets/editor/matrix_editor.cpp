@@ -190,9 +190,7 @@ void rename_field(const EditorFrame& e, std::size_t row) {
 }
 
 void start_renaming(const EditorFrame& e, std::size_t row) {
-  e.frame.commands.look([name = landmark(row), text = (*e.matrix.tokens)[row]](View& view) {
-    view.forms.typed = Typed{name, text, true, true};
-  });
+  e.frame.commands.add(set<&Forms::typed>(Typed{landmark(row), (*e.matrix.tokens)[row], true, true}));
 }
 
 void menu(const EditorFrame& e, std::size_t row) {
@@ -383,9 +381,9 @@ void drag_number(const EditorFrame& e) {
     return;
   if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left, drag_threshold)) return;
   if (!cursor->dragging) {
-    e.frame.commands.look([](View& view) {
-      if (view.selection.cursor) view.selection.cursor->dragging = true;
-    });
+    EditCursor dragging = *cursor;
+    dragging.dragging = true;
+    e.frame.commands.add(set<&Selection::cursor>(dragging));
   }
   const ImVec2 moved =
       cursor->dragging ? io.MouseDelta : ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, drag_threshold);
@@ -423,11 +421,11 @@ void follow_focus(const Frame& frame) {
   if (!cursor) return;
   if (cursor->waiting) {
     ImGui::SetWindowFocus();
-    frame.commands.look([](View& view) {
-      if (view.selection.cursor) view.selection.cursor->waiting = false;
-    });
+    EditCursor arrived = *cursor;
+    arrived.waiting = false;
+    frame.commands.add(set<&Selection::cursor>(arrived));
   } else if (!ImGui::IsWindowFocused()) {
-    frame.commands.look([](View& view) { view.selection.cursor.reset(); });
+    frame.commands.add(set<&Selection::cursor>(std::nullopt));
   }
 }
 
@@ -548,13 +546,11 @@ bool is_typing_cell(const Forms& forms) {
 }
 
 void put_cursor(const Frame& frame, std::size_t row, std::size_t column) {
-  frame.commands.look([=](View& view) { view.selection.cursor = EditCursor{row, column}; });
+  frame.commands.add(set<&Selection::cursor>(EditCursor{row, column}));
 }
 
 void start_typing(const Frame& frame, std::string text, bool selected) {
-  frame.commands.look([text = std::move(text), selected](View& view) {
-    view.forms.typed = Typed{cell_field, text, true, selected};
-  });
+  frame.commands.add(set<&Forms::typed>(Typed{cell_field, std::move(text), true, selected}));
 }
 
 void edit_by_keys(const EditorFrame& e) {
@@ -602,7 +598,7 @@ void typing_field(const EditorFrame& e) {
     if (entered) move(e, 1, 0);
   } else if (up || down || tab || (entered && e.frame.forms.typed->waiting)) {
     commit(e, text);
-    e.frame.commands.look([](View& view) { view.forms.typed.reset(); });
+    e.frame.commands.add(set<&Forms::typed>(std::nullopt));
   }
   if (tab) move_to_next(e, ImGui::GetIO().KeyShift);
   if (up || down || (entered && !answer.left)) move(e, up ? -1 : 1, 0);

@@ -249,7 +249,7 @@ void turn_wheel(const Frame& frame, const Drawn& d, const CellRef& cell, ImVec2 
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
   if (!wheel_zooms(frame.shown.look, frame.shown.selection, cell, shape, io.KeyCtrl)) return;
   const double factor = std::pow(wheel_step, -static_cast<double>(io.MouseWheel));
-  frame.commands.look([=](View& v) { zoom(v, shape, place.y, place.x, factor); });
+  frame.commands.add(Zoom{shape, place.y, place.x, factor});
 }
 
 /// Whether the button is held and has moved farther than a click may.
@@ -258,9 +258,7 @@ bool drags(const Frame& frame, const Drawn& d) {
   const ImVec2 by = ImGui::GetIO().MouseDelta;
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
   if (by.x != 0 || by.y != 0)
-    frame.commands.look([shape, rows = -by.y / d.cell_height, columns = -by.x / d.cell_width](View& v) {
-      move_part(v, shape, rows, columns);
-    });
+    frame.commands.add(MovePart{shape, -by.y / d.cell_height, -by.x / d.cell_width});
   return true;
 }
 
@@ -292,7 +290,7 @@ void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
             packed(ImGui::IsItemHovered() ? frame.palette.text : frame.palette.dim), words);
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
     outline(list, min, max, packed(frame.palette.accent), 2);
-  if (pressed) frame.commands.look([shape](View& v) { v.look.zoomed.erase(shape); });
+  if (pressed) frame.commands.add(ShowWhole{shape});
 }
 
 }  // namespace
@@ -315,9 +313,9 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
     return;
   }
   turn_wheel(frame, d, cell, place);
-  frame.commands.look([cell](View& v) { v.selection.hovered = cell; });
+  frame.commands.add(set<&Selection::hovered>(cell));
   if (!map.other) draw_cell_tooltip(frame, cell, pooled_words(block, scale.map));
-  if (clicked()) frame.commands.look([cell](View& v) { pin(v, cell); });
+  if (clicked()) frame.commands.add(PinCell{cell});
 }
 
 namespace {

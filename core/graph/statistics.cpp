@@ -1,14 +1,48 @@
-#include "core/graph/head_facts.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <string>
 
+#include "core/base/error.hpp"
 #include "core/base/find.hpp"
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/graph/difference.hpp"
+#include "core/graph/head_facts.hpp"
+#include "core/graph/row_facts.hpp"
 
 namespace core::attention {
+
+RowFacts row_facts(const arma::rowvec& numbers) {
+  RowFacts facts;
+  bool first = true;
+  for (std::size_t j = 0; j < numbers.n_elem; ++j) {
+    const double v = numbers[j];
+    if (!std::isfinite(v)) continue;
+    facts.sum += v;
+    if (first || v < facts.smallest) facts.smallest = v;
+    if (first || v > facts.largest) facts.largest = v, facts.where = j;
+    first = false;
+  }
+  if (!(facts.sum > 0) || facts.smallest < 0) return facts;
+  for (std::size_t j = 0; j < numbers.n_elem; ++j) {
+    const double p = numbers[j] / facts.sum;
+    if (std::isfinite(p) && p > 0) facts.entropy_bits -= p * std::log2(p);
+  }
+  facts.effective_count = std::exp2(facts.entropy_bits);
+  return facts;
+}
+
+RowFacts row_facts(const arma::mat& numbers, std::size_t row) {
+  return row_facts(arma::rowvec(numbers.row(row)));
+}
+RowFacts row_facts(const StageMatrix& numbers, std::size_t row) {
+  return row_facts(numbers.row(row));
+}
+
 namespace {
 
 constexpr std::array figures{
@@ -131,5 +165,54 @@ arma::mat likeness_of_heads(const Trace& trace, const core::Token& token) {
     }
   return all;
 }
-
 }  // namespace core::attention
+
+namespace core::compare {
+
+namespace {
+
+std::string shape(const arma::mat& m) {
+  return text::shape_text(m.n_rows, m.n_cols);
+}
+
+void expect_one_shape(const arma::mat& a, const arma::mat& b) {
+  if (a.n_rows == b.n_rows && a.n_cols == b.n_cols) return;
+  throw Error("comparison: expected two matrices of one shape, got " + shape(a) + " and " + shape(b));
+}
+
+}  // namespace
+
+double difference(DifferenceKind kind, double a, double b) {
+  if (are_same(a, b)) return 0;
+  const double d = a - b;
+  switch (kind) {
+    case DifferenceKind::absolute:
+      return std::abs(d);
+    case DifferenceKind::relative:
+      return std::isfinite(d) ? d / std::max(std::abs(a), std::abs(b)) : d;
+    case DifferenceKind::a_minus_b:
+      break;
+  }
+  return d;
+}
+
+arma::mat difference(DifferenceKind kind, const arma::mat& a, const arma::mat& b) {
+  expect_one_shape(a, b);
+  arma::mat result(a.n_rows, a.n_cols);
+  for (arma::uword k = 0; k < a.n_elem; ++k) result[k] = difference(kind, a[k], b[k]);
+  return result;
+}
+
+Farthest farthest(const arma::mat& a, const arma::mat& b) {
+  expect_one_shape(a, b);
+  Farthest best;
+  for (std::size_t j = 0; j < a.n_cols; ++j)
+    for (std::size_t i = 0; i < a.n_rows; ++i) {
+      const double d = abs_difference(a(i, j), b(i, j));
+      const bool earlier = i < best.row || (i == best.row && j < best.column);
+      if (d > best.distance || (d > 0 && d == best.distance && earlier)) best = {d, i, j};
+    }
+  return best;
+}
+
+}  // namespace core::compare

@@ -1,0 +1,414 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/graph/operations.hpp"
+#include "core/graph/sight_words.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/visible.hpp"
+
+/// How a cell of each operation is worked out: its steps, line by line, and what they are called.
+namespace core::graph {
+namespace {
+
+using std::to_string;
+
+std::string column_words(std::size_t j) {
+  return ", column " + to_string(j);
+}
+
+std::string positions_words(const Cell& c) {
+  return "query at " + to_string(position_of_query(c.model, c.i)) + ", key at " +
+         to_string(position_of_key(c.model, c.j));
+}
+
+/// Writes a number as it is in another place.
+void copy(const Cell& c, Derivation& d, std::string formula, Label label = {}) {
+  const Operand x = c.operand(0);
+  d.begin(d.title(), std::move(formula));
+  d.line(Form::single, x, {}, x.value);
+  d.steps.back().lines.back().label = label;
+}
+
+void write_zero(Derivation& d, std::string title, std::string formula) {
+  d.begin(std::move(title), std::move(formula));
+  d.note("zero", 0);
+}
+
+}  // namespace
+
+// By default a cell is made of all inputs, and continues the one that it is made of alone.
+
+bool Operation::uses(const Cell&, std::size_t k) const {
+  return inputs[k].is_read();
+}
+
+std::optional<std::size_t> Operation::continues(const Cell&) const {
+  const Input& first = inputs[0];
+  const bool is_one_cell = first.layout || std::string_view(first.cells).find(':') == std::string_view::npos;
+  return is_one_cell ? std::optional<std::size_t>(0) : std::nullopt;
+}
+
+void Parameter::terms(const Cell& c, Derivation& d) const {
+  d.begin(d.title(), (name == MatrixName::key_embeddings ? "m_" : "x_") + to_string(c.i) + column_words(c.j));
+  d.note("given", attention::info(c.node.stage).matrix(c.trace, c.head)(c.i, c.j));
+}
+
+void Copy::terms(const Cell& c, Derivation& d) const {
+  if (c.is_hidden(0)) return c.inner(0).work_out(d);
+  copy(c, d, words_of_cell);
+}
+
+// Products.
+
+void Product::write_products(const Cell& c, Derivation& d,
+                             const std::function<Label(std::size_t)>& label) const {
+  const Precision in_sums = sums.value_or(Precision::float64);
+  std::vector<Operand> first = c.operands(0), second = c.operands(1);
+  double sum = 0;
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    Operand &a = first[k], &b = second[k];
+    a.value = attention::rounded(factors, a.value), b.value = attention::rounded(factors, b.value);
+    const double product = attention::rounded(in_sums, a.value * b.value);
+    sum = attention::rounded(in_sums, sum + product);
+    d.term(Form::product, a, b, product, label(k));
+  }
+  d.sum(sum);
+}
+
+void Linear::terms(const Cell& c, Derivation& d) const {
+  const std::string weight = inputs[1].symbol(), column = column_words(c.j);
+  if (x_symbol.empty())
+    d.begin("Projected", "row " + to_string(c.i) + " · column " + to_string(c.j) + " of " + weight);
+  else
+    d.begin(d.title(), (x_symbol == "M" ? "m_" : "x_") + to_string(c.i) + " · " + weight + column);
+  const Operation& of_x = *c.graph.find(*inputs[0].stage())->operation;
+  write_products(c, d, [&](std::size_t k) { return of_x.label(c.model, k); });
+  if (!has_bias()) return;
+  const double sum = d.result();
+  const Operand bias = c.operand(2);
+  d.begin("Bias", inputs[2].symbol() + column);
+  d.line(Form::addition, {sum, {}}, bias, sum + bias.value);
+}
+
+std::optional<std::size_t> Linear::continues(const Cell& c) const {
+  const std::vector<Operand> x = c.operands(0), weight = c.operands(1);
+  std::size_t best = 0;
+  double largest = -1;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double term = std::abs(x[k].value * weight[k].value);
+    if (term > largest) largest = term, best = k;
+  }
+  return best;
+}
+
+void DotProducts::terms(const Cell& c, Derivation& d) const {
+  const std::string i = to_string(c.i), j = to_string(c.j);
+  d.begin(d.title(),
+          is_swapped ? "k_" + i + " · q_" + j + ", in each other's place" : "q_" + i + " · k_" + j);
+  write_products(c, d, [](std::size_t) { return Label(); });
+  if (const double sum = d.result(); scaled_before)
+    d.line(Form::factor, {sum, {}}, {*scaled_before, {}}, sum * *scaled_before, "of scaled queries");
+}
+
+void WeightedSum::terms(const Cell& c, Derivation& d) const {
+  d.begin(d.title(), (c.model.n_heads > 1 ? "head " + to_string(c.head) + column_words(c.j)
+                                          : "column " + to_string(c.j)) +
+                         (c.model.dropout.active() ? ": dropped weights · values" : ": weights · values"));
+  write_products(c, d, [](std::size_t k) { return Label{Label::token, k}; });
+}
+
+void EqualScores::terms(const Cell&, Derivation& d) const {
+  write_zero(d, d.title(), "no query prefers any key");
+}
+
+// Heads.
+
+void SplitHeads::terms(const Cell& c, Derivation& d) const {
+  if (c.is_hidden(0)) return c.inner(0).work_out(d);
+  const Place from = c.cells(0).at(0);
+  copy(c, d,
+       (from.source == Source(Stage::key_embeddings) ? "m_" : "x_") + to_string(from.row) +
+           column_words(from.column) + ": no projection");
+}
+
+bool CombineHeads::uses(const Cell& c, std::size_t k) const {
+  return !c.model.is_off(c.cells(k).head);
+}
+
+Label CombineHeads::label(const Model& m, std::size_t k) const {
+  return inputs[0].layout == &bands ? Label{Label::head, k / m.d_value()} : Label{Label::column, k};
+}
+
+void CombineHeads::terms(const Cell& c, Derivation& d) const {
+  const std::size_t head = c.cells(0).head;
+  if (c.model.is_off(head)) return write_zero(d, d.title(), "head " + to_string(head) + " is off");
+  copy(c, d,
+       inputs[0].layout == &interleaved ? "a column of each head in turn"
+       : inputs[0].layout != &bands     ? formula(false, "")
+       : n_heads > 1                    ? "the heads side by side"
+                                        : "one head",
+       {Label::head, head});
+}
+
+// Queries and keys.
+
+void Norm::terms(const Cell& c, Derivation& d) const {
+  std::vector<Operand> row = c.operands(0);
+  const double n = static_cast<double>(row.size());
+  d.begin(d.title(), centers ? "(x − mean) ÷ deviation · w" : "x ÷ √(mean of x² + ε) · w");
+  double mean = 0, squares = 0;
+  for (std::size_t k = 0; centers && k < row.size(); ++k) mean += row[k].value / n;
+  if (centers) d.note("mean of the row", mean);
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    Operand& x = row[k];
+    x.value -= mean;
+    squares += x.value * x.value;
+    d.term(Form::product, x, x, x.value * x.value, {Label::column, k});
+  }
+  d.sum(squares);
+  d.line(Form::division, {squares, {}}, {n, {}}, squares / n, "mean of the squares");
+  const double root = std::sqrt(d.result() + epsilon);
+  d.note("its root, after + ε", root);
+  const Operand own = row[c.j], factor = c.operand(1);
+  d.line(Form::division, own, {root, {}}, own.value / root);
+  d.line(Form::factor, {d.result(), {}}, factor, d.result() * factor.value);
+}
+
+std::size_t Rotate::column(const Model& m, std::size_t, std::size_t j) const {
+  const auto pair = pair_of(rotary, j, m.d_head());
+  if (!pair) return j;
+  const auto [one, other] = columns_of(rotary, *pair, m.d_head());
+  return one + other - j;
+}
+
+bool Rotate::uses(const Cell& c, std::size_t k) const {
+  return k == 0 || (k == 1 && column(c.model, c.i, c.j) != c.j);
+}
+
+void Rotate::terms(const Cell& c, Derivation& d) const {
+  const std::size_t d_head = c.model.d_head(), other_column = column(c.model, c.i, c.j);
+  const auto pair = pair_of(rotary, c.j, d_head);
+  const std::int64_t position = first + offset + static_cast<std::int64_t>(c.i);
+  if (c.is_hidden(0)) {
+    Derivation before{d.cell};
+    c.inner(0).work_out(before);
+    d.begin(d.title(), before.steps[0].formula + ", turned: a mistake");
+    d.note("projected", before.result());
+    if (!pair) return d.note("not one of the columns that turn", before.result());
+  } else if (!pair) {
+    return copy(c, d, "column " + to_string(c.j) + " does not turn");
+  } else {
+    const auto [one, other] = columns_of(rotary, *pair, d_head);
+    d.begin(d.title(),
+            "columns " + to_string(one) + ", " + to_string(other) + " at position " + to_string(position));
+  }
+  const Operand own = c.operand(0), other = c.operand(1);
+  if (c.is_hidden(0)) d.note("projected, column " + to_string(other_column), other.value);
+  const double frequency = positions::frequencies(rotary, d_head)[*pair],
+               at = scaled_position(rotary, static_cast<double>(position)), angle = at * frequency,
+               cosine = std::cos(angle), sine = std::sin(angle);
+  if (rotary.scaling.rule == positions::ScalingRule::linear)
+    d.line(Form::division, {static_cast<double>(position), {}}, {rotary.scaling.factor, {}}, at,
+           "position, scaled");
+  d.line(Form::factor, {at, {}}, {frequency, {}}, angle, "angle: position × frequency");
+  d.note("its cosine", cosine);
+  d.note("its sine", sine);
+  const double signed_sine = columns_of(rotary, *pair, d_head).first == c.j ? -sine : sine;
+  d.term(Form::product, own, {cosine, {}}, own.value * cosine);
+  d.term(Form::product, other, {signed_sine, {}}, other.value * signed_sine);
+  d.sum(own.value * cosine + other.value * signed_sine);
+}
+
+// Scores.
+
+void Scale::terms(const Cell& c, Derivation& d) const {
+  using attention::ScaleRule;
+  const Operand score = c.operand(0);
+  const bool by_model = rule == ScaleRule::inverse_sqrt_d_model;
+  if (by_model || rule == ScaleRule::inverse_sqrt_d_head) {
+    const double root = std::sqrt(static_cast<double>(width));
+    d.begin(d.title(), std::string("÷ √d") + (by_model ? " of the model" : "") + ", d = " + to_string(width));
+    return d.line(Form::division, score, {root, {}}, score.value / root);
+  }
+  d.begin(d.title(), formula(false, ""));
+  if (rule == ScaleRule::factor)
+    d.line(Form::factor, score, {factor, {}}, score.value * factor);
+  else
+    d.line(Form::single, score, {}, score.value * factor);
+}
+
+void Softcap::terms(const Cell& c, Derivation& d) const {
+  const Operand score = c.operand(0);
+  const double part = score.value / cap, bent = std::tanh(part);
+  d.begin(d.title(), formula(false, ""));
+  d.line(Form::division, score, {cap, {}}, part);
+  d.note("tanh of it", bent);
+  d.line(Form::factor, {cap, {}}, {bent, {}}, cap * bent);
+}
+
+void Alibi::terms(const Cell& c, Derivation& d) const {
+  const double slope = slopes[c.head];
+  const auto apart = position_of_query(c.model, c.i) - position_of_key(c.model, c.j);
+  const double distance = static_cast<double>(std::abs(apart));
+  d.begin(d.title(), positions_words(c));
+  if (inputs.empty())
+    d.note("slope of the head", slope);
+  else
+    d.line(Form::single, c.operand(0), {}, slope, "slope of the head");
+  d.line(Form::factor, {-slope, {}}, {distance, {}}, -slope * distance, "−slope × distance");
+}
+
+std::size_t RelativeBias::column(const Model& m, std::size_t i, std::size_t j) const {
+  return positions::bucket_of(position_of_key(m, j) - position_of_query(m, i), relative);
+}
+
+void RelativeBias::terms(const Cell& c, Derivation& d) const {
+  copy(c, d, "bucket " + to_string(column(c.model, c.i, c.j)) + ": " + positions_words(c));
+}
+
+void AddBiases::terms(const Cell& c, Derivation& d) const {
+  d.begin(d.title(), "score " + formula(false, ""));
+  Operand sum = c.operand(0);
+  for (std::size_t k = 1; k < inputs.size(); ++k) {
+    const Operand bias = c.operand(k);
+    d.line(Form::addition, sum, bias, sum.value + bias.value);
+    sum = {d.result(), {}};
+  }
+}
+
+// The mask.
+
+void AttentionMask::terms(const Cell& c, Derivation& d) const {
+  const bool visible = attention::sight(c.model, c.trace.sequence, c.i, c.j).visible;
+  d.begin(d.title(), explain::sight_formula(c.model, c.trace.sequence, c.i, c.j));
+  d.note(visible ? "visible" : "hidden", visible);
+}
+
+void MaskedFill::terms(const Cell& c, Derivation& d) const {
+  const bool drops = c.is_hidden(0);
+  d.begin(drops ? "Dropped and masked" : d.title(),
+          explain::sight_formula(c.model, c.trace.sequence, c.i, c.j));
+  const Operand score = c.operand(0, &d);
+  if (drops) d.steps.back().lines.back().words = "score × dropout mask";
+  if (c.operand(1).value != 0) return d.line(Form::words, score, {}, score.value, "visible, so unchanged");
+  d.note("hidden, so " + attention::fill_words(fill), fill);
+}
+
+// The softmax.
+
+std::string Softmax::line_words(const Cell& c) const {
+  const std::string sink = has_sink() ? " and the sink" : "";
+  if (c.model.mask.method != attention::MaskMethod::negative_infinity) return "over all keys" + sink;
+  const arma::rowvec mask = c.trace.mask.row(c.i);
+  if (!arma::any(mask))
+    return has_sink() ? "no key is visible: all goes to the sink" : "no key is visible: 0/0";
+  return (arma::all(mask) ? "over all keys" : "over the visible keys") + sink;
+}
+
+std::string SoftmaxOverQueries::line_words(const Cell& c) const {
+  return "over the queries of key " + to_string(c.j);
+}
+
+void Softmax::terms(const Cell& c, Derivation& d) const {
+  d.begin("Softmax", c.is_hidden(0) ? "of scores × dropout mask" : line_words(c));
+  const attention::Blocks in = key_blocks();
+  const bool in_blocks = in.rule != attention::BlockRule::whole;
+  std::vector<Operand> scores = c.operands(0, &d);
+  arma::rowvec row(scores.size());
+  for (std::size_t k = 0; k < scores.size(); ++k)
+    row[k] = scores[k].value = attention::rounded(precision, scores[k].value);
+  const bool is_empty = arma::all(row == -infinity);
+  if (has_sink() && !in_blocks) row.insert_cols(row.n_cols, arma::rowvec{c.operand(1).value});
+  const auto [largest_of_own, largest, last] = block_maxima(row, in);
+  const bool adds_nothing = !is_empty || in_blocks || has_sink();  // of −∞; else it is NaN
+  const std::size_t self = own(c);
+  const Label::Kind kind = inputs[0].cells[0] == 'i' ? Label::token : Label::query;
+  double sum = 0;
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    if (scores[k].value == -infinity && adds_nothing) continue;
+    const double term = std::exp(scores[k].value - largest[k]);
+    sum += term;
+    if (largest[k] < infinity)  // else the key is not visited
+      d.term(Form::exponential, scores[k], {largest[k], {}}, term, {kind, k});
+  }
+  if (has_sink()) {
+    const Operand sink = c.operand(1);
+    const double term = std::exp(sink.value - last);
+    sum += term;
+    d.term(Form::exponential, sink, {last, {}}, term, {Label::sink});
+  }
+  d.sum(sum);
+  const double score = scores[self].value,
+               part = score == -infinity && adds_nothing ? 0 : std::exp(score - largest_of_own[self]);
+  d.line(Form::division, {part, {}}, {sum, {}}, part / sum);
+  const double nearest = attention::rounded(precision, d.result());
+  if (nearest != d.result() && !std::isnan(nearest))
+    d.note(std::string("rounded to ") + attention::name_of(precision), nearest);
+}
+
+void Multiply::terms(const Cell& c, Derivation& d) const {
+  const Stage by = *inputs[1].stage();
+  const Operand a = c.operand(0), b = c.operand(1);
+  const bool is_score = attention::info(*inputs[0].stage()).line == 2;
+  d.begin(by == Stage::mask ? "Zeroed" : "Dropped",
+          std::string(is_score ? "score" : "weight") + (by == Stage::mask ? " × mask" : " × dropout mask"));
+  d.line(Form::factor, a, b, a.value * b.value);
+}
+
+void RowSum::terms(const Cell& c, Derivation& d) const {
+  d.begin(d.title(), "Σ of row " + to_string(c.i));
+  const std::vector<Operand> row = c.operands(0);
+  double sum = 0;
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    sum += row[k].value;
+    d.term(Form::single, row[k], {}, row[k].value, {Label::token, k});
+  }
+  d.sum(sum);
+}
+
+void DivideByRowSum::terms(const Cell& c, Derivation& d) const {
+  const Operand a = c.operand(0), b = c.operand(1);
+  d.begin("Renormalised", "weight ÷ row sum");
+  d.line(Form::division, a, b, a.value / b.value);
+}
+
+bool ZeroEmptyRows::is_empty(const Cell& c) const {
+  const std::vector<Operand> scores = c.operands(1),
+                             mask = reads_mask() ? c.operands(2) : std::vector<Operand>();
+  for (std::size_t k = 0; k < scores.size(); ++k)
+    if (scores[k].value != -infinity && (mask.empty() || mask[k].value != 0)) return false;
+  return true;
+}
+
+bool ZeroEmptyRows::uses(const Cell& c, std::size_t k) const {
+  return is_empty(c) ? k + 1 == inputs.size() : k == 0;
+}
+
+void ZeroEmptyRows::terms(const Cell& c, Derivation& d) const {
+  if (!is_empty(c)) return c.inner(0).work_out(d);
+  write_zero(d, "Empty row",
+             "query " + to_string(c.i) +
+                 (arma::any(c.trace.mask.row(c.i)) ? " sees no score above −∞" : " sees no key") +
+                 ": zeros, as chosen");
+}
+
+// Dropout.
+
+void DrawKept::terms(const Cell&, Derivation& d) const {
+  d.begin("Drawn", "");
+}
+
+void DropoutFactors::terms(const Cell& c, Derivation& d) const {
+  if (!dropout.active()) {
+    d.begin(d.title(), dropout.training ? "dropout is off" : "off in evaluation");
+    return d.note("nothing is dropped", 1);
+  }
+  d.begin(d.title(), dropout.rescale ? "0 or 1/(1 − p)" : "0 or 1: not rescaled");
+  const std::string how = dropout.given.empty() ? "by seed " + to_string(dropout.seed) : "by the given mask";
+  const bool is_kept = attention::info(c.node.stage).matrix(c.trace, c.head)(c.i, c.j) != 0;
+  d.note((is_kept ? "kept " : "dropped ") + how, is_kept);
+  if (is_kept && dropout.rescale)
+    d.line(Form::division, {1, {}}, {1 - dropout.rate, {}}, 1 / (1 - dropout.rate));
+}
+
+}  // namespace core::graph

@@ -1,0 +1,414 @@
+#include "core/graph/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "core/base/text.hpp"
+#include "core/graph/line_words.hpp"
+#include "core/graph/operations.hpp"
+#include "core/graph/sight_words.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/visible.hpp"
+
+namespace core::explain {
+
+using std::to_string;
+
+namespace {
+
+constexpr int digits = 12;  // as many as an explanation promises
+
+std::string number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::array<char, 40> buffer;
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, digits);
+  return {buffer.data(), end.ptr};
+}
+
+/// What stands for a sign in ASCII.
+struct Sign {
+  const char *sign, *plain;
+};
+
+std::string ascii(std::string text) {
+  constexpr std::array signs{Sign{"·", "."},   Sign{"×", "*"},       Sign{"÷", "/"},  Sign{"√", "sqrt "},
+                             Sign{"−", "-"},   Sign{"∞", "inf"},     Sign{"≤", "<="}, Sign{"≠", "!="},
+                             Sign{"Σ", "sum"}, Sign{"ε", "epsilon"}, Sign{"⁰", "^0"}, Sign{"¹", "^1"},
+                             Sign{"²", "^2"},  Sign{"³", "^3"},      Sign{"⁴", "^4"}, Sign{"⁵", "^5"},
+                             Sign{"⁶", "^6"},  Sign{"⁷", "^7"},      Sign{"⁸", "^8"}, Sign{"⁹", "^9"},
+                             Sign{"_", ""}};
+  for (const auto& [sign, plain] : signs)
+    for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at))
+      text.replace(at, std::string(sign).size(), plain);
+  return text;
+}
+
+std::string operands_in_words(const Line& line) {
+  const std::string a = number(line.a.value), b = number(line.b.value);
+  switch (line.form) {
+    case Form::words:
+    case Form::single:
+      return {};
+    case Form::product:
+    case Form::factor:
+      return a + " * " + b;
+    case Form::division:
+      return a + " / " + b;
+    case Form::addition:
+      return a + " + " + b;
+    case Form::exponential:
+      return "exp(" + a + " - " + b + ")";
+  }
+  return {};
+}
+
+std::string text_of(const Line& line, const attention::Sequence& sequence) {
+  std::string text = words(line.label, sequence);
+  for (const std::string& more : {ascii(line.words), operands_in_words(line)})
+    if (!more.empty()) text += (text.empty() ? "" : "  ") + more;
+  return text + (text.empty() ? "= " : " = ") + number(line.value);
+}
+
+}  // namespace
+
+std::string name(Source source) {
+  if (const auto* input = std::get_if<Input>(&source)) return symbol(*input);
+  return attention::info(std::get<Stage>(source)).title;
+}
+
+std::string name(const Place& place) {
+  const std::string row = to_string(place.row), column = "[" + to_string(place.column) + "]";
+  if (const auto* input = std::get_if<Input>(&place.source))
+    return name(place.source) + (attention::has_one_row(*input) ? column : "[" + row + "]" + column);
+  switch (std::get<Stage>(place.source)) {
+    case Stage::embeddings:
+      return "x_" + row + column;
+    case Stage::key_embeddings:
+      return "m_" + row + column;
+    case Stage::queries:
+      return "q_" + row + column;
+    case Stage::keys:
+      return "k_" + row + column;
+    case Stage::values:
+      return "v_" + row + column;
+    default:
+      return name(place.source) + "[" + row + "]" + column;
+  }
+}
+
+std::string words(const Label& label, const attention::Sequence& sequence) {
+  switch (label.kind) {
+    case Label::token:
+      return sequence.keys()[label.index];
+    case Label::query:
+      return sequence.tokens[label.index];
+    case Label::head:
+      return "head " + to_string(label.index);
+    case Label::column:
+      return "column " + to_string(label.index);
+    case Label::sink:
+      return "sink";
+    case Label::none:
+      break;
+  }
+  return {};
+}
+
+std::string plain_text(const Explanation& explanation, const attention::Sequence& sequence) {
+  const auto& cell = explanation.cell;
+  const auto& stage = attention::info(cell.stage);
+  std::string text =
+      std::string(stage.name) + (stage.per_head ? ", head " + to_string(cell.head) : "") + ", row " +
+      to_string(cell.row) + " (" + attention::row_tokens(stage, sequence)[cell.row] + "), column " +
+      to_string(cell.column) +
+      (stage.columns == attention::Columns::tokens ? " (" + sequence.keys()[cell.column] + ")" : "") + " = " +
+      number(explanation.result) + "\n";
+  for (std::size_t s = 0; s < explanation.steps.size(); ++s) {
+    const Step& step = explanation.steps[s];
+    text += "\n" + to_string(s + 1) + "  " + step.title +
+            (step.formula.empty() ? "" : "  " + ascii(step.formula)) + "\n";
+    for (const Line& line : step.lines) text += "   " + text_of(line, sequence) + "\n";
+  }
+  return text;
+}
+
+namespace {
+
+using attention::Decided;
+using attention::Mask;
+
+std::string window_words(const attention::MaskWindow& window) {
+  const auto side = [](const std::optional<std::size_t>& n, const char* name) {
+    return n ? to_string(*n) + " " + name : std::string();
+  };
+  const std::string left = side(window.left, "left"), right = side(window.right, "right");
+  return left + (left.empty() || right.empty() ? "" : ", ") + right;
+}
+
+/// Where something else than the causal rule decides, in words.
+std::string by_another(const Mask& mask, Decided decided, std::size_t query, std::size_t key) {
+  const std::string k = "key " + to_string(key), q = "query " + to_string(query);
+  switch (decided) {
+    case Decided::by_window:
+      return k + " is outside the window of " + q + " (" + window_words(mask.window) + ")";
+    case Decided::by_prefix:
+      return k + " is one of the first " + to_string(mask.prefix) + ", which every query sees";
+    case Decided::by_document:
+      return k + " is of document " + to_string(mask.documents[key]) + ", " + q + " of document " +
+             to_string(mask.documents[query]);
+    case Decided::by_padding:
+      return k + " is padding";
+    default:
+      return "";
+  }
+}
+
+/// The same as a formula; place is the query's among the keys.
+std::string formula_of_another(const Mask& mask, Decided decided, std::size_t query, std::size_t key,
+                               std::int64_t place) {
+  const std::string k = "key " + to_string(key);
+  switch (decided) {
+    case Decided::by_window:
+      if (static_cast<std::int64_t>(key) < place)
+        return k + " < " + to_string(place) + " − " + to_string(*mask.window.left);
+      return k + " > " + to_string(place) + " + " + to_string(*mask.window.right);
+    case Decided::by_prefix:
+      return k + " < prefix " + to_string(mask.prefix);
+    case Decided::by_document:
+      return "document " + to_string(mask.documents[key]) + " ≠ " + to_string(mask.documents[query]);
+    case Decided::by_padding:
+      return k + " is padding";
+    default:
+      return "";
+  }
+}
+
+bool is_causal(const Model& model) {
+  return model.mask.causal && model.departures.mask_edge == attention::MaskEdge();
+}
+
+/// Why the causal rule hides a key where its edge is moved or turned over.
+std::string moved_edge_words(const Model& model, std::size_t query, std::size_t key) {
+  const attention::MaskEdge& edge = model.departures.mask_edge;
+  const std::string q = "query " + to_string(query), k = "key " + to_string(key);
+  const std::string by = edge.diagonal > 0   ? " + " + to_string(edge.diagonal)
+                         : edge.diagonal < 0 ? " − " + to_string(-edge.diagonal)
+                                             : "";
+  if (edge.transposed)
+    return k + " comes before " + q + (by.empty() ? "" : " by more than " + to_string(edge.diagonal)) +
+           ", as the mask is transposed";
+  return k + " comes after " + q + by + ", as the edge of the mask is moved";
+}
+
+}  // namespace
+
+std::string sight_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
+  const auto [visible, decided] = attention::sight(model, sequence, query, key);
+  if (decided == Decided::by_hand) return visible ? "shown by hand" : "hidden by hand";
+  if (std::string words =
+          formula_of_another(model.mask, decided, query, key, attention::place_of_query(model, query));
+      !words.empty())
+    return words;
+  if (!model.mask.causal)
+    return model.mask.window == attention::MaskWindow()
+               ? "no causal mask"
+               : "within the window (" + window_words(model.mask.window) + ")";
+  if (!is_causal(model)) return "by another rule than the causal one";
+  const std::int64_t later = attention::place_of_query(model, 0);
+  return "key " + to_string(key) + (visible ? " ≤ query " : " > query ") + to_string(query) +
+         (later > 0   ? " + " + to_string(later)
+          : later < 0 ? " − " + to_string(-later)
+                      : "");
+}
+
+std::string sight_words(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
+  const auto [visible, decided] = attention::sight(model, sequence, query, key);
+  if (decided == Decided::by_hand) return visible ? "shown by hand" : "hidden by hand";
+  if (std::string words = by_another(model.mask, decided, query, key); !words.empty())
+    return (visible ? "visible: " : "hidden: ") + words;
+  if (visible) return "visible";
+  if (!is_causal(model)) return "hidden: " + moved_edge_words(model, query, key);
+  const std::int64_t place = attention::place_of_query(model, query);
+  std::string words = "hidden: key " + to_string(key) + " comes after query " + to_string(query);
+  if (place == static_cast<std::int64_t>(query)) return words;
+  return words +
+         (place < 0 ? ", which stands before every key" : ", which is the place of key " + to_string(place));
+}
+
+namespace {
+
+constexpr std::size_t most_cells = 4096;  // that are looked through for a sentence
+constexpr double as_good_as_hidden = -1e8, sum_tolerance = 1e-6;
+
+bool present(const Model& m, Stage stage) {
+  return attention::info(stage).present(m);
+}
+bool is_given(const Model& m, Stage stage) {
+  return m.given.find(stage) != nullptr;
+}
+
+/// "a", "a and b", "a, b and c".
+std::string listed(const std::vector<std::string>& all) {
+  return core::text::joined(all, ", ", {}, " and ");
+}
+
+std::string capital(std::string words) {
+  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z')
+    words[0] = static_cast<char>(words[0] - 'a' + 'A');
+  return words;
+}
+
+std::string making(const Model& m) {
+  struct Made {
+    Stage stage;
+    const char *one, *many;
+  };
+  constexpr std::array all{Made{Stage::queries, "a query", "queries"}, Made{Stage::keys, "a key", "keys"},
+                           Made{Stage::values, "a value", "values"}};
+  std::vector<std::string> asking, asked, given;
+  for (const Made& made : all) {
+    if (!present(m, made.stage)) continue;
+    if (is_given(m, made.stage))
+      given.emplace_back(made.many);
+    else
+      (made.stage != Stage::queries && m.has_memory() ? asked : asking).emplace_back(made.one);
+  }
+  std::string words;
+  if (!asking.empty() && m.projections) words = "Each token makes " + listed(asking);
+  if (!asking.empty() && !m.projections) {
+    for (std::string& one : asking) one.erase(0, 2);  // "a query" is its own query
+    words = "Each token is its own " + listed(asking);
+  }
+  if (!asked.empty())
+    words += (words.empty() ? "Each other token makes " : "; other tokens make ") + listed(asked);
+  if (!given.empty()) words += (words.empty() ? capital(listed(given)) : "; " + listed(given)) + " are given";
+  if (m.n_groups() < m.n_heads && present(m, Stage::keys)) words += "; heads share keys and values";
+  if (present(m, Stage::rotated_queries)) words += "; their positions turn them";
+  return words;
+}
+
+/// What is hidden in the masked scores, whatever rule did it.
+std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
+  if (!present(m, Stage::masked_scores)) return "";
+  const auto& masked = trace.heads[head].masked_scores;
+  if (masked.n_rows() * masked.n_cols() > most_cells) {
+    const bool before = m.mask.is_before_softmax();
+    if (!m.mask.hides() || !before || !m.given.empty()) return "";
+    graph::Graph g = graph::attention(m);
+    const auto* fill = g.get<graph::MaskedFill>(Stage::masked_scores);
+    return fill && fill->is_plainly_causal ? "; the future is hidden" : "; some keys are hidden";
+  }
+  bool any = false, future = true, past = true, lowered = false;
+  for (std::size_t i = 0; i < masked.n_rows(); ++i) {
+    const std::int64_t place = attention::place_of_query(m, i);
+    for (std::size_t j = 0; j < masked.n_cols(); ++j) {
+      const bool hidden = masked(i, j) < as_good_as_hidden;
+      const auto key = static_cast<std::int64_t>(j);
+      any = any || hidden;
+      future = future && hidden == (key > place);
+      past = past && hidden == (key < place);
+      lowered = lowered || (!hidden && trace.mask(i, j) == 0);
+    }
+  }
+  const bool before = m.mask.is_before_softmax();
+  if (!any) return before && lowered ? "; the mask lowers some scores" : "";
+  return future ? "; the future is hidden" : past ? "; the past is hidden" : "; some keys are hidden";
+}
+
+std::string meeting(const Model& m, const Trace& trace, std::size_t head) {
+  graph::Graph g = graph::attention(m);
+  const auto* products = g.get<graph::DotProducts>(Stage::scores);
+  std::string words = !products              ? "No query prefers any key"
+                      : products->is_swapped ? "Each key meets each query"
+                                             : "Each query meets each key";
+  for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
+    if (is_given(m, stage))
+      words = stage == Stage::scores          ? "Scores are given"
+              : stage == Stage::scaled_scores ? "Scaled scores are given"
+                                              : "Masked scores are given";
+  return words + hidden_words(m, trace, head);
+}
+
+std::string dropping(const Model& m, const Trace& trace, std::size_t head) {
+  if (is_given(m, Stage::dropout_mask)) return "; the dropout mask is given";
+  if (!m.dropout.active()) return "";
+  graph::Graph g = graph::attention(m);
+  if (!g.get<graph::Multiply>(Stage::dropped_weights)) return "; dropout fell on the scores";
+  const auto &weights = trace.heads[head].weights, &dropped = trace.heads[head].dropped_weights;
+  if (weights.n_rows() * weights.n_cols() > most_cells) return "; dropout removes some";
+  bool removes = false, enlarges = false;
+  for (std::size_t i = 0; i < weights.n_rows(); ++i)
+    for (std::size_t j = 0; j < weights.n_cols(); ++j) {
+      removes = removes || (weights(i, j) != 0 && dropped(i, j) == 0);
+      enlarges = enlarges || std::abs(dropped(i, j)) > std::abs(weights(i, j)) * (1 + 1e-9);
+    }
+  return removes && enlarges ? "; dropout removes some and enlarges the rest"
+         : removes           ? "; dropout removes some"
+         : enlarges          ? "; dropout removes none and enlarges all"
+                             : "";
+}
+
+std::string weighing(const Model& m, const Trace& trace, std::size_t head) {
+  using attention::MaskMethod;
+  std::string words = is_given(m, Stage::weights) ? "Weights are given" : "Scores become weights";
+  if (!is_given(m, Stage::weights) && m.mask.hides()) {
+    if (m.mask.method == MaskMethod::renormalise) words += ", hidden ones 0 and each row divided by its sum";
+    if (m.mask.method == MaskMethod::zero_after_softmax) words += ", hidden ones 0";
+  }
+  if (const std::string sums = sum_words(trace, head); !sums.empty()) words += "; " + sums;
+  return words + dropping(m, trace, head);
+}
+
+std::string mixing(const Model& m) {
+  std::string words = "Weights mix the values";
+  const graph::Graph g = graph::attention(m);
+  const graph::Layout* layout = g.find(Stage::concatenated)->operation->inputs[0].layout;
+  if (m.n_heads > 1)
+    words += layout == &graph::untransposed  ? "; heads are merged without the transpose"
+             : layout == &graph::interleaved ? "; heads are interleaved"
+                                             : "; heads stand side by side";
+  if (m.projections && m.projections->output) words += " and are projected";
+  if (const std::size_t n = m.heads_off.size(); n > 0)
+    words += "; " + to_string(n) + (n == 1 ? " head is off" : " heads are off");
+  return words;
+}
+
+std::size_t typed_in(const Model& m, const Trace& trace, std::size_t head, int line) {
+  return static_cast<std::size_t>(std::ranges::count_if(m.given.cells, [&](const attention::GivenCell& cell) {
+    const auto& p = cell.place;
+    return p.sequence == trace.sequence && attention::info(p.stage).line == line &&
+           p.head == matrix_of_head(m, p.stage, head);
+  }));
+}
+
+}  // namespace
+
+std::string sum_words(const Trace& trace, std::size_t head) {
+  const auto& weights = trace.heads[head].weights;
+  if (weights.n_rows() * weights.n_cols() > most_cells || weights.n_rows() == 0) return "";
+  const arma::mat& numbers = weights;
+  if (numbers.has_nan()) return "some weights are not numbers";
+  const auto sums_to_one = [](const arma::vec& sums) {
+    return std::ranges::all_of(sums, [](double sum) { return std::abs(sum - 1) <= sum_tolerance; });
+  };
+  if (sums_to_one(arma::sum(numbers, 1))) return "a row sums to 1";
+  if (sums_to_one(arma::sum(numbers, 0).t())) return "a column sums to 1, not a row";
+  return "rows do not all sum to 1";
+}
+
+std::string line_words(const Model& model, const Trace& trace, std::size_t head, int line) {
+  std::string words = line == 1   ? making(model)
+                      : line == 2 ? meeting(model, trace, head)
+                      : line == 3 ? weighing(model, trace, head)
+                                  : mixing(model);
+  if (const std::size_t n = typed_in(model, trace, head, line); n > 0)
+    words += "; " + to_string(n) + (n == 1 ? " number is" : " numbers are") + " typed over";
+  return words;
+}
+
+}  // namespace core::explain

@@ -1,0 +1,119 @@
+// A run of verbs, written down line by line, does the same again.
+#include <gtest/gtest.h>
+
+#include "app/session/store.hpp"
+#include "core/base/error.hpp"
+#include "core/editing/presets.hpp"
+#include "tests/support/waiting.hpp"
+
+namespace app {
+namespace {
+
+namespace editing = core::editing;
+using core::attention::MatrixName;
+
+/// Every settable field as it is.
+template <auto... members>
+std::string fields_of(View view, Members<members...>) {
+  std::string text;
+  ((text += to_text(set<members>(part_of<typename FieldOf<members>::Part>(view).*members)) + "\n"), ...);
+  return text;
+}
+
+std::vector<Command> some_verbs() {
+  core::attention::Model model = editing::default_preset().make();
+  arma::mat block{{1, -0.0}, {0.1, 1e-300}};
+  core::importing::Choices choices;
+  choices.layer = "2", choices.n_heads = 3, choices.ignored = {"all"};
+  return {
+      ApplyEdit{editing::SetCell{{MatrixName::embeddings, 0}, 1, 2, 0.1 + 0.2}},
+      ApplyEdit{editing::SetBlock{{MatrixName::embeddings, 0}, 0, 1, block}},
+      ApplyEdit{editing::RenameToken{0, 1, "a \"quoted\\ name\nwith é"}},
+      ApplyEdit{editing::SetScale{{core::attention::ScaleRule::factor, 0.3}}},
+      ApplyEdit{editing::SetMaskWindow{{{2}, {}}}},
+      ApplyEdit{editing::SetDocuments{{0, 0, 1, 1, 1, 1}}},
+      ApplyEdit{editing::SetScoreCap{30.5}},
+      ApplyEdit{editing::SwitchMaskCell{4, 1, false}},
+      ApplyEdit{editing::TypeOver{{Stage::scores, 0, 0, 3, 1}, -2.5}},
+      ApplyEdit{editing::TypeOver{{Stage::scores, 0, 0, 3, 1}, {}}},
+      EndGesture{},
+      ApplyEdit{editing::GiveStage{{Stage::weights, {arma::mat(6, 6, arma::fill::eye)}}}},
+      ApplyEdit{editing::ReplaceModel{model, "the first again"}},
+      Undo{},
+      Undo{},
+      Redo{},
+      PinCell{{Stage::scores, 0, 3, 1}},
+      FollowCell{{Stage::queries, 0, 3, 1}},
+      Zoom{{6, 6}, 2, 3, 0.5},
+      MovePart{{6, 6}, 0.25, -0.5},
+      FoldStage{Stage::values},
+      PinQuery{4},
+      EditAt{MatrixName::embeddings, 2, 1},
+      set<&Look::tab>(Tab::heads),
+      set<&Look::heads_order>(core::attention::HeadFigure{}),
+      set<&TokensLook::silent_heads>({0}),
+      set<&TokensLook::hide_below>(0.125),
+      set<&ColorChoice::typed_values>({-3, 4.5, 0}),
+      set<&ColorChoice::locked>({{{{Stage::scores, 0}, {-1, 1, 0}}}}),
+      set<&Settings::scale>(1.5f),
+      set<&Forms::typed>(Typed{"edit/name", "half \"typed", true, false}),
+      set<&DrawForm::draw>({.seed = 7, .before = {{.first = 0.5, .shape = {2, 3}}}, .bias = true}),
+      set<&ImportForm::choices>(choices),
+      set<&LayersLook::token>(12),
+      KeepReference{},
+      RenameReference{"before"},
+      LoadPreset{"journey_causal"},
+      CancelQuestion{},
+      OpenFile{.path = "a/no such file.json"},
+      ShowMessage{"", true},
+      ExportAs{.form = ExportForm::png, .matrix = {Stage::values, 0, 1, 2}, .path = "f.png"},
+  };
+}
+
+TEST(Verbs, AreReadAsTheyWereWritten) {
+  for (const Command& verb : some_verbs()) {
+    const std::string line = to_text(verb);
+    const Command read = command_of(line);
+    EXPECT_EQ(read.index(), verb.index()) << line;
+    EXPECT_EQ(to_text(read), line);
+    EXPECT_EQ(line.find('\n'), line.npos) << line;
+  }
+  EXPECT_EQ(to_text(PinCell{{Stage::scores, 0, 1, 2}}).substr(0, 8), "PinCell ");
+  EXPECT_EQ(to_text(set<&Look::head>(3)), "SetField Look::head 3");
+}
+
+TEST(Verbs, ThatAreDamagedAreRefused) {
+  for (const char* line :
+       {"", "Fly", "PinCell", "PinCell 1 2 x 3", "SetField Look::head", "SetField Look::nose 1",
+        "CopyText \"no end", "GoBack 1", "ApplyEdit SetBlock 0 0 0 0 999999999 999999999",
+        "ImportTensors \"\" 0 0 \"\" 123456789012"})
+    EXPECT_THROW(command_of(line), core::Error) << line;
+}
+
+TEST(Verbs, OfARunDoTheSameAgain) {
+  std::string lines;
+  Store first;
+  first.record_to([&](const std::string& line) { lines += line + "\n"; });
+  for (const Command& verb : some_verbs()) {
+    if (std::holds_alternative<ExportAs>(verb)) continue;
+    first.dispatch(verb);
+    first.update();
+    support::finish_reading(first);
+  }
+  Store second;
+  second.replay(lines);
+  EXPECT_EQ(second.model(), first.model());
+  EXPECT_NE(second.model(), Store().model());
+  EXPECT_EQ(fields_of(second.view(), ViewFields()), fields_of(first.view(), ViewFields()));
+  EXPECT_EQ(second.message().text, first.message().text);
+  const auto a = first.document(), b = second.document();
+  EXPECT_EQ(a.steps.undo_words, b.steps.undo_words);
+  EXPECT_EQ(a.steps.redo_words, b.steps.redo_words);
+  ASSERT_EQ(second.references().size(), 1u);
+  EXPECT_EQ(second.references()[0].title, "before");
+  while (first.document().steps.can_undo) first.dispatch(Undo{}), second.dispatch(Undo{});
+  EXPECT_EQ(second.model(), first.model());
+}
+
+}  // namespace
+}  // namespace app

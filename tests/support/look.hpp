@@ -1,0 +1,28 @@
+#pragma once
+
+#include "app/session/store.hpp"
+
+namespace support {
+
+template <auto member>
+void set_changed(app::Store& store, app::View& after) {
+  app::View before = store.view();
+  using Part = typename app::FieldOf<member>::Part;
+  const app::Command now = app::set<member>(app::part_of<Part>(before).*member),
+                     wanted = app::set<member>(app::part_of<Part>(after).*member);
+  const std::string text = app::to_text(wanted);
+  if (text != app::to_text(now)) store.dispatch(app::command_of(text));
+}
+
+/// Changes the view by the verbs that set its fields, as they would be written down.
+template <class Change>
+void look(app::Store& store, const Change& change) {
+  app::View after = store.view();
+  change(after);
+  [&]<auto... members>(app::Members<members...>) {
+    (set_changed<members>(store, after), ...);
+  }
+  (app::ViewFields());
+}
+
+}  // namespace support
