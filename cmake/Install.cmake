@@ -1,5 +1,12 @@
 # cmake --install and cpack: the program, and what a desktop and a shell need to show it among their own.
 include(GNUInstallDirs)
+if(SKBUILD)
+  # A wheel: the program inside the package, with what it looks for beside itself, and the template of pages.
+  install(TARGETS attnscope RUNTIME DESTINATION attnscope/bin COMPONENT python)
+  install(DIRECTORY assets/examples DESTINATION attnscope/share/attnscope COMPONENT python)
+  install(DIRECTORY assets/page DESTINATION attnscope COMPONENT python)
+  return()
+endif()
 install(TARGETS attnscope RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(FILES assets/attnscope.desktop DESTINATION "${CMAKE_INSTALL_DATADIR}/applications")
 install(FILES assets/attnscope.svg DESTINATION "${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps")

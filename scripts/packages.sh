@@ -4,7 +4,7 @@
 # To build the program and to show its window.
 run_packages="g++ cmake ninja-build pkg-config
 libimgui-dev libstb-dev libglfw3-dev libepoxy-dev libgl1-mesa-dri libfreetype-dev libfontconfig-dev fonts-dejavu-core
-libarmadillo-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libzip-dev libcairo2-dev
+libarmadillo-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libzip-dev zlib1g-dev libcairo2-dev
 libpcre2-dev libutf8proc-dev libtbb-dev"
 
 # Beside these, to build and run the tests and benchmarks, on a screen of their own.
@@ -39,7 +39,7 @@ need_packages() {
   if ! command -v apt-get >/dev/null; then
     command -v cmake >/dev/null && command -v ninja >/dev/null && return
     say "this system has no apt-get; install by hand: a C++20 compiler, CMake, Ninja, pkg-config, Dear ImGui, GLFW 3," \
-      "libepoxy, FreeType, fontconfig, stb, Armadillo, OpenBLAS, nlohmann-json, CLI11, libzip, cairo, PCRE2, utf8proc, oneTBB (tests: GoogleTest, Google Benchmark, Xvfb)"
+      "libepoxy, FreeType, fontconfig, stb, Armadillo, OpenBLAS, nlohmann-json, CLI11, libzip, zlib, cairo, PCRE2, utf8proc, oneTBB (tests: GoogleTest, Google Benchmark, Xvfb)"
     exit 1
   fi
   missing=$(missing_packages "$@")

@@ -26,6 +26,7 @@ using core::attention::StageInfo;
 using core::color::NamedMap;
 using Text = const std::string&;
 
+constexpr const char* page_format = "html";    // every head in one page
 constexpr const char* archive_format = "npz";  // all matrices in one file; the others hold one matrix a file
 
 [[noreturn]] void refuse(Text option, Text expected, Text got) {
@@ -39,19 +40,20 @@ const StageInfo& named_stage(Text option, Text among, Text name) {
 }
 
 std::string names_of_formats() {
-  return core::text::joined(formats::matrix_formats(), ", ", &formats::MatrixFormat::name) + " or " +
-         archive_format;
+  return core::text::joined(formats::matrix_formats(), ", ", &formats::MatrixFormat::name) + ", " +
+         archive_format + " or " + page_format;
 }
 
 std::string names_of_layouts() {
   return core::text::joined(core::check::layouts(), ", ", &core::check::Layout::name);
 }
 
-bool choose_format(Text name, formats::ExportOptions& options) {
-  options.archive = name == archive_format;
+bool choose_format(Text name, Export& command) {
+  command.is_page = name == page_format;
+  command.options.archive = name == archive_format;
   const formats::MatrixFormat* found = formats::find_matrix_format(name);
-  if (found) options.format = found;
-  return found || options.archive;
+  if (found) command.options.format = found;
+  return found || command.options.archive || command.is_page;
 }
 
 void read_maps(Text option, const std::vector<std::string>& names, ColorChoice& colors) {
@@ -255,11 +257,11 @@ void describe_mistakes(Options options, OfModel& command) {
 void describe(Options options, Export& command) {
   describe_model(options, command);
   options
-      .text("--out", "PATH", "Directory, made when there is none; a file for npz or a single matrix",
+      .text("--out", "PATH", "Directory, made when there is none; a file for npz, html or a single matrix",
             [&command](Text, Text path) {
               command.out = path;
               const std::string ending = command.out.extension().string();
-              choose_format(ending.substr(ending.starts_with('.')), command.options);
+              choose_format(ending.substr(ending.starts_with('.')), command);
             })
       ->required();
   options
@@ -269,7 +271,7 @@ void describe(Options options, Export& command) {
              })
       ->delimiter(',');
   options.text("--format", "NAME", names_of_formats(), [&command](Text option, Text name) {
-    if (!choose_format(name, command.options)) refuse(option, names_of_formats(), name);
+    if (!choose_format(name, command)) refuse(option, names_of_formats(), name);
   });
   options.flag("--no-labels", "Numbers alone, without tokens and column names", command.options.labels,
                false);
@@ -455,11 +457,16 @@ void complete(const CLI::App& app, DrawFigure& figure) {
 
 void complete(const CLI::App& app, Export& command) {
   const std::string ending = command.out.extension().string();
-  const bool is_file = ending == ".npz" || formats::find_matrix_format(ending.substr(ending.empty() ? 0 : 1));
-  const std::string format = command.options.archive ? archive_format : command.options.format->name;
+  const bool is_file = ending == ".npz" || ending == ".html" ||
+                       formats::find_matrix_format(ending.substr(ending.empty() ? 0 : 1));
+  const std::string format = command.is_page           ? page_format
+                             : command.options.archive ? archive_format
+                                                       : command.options.format->name;
   if (app.count("--format") > 0 && is_file && ending != "." + format)
     throw core::Error("export: --format: expected the one of " + command.out.filename().string() +
                       ", got \"" + format + "\"");
+  if (command.is_page && app.count("--stages") > 0)
+    throw core::Error("export: --stages: expected without a page, which has the stages that it needs");
 }
 
 void complete(const CLI::App& app, Generate& command) {

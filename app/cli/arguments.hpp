@@ -47,6 +47,7 @@ struct ListMistakes {};
 struct Export : OfModel {
   std::filesystem::path out;  ///< a directory, or a file where one is enough
   core::formats::ExportOptions options;
+  bool is_page = false;  ///< one self-contained HTML file, of a whole model with every layer
 };
 struct WriteProgram : OfModel {
   std::optional<std::filesystem::path> file;  ///< else standard output

@@ -26,6 +26,7 @@
 #include "core/model/experiment.hpp"
 #include "core/model/transformer.hpp"
 #include "core/out/drawing.hpp"
+#include "core/out/page.hpp"
 #include "core/out/program.hpp"
 #include "core/system/file.hpp"
 #include "core/system/process.hpp"
@@ -151,6 +152,17 @@ core::importing::Imported layer_of_text(const OfWholeModel& command, const std::
                            core::text::counted(session.ids.size(), "token") +
                            ", whose layers before were computed in float32"};
   return imported;
+}
+
+/// Every layer of a whole model as it reads a text.
+std::vector<core::attention::Model> layers_of_text(const OfWholeModel& command) {
+  Session session(command);
+  const transformer::PassRef pass = session.run();
+  std::vector<core::attention::Model> layers;
+  for (std::size_t l = 0; l < session.model->description().sizes.n_layers; ++l)
+    layers.push_back(
+        transformer::layer_model(*session.model, l, session.model->input(*pass, l), session.names(), {}));
+  return layers;
 }
 
 // --- The model of a command ---
@@ -387,12 +399,26 @@ struct Runner {
     return done;
   }
   int operator()(const Export& command) const {
+    if (command.is_page) return export_page(command);
     const core::attention::Model model = model_of(command, err).model;
     require_memory(model);
     core::formats::export_to(model, command.out, command.options);
     if (model.n_groups() < model.n_heads && !command.options.archive)
       err << "keys and values: " << model.n_heads / model.n_groups()
           << " heads share theirs, so the files of these heads hold the same numbers\n";
+    return done;
+  }
+  int export_page(const Export& command) const {
+    std::vector<core::attention::Model> layers;
+    if (command.text && command.choices.layer.empty() && command.choices.given.empty())
+      layers = layers_of_text({std::get<std::filesystem::path>(command.source), *command.text});
+    else
+      layers.push_back(model_of(command, err).model);
+    for (const auto& layer : layers) require_memory(layer);
+    std::error_code ignored;
+    const bool is_folder = std::filesystem::is_directory(command.out, ignored);
+    const auto file = is_folder ? command.out / "attention.html" : command.out;
+    core::system::write_atomically(file, core::formats::page_text(layers, {title_of(command.source)}));
     return done;
   }
   int operator()(const WriteProgram& command) const {

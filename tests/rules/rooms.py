@@ -61,7 +61,7 @@ def why_forbidden(path, room, quoted, included, rooms):
     for library in GUARDED:
         if included.startswith(library) and library not in libraries:
             return f"{room} must not know {library}"
-    if not quoted or included in ("shaders.hpp", "embedded_lessons.hpp"):
+    if not quoted or included in ("shaders.hpp", "embedded_lessons.hpp", "embedded_page.hpp"):
         return None
     other = room_of(included, rooms) if included.startswith(("core/", "app/")) else None
     if other is None:

@@ -232,7 +232,7 @@ TEST(Arguments, ThatAreWrongOrWouldChangeNothingAreRefusedByName) {
            {{"export", "--out", "D"}, "FILE or --preset"},
            {{"export", "a", "--preset", "multi-head", "--out", "D"}, "--preset"},
            {{"session", "--preset", "nope", "--out", "F"}, "no preset \"nope\""},
-           {{"export", "a", "--out", "D", "--format", "xls"}, "csv, npy or npz, got \"xls\""},
+           {{"export", "a", "--out", "D", "--format", "xls"}, "csv, npy, npz or html, got \"xls\""},
            {{"export", "a", "--out", "F.npz", "--format", "csv"}, "F.npz, got \"csv\""},
            {{"export", "a", "--out", "D", "--stages", "weights,wights"}, "got \"wights\""},
            {{"export", "m", "--heads", "0", "--out", "D"}, "--heads: expected a whole number of at least 1"},

@@ -1,0 +1,416 @@
+// A page with every head. Numbers are base64 of raw deflate over byte planes, as assets/page/data.js reads
+// them; python/attnscope/page.py writes the same.
+#include "core/out/page.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "core/base/error.hpp"
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/files/json.hpp"
+#include "core/graph/attend.hpp"
+#include "embedded_page.hpp"
+
+namespace core::formats {
+namespace {
+
+using attention::HeadTrace;
+using attention::Model;
+using attention::StageMatrix;
+using attention::Trace;
+
+static_assert(std::endian::native == std::endian::little, "numbers of a page are little-endian");
+
+constexpr std::size_t large_weights = 400'000;   // bytes of float32; more are stored in 16 bits
+constexpr std::size_t large_stages = 1'500'000;  // bytes of queries, keys and values of several layers
+constexpr std::size_t few_numbers = 4000;        // that are stored in 64 bits
+
+std::string base64(const std::string& bytes) {
+  constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
+  }
+  return text;
+}
+
+std::string deflated(const std::string& bytes) {
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw Error("the page could not be compressed");
+  std::string result(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib does not write there
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(result.data());
+  stream.avail_out = static_cast<uInt>(result.size());
+  const int ended = deflate(&stream, Z_FINISH);
+  result.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (ended != Z_STREAM_END) throw Error("the page could not be compressed");
+  return result;
+}
+
+/// Bytes of equal rank lie together, which deflate likes.
+template <class Number>
+std::string packed(const std::vector<Number>& numbers) {
+  std::string planes(numbers.size() * sizeof(Number), '\0');
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    char bytes[sizeof(Number)];
+    std::memcpy(bytes, &numbers[i], sizeof(Number));
+    for (std::size_t b = 0; b < sizeof(Number); ++b) planes[b * numbers.size() + i] = bytes[b];
+  }
+  return base64(deflated(planes));
+}
+
+template <class Number>
+std::vector<Number> narrowed(const std::vector<double>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+/// A stage of all layers, layer by layer and head by head, each matrix row by row.
+struct PageStage {
+  std::string name;
+  std::size_t n_heads = 0, n_rows = 0, n_cols = 0;  // of each layer
+  std::vector<double> numbers = {};
+};
+
+/// Everything that a page shows, gathered layer by layer.
+struct Page {
+  std::size_t n_layers = 0, n_heads = 0;
+  std::vector<std::string> tokens, keys;
+  std::vector<arma::mat> visible;  // of each layer
+  std::vector<double> scales, caps;
+  std::vector<arma::rowvec> sinks;
+  bool has_sinks = false;
+  std::vector<PageStage> stages;
+};
+
+PageStage& stage_named(Page& page, const std::string& name) {
+  const auto found = std::ranges::find(page.stages, name, &PageStage::name);
+  return found != page.stages.end() ? *found : page.stages.emplace_back(PageStage{name});
+}
+
+void add(Page& page, const std::string& name, std::size_t n_heads, const arma::mat& matrix) {
+  PageStage& stage = stage_named(page, name);
+  const bool is_new = stage.numbers.empty();
+  if (is_new) stage.n_heads = n_heads, stage.n_rows = matrix.n_rows, stage.n_cols = matrix.n_cols;
+  if (stage.n_heads != n_heads || stage.n_rows != matrix.n_rows || stage.n_cols != matrix.n_cols)
+    throw Error("a page: expected layers with " + name + " of the same shape");
+  for (arma::uword i = 0; i < matrix.n_rows; ++i)
+    for (arma::uword j = 0; j < matrix.n_cols; ++j) stage.numbers.push_back(matrix(i, j));
+}
+
+/// The queries, or keys, that meet in the scores: after norm and rotation.
+const StageMatrix& prepared(const StageMatrix& plain, const StageMatrix& normed, const StageMatrix& rotated) {
+  return rotated.n_rows() > 0 ? rotated : normed.n_rows() > 0 ? normed : plain;
+}
+
+/// What is added to the scores after scale and cap; 0 where both are infinite.
+arma::mat bias_of(const HeadTrace& head) {
+  const arma::mat& before =
+      head.adjusted.capped_scores.n_rows() > 0 ? *head.adjusted.capped_scores : *head.scaled_scores;
+  arma::mat bias = *head.adjusted.biased_scores - before;
+  bias.replace(arma::datum::nan, 0);
+  return bias;
+}
+
+/// Whether the page can compute the scores itself, as the model does.
+bool computes_scores(const Model& model, const Trace& trace) {
+  using attention::Stage;
+  const auto is_before = [](const attention::GivenStage& given) {
+    return given.stage == Stage::queries || given.stage == Stage::keys || given.stage == Stage::values;
+  };
+  return std::ranges::all_of(model.given.stages, is_before) && model.given.cells.empty() &&
+         trace.heads.front().queries.n_rows() > 0 && model.scores == attention::ScoreRule::query_key;
+}
+
+void add_heads(Page& page, const Model& model, const Trace& trace, bool with_stages) {
+  const std::size_t n_groups = model.n_groups();
+  bool drops = false;
+  for (const HeadTrace& head : trace.heads) {
+    add(page, "weights", model.n_heads, head.weights);
+    drops = drops || arma::any(arma::vectorise(*head.dropout_mask) != 1);
+  }
+  if (drops && with_stages)
+    for (const HeadTrace& head : trace.heads) {
+      add(page, "dropout_mask", model.n_heads, head.dropout_mask);
+      add(page, "dropped_weights", model.n_heads, head.dropped_weights);
+    }
+  if (!with_stages) return;
+  for (const HeadTrace& head : trace.heads) {
+    if (head.queries.n_rows() > 0)
+      add(page, "queries", model.n_heads,
+          prepared(head.queries, head.prepared.normed_queries, head.prepared.rotated_queries));
+    if (head.adjusted.biased_scores.n_rows() > 0 && model.additions.has_bias() &&
+        computes_scores(model, trace))
+      add(page, "bias", model.n_heads, bias_of(head));
+  }
+  for (std::size_t group = 0; group < n_groups; ++group) {
+    const HeadTrace& head = trace.heads[group * model.n_heads / n_groups];
+    if (head.keys.n_rows() > 0)
+      add(page, "keys", n_groups, prepared(head.keys, head.prepared.normed_keys, head.prepared.rotated_keys));
+    if (head.values.n_rows() > 0) add(page, "values", n_groups, head.values);
+  }
+}
+
+void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alone) {
+  if (sequence >= model.sequences.size())
+    throw Error("a page: expected a sequence below " + std::to_string(model.sequences.size()) + ", got " +
+                std::to_string(sequence));
+  const Trace trace = attention::attend(model, sequence);
+  const attention::Sequence& of = model.sequences[sequence];
+  if (page.n_layers == 0) {
+    page.tokens = of.tokens, page.n_heads = model.n_heads;
+    if (!of.key_tokens.empty() || trace.mask.n_cols() != of.tokens.size()) page.keys = of.keys();
+  }
+  if (model.n_heads != page.n_heads || of.tokens.size() != page.tokens.size())
+    throw Error("a page: expected layers with the same tokens and numbers of heads");
+  ++page.n_layers;
+  page.visible.push_back(trace.mask);
+  page.scales.push_back(attention::scale_factor(model));
+  page.caps.push_back(model.additions.score_cap.value_or(0));
+  page.sinks.emplace_back();
+  if (model.additions.sink) page.sinks.back() = arma::rowvec(**model.additions.sink), page.has_sinks = true;
+  add_heads(page, model, trace, true);
+  if (!is_alone) return;
+  if (!computes_scores(model, trace)) {
+    page.scales.clear();
+    for (const HeadTrace& head : trace.heads) {
+      if (head.scores.n_rows() > 0) add(page, "scores", model.n_heads, head.scores);
+      if (head.scaled_scores.n_rows() > 0) add(page, "scaled_scores", model.n_heads, head.scaled_scores);
+      if (head.masked_scores.n_rows() > 0) add(page, "masked_scores", model.n_heads, head.masked_scores);
+    }
+  }
+  if (trace.embeddings.n_cols() > 0) add(page, "embeddings", 1, trace.embeddings);
+  if (model.projections && model.projections->output) add(page, "output", 1, trace.output);
+}
+
+/// Leaves the weights of many layers alone where the other stages are many.
+void leave_out_large_stages(Page& page) {
+  std::size_t n = 0;
+  for (const PageStage& stage : page.stages)
+    if (stage.name == "queries" || stage.name == "keys" || stage.name == "values") n += stage.numbers.size();
+  if (page.n_layers == 1 || n * sizeof(float) <= large_stages) return;
+  std::erase_if(page.stages, [](const PageStage& stage) { return stage.name != "weights"; });
+  page.scales.clear();
+}
+
+// -------------------------------------------------------------------- as JSON
+
+template <class Items, class Words>
+std::string list(const Items& items, Words words) {
+  return "[" + text::joined(items, ",", words) + "]";
+}
+
+/// A rule where one says it, else a bit for each cell.
+std::string mask_json(const arma::mat& visible) {
+  const auto n_rows = static_cast<std::int64_t>(visible.n_rows),
+             n_cols = static_cast<std::int64_t>(visible.n_cols);
+  std::int64_t left = -1, right = std::numeric_limits<std::int64_t>::min();
+  for (std::int64_t i = 0; i < n_rows; ++i)
+    for (std::int64_t j = 0; j < n_cols; ++j)
+      if (visible(static_cast<arma::uword>(i), static_cast<arma::uword>(j)) != 0) {
+        const std::int64_t distance = i + n_cols - n_rows - j;
+        left = std::max(left, distance), right = std::max(right, -distance);
+      }
+  for (const auto& [l, r] :
+       {std::pair<std::int64_t, std::int64_t>{-1, -1}, {-1, 0}, {left, 0}, {left, right}}) {
+    bool agrees = true;
+    for (std::int64_t i = 0; agrees && i < n_rows; ++i)
+      for (std::int64_t j = 0; agrees && j < n_cols; ++j) {
+        const std::int64_t distance = i + n_cols - n_rows - j;
+        const bool is_seen = (l < 0 || distance <= l) && (r < 0 || -distance <= r);
+        agrees = is_seen == (visible(static_cast<arma::uword>(i), static_cast<arma::uword>(j)) != 0);
+      }
+    if (agrees) return "{\"left\":" + std::to_string(l) + ",\"right\":" + std::to_string(r) + "}";
+  }
+  std::vector<std::uint8_t> bits((visible.n_elem + 7) / 8, 0);
+  for (arma::uword k = 0; k < visible.n_elem; ++k)
+    if (visible(k / visible.n_cols, k % visible.n_cols) != 0)
+      bits[k / 8] = static_cast<std::uint8_t>(bits[k / 8] | 1u << k % 8);
+  return json_quoted(packed(bits));
+}
+
+bool is_of_weights(const PageStage& stage) {
+  return stage.name == "weights" || stage.name == "dropped_weights";
+}
+
+/// The numbers of visible cells alone; of what is masked there is nothing to store.
+std::vector<double> seen_numbers(const PageStage& stage, const std::vector<arma::mat>& visible) {
+  std::vector<double> seen;
+  const std::size_t n_cells = stage.n_rows * stage.n_cols;
+  for (std::size_t m = 0; m < stage.numbers.size() / n_cells; ++m)
+    for (std::size_t k = 0; k < n_cells; ++k)
+      if (visible[m / stage.n_heads](k / stage.n_cols, k % stage.n_cols) != 0)
+        seen.push_back(stage.numbers[m * n_cells + k]);
+  return seen;
+}
+
+/// 65,535 steps from 0 to the largest number of each row.
+struct Steps {
+  std::vector<double> steps;
+  std::vector<float> most;
+  double loss = 0;
+};
+
+Steps in_steps(const PageStage& stage) {
+  Steps result;
+  for (std::size_t row = 0; row < stage.numbers.size() / stage.n_cols; ++row) {
+    const auto* numbers = stage.numbers.data() + row * stage.n_cols;
+    const auto most = static_cast<float>(*std::max_element(numbers, numbers + stage.n_cols));
+    const double step = (most > 0 ? static_cast<double>(most) : 1) / 65535;
+    result.most.push_back(most);
+    for (std::size_t j = 0; j < stage.n_cols; ++j) {
+      const double n = std::min(65535.0, std::nearbyint(numbers[j] / step));
+      result.steps.push_back(n);
+      result.loss = std::max(result.loss, std::abs(n * step - numbers[j]));
+    }
+  }
+  return result;
+}
+
+std::string stage_json(PageStage stage, const Page& page) {
+  const std::size_t n = stage.numbers.size();
+  const std::size_t n_layers = n / std::max<std::size_t>(1, stage.n_heads * stage.n_rows * stage.n_cols);
+  const bool masks = std::ranges::any_of(
+      page.visible, [](const arma::mat& m) { return arma::any(arma::vectorise(m) == 0); });
+  const bool is_seen_only = is_of_weights(stage) && masks;
+  const bool is_finite = std::ranges::all_of(stage.numbers, [](double x) { return std::isfinite(x); });
+  const bool in_16_bits = is_of_weights(stage) && is_finite && n * sizeof(float) > large_weights;
+  std::string json = "{\"id\":\"" + stage.name + "\",\"shape\":[" + std::to_string(n_layers) + "," +
+                     std::to_string(stage.n_heads) + "," + std::to_string(stage.n_rows) + "," +
+                     std::to_string(stage.n_cols) + "],\"seen\":" + (is_seen_only ? "true" : "false");
+  if (in_16_bits) {
+    Steps steps = in_steps(stage);
+    json += ",\"most\":" + json_quoted(packed(steps.most)) + ",\"loss\":" + text::number_text(steps.loss);
+    stage.numbers = std::move(steps.steps);
+  }
+  const std::vector<double> numbers = is_seen_only ? seen_numbers(stage, page.visible) : stage.numbers;
+  const std::string data = in_16_bits         ? packed(narrowed<std::uint16_t>(numbers))
+                           : n <= few_numbers ? packed(numbers)
+                                              : packed(narrowed<float>(numbers));
+  return json + ",\"store\":\"" +
+         (in_16_bits         ? "q16"
+          : n <= few_numbers ? "f64"
+                             : "f32") +
+         "\",\"data\":\"" + data + "\"}";
+}
+
+std::string data_json(const Page& page, const PageOptions& options) {
+  std::vector<std::string> masks;
+  std::vector<std::size_t> mask_of;
+  for (const arma::mat& visible : page.visible) {
+    const std::string json = mask_json(visible);
+    const auto found = std::ranges::find(masks, json);
+    mask_of.push_back(static_cast<std::size_t>(found - masks.begin()));
+    if (found == masks.end()) masks.push_back(json);
+  }
+  const auto as_is = [](const std::string& json) { return json; };
+  const auto number = [](double x) { return text::number_text(x); };
+  std::string json = "{\"layers\":" + std::to_string(page.n_layers) +
+                     ",\"heads\":" + std::to_string(page.n_heads) +
+                     ",\"tokens\":" + list(page.tokens, json_quoted) + ",\"masks\":" + list(masks, as_is) +
+                     ",\"mask_of\":" + list(mask_of, [](std::size_t i) { return std::to_string(i); });
+  if (!page.keys.empty()) json += ",\"keys\":" + list(page.keys, json_quoted);
+  if (page.scales.size() == page.n_layers) {
+    json += ",\"scale\":" + list(page.scales, number);
+    if (std::ranges::any_of(page.caps, [](double cap) { return cap != 0; }))
+      json += ",\"softcap\":" + list(page.caps, number);
+    if (page.has_sinks)
+      json += ",\"sinks\":" + list(page.sinks, [&](const arma::rowvec& sinks) {
+                return sinks.empty() ? std::string("null")
+                                     : list(std::vector<double>(sinks.begin(), sinks.end()), number);
+              });
+  }
+  json += ",\"stages\":" + list(page.stages, [&](const PageStage& stage) { return stage_json(stage, page); });
+  return json + ",\"title\":" + json_quoted(options.title) + ",\"note\":" + json_quoted(options.note) +
+         ",\"log\":false,\"select\":null}";
+}
+
+// -------------------------------------------------------------------- the template
+
+std::string_view part(std::string_view name) {
+  const auto found = std::ranges::find(embedded::page, name, &embedded::File::name);
+  if (found == embedded::page.end()) throw Error("a page: its template has no " + std::string(name));
+  return found->text;
+}
+
+/// JavaScript or CSS without comments and indentation; comments fill a line or end it after two spaces.
+std::string squeezed(std::string_view source) {
+  std::string result;
+  for (std::size_t at = 0; at < source.size();) {
+    const std::size_t end = std::min(source.find('\n', at), source.size());
+    std::string_view line = source.substr(at, end - at);
+    at = end + 1;
+    const std::size_t first = line.find_first_not_of(' ');
+    if (first == line.npos) continue;
+    line.remove_prefix(first);
+    if (line.starts_with("//") || line.starts_with("/**") ||
+        (line.starts_with("/* ") && line.ends_with("*/")))
+      continue;
+    if (const std::size_t comment = line.find("  // "); comment != line.npos)
+      line = line.substr(0, line.find_last_not_of(' ', comment) + 1);
+    result += std::string(line) + '\n';
+  }
+  return result;
+}
+
+std::string escaped(std::string_view words) {
+  std::string result;
+  for (const char c : words) {
+    if (c == '&')
+      result += "&amp;";
+    else if (c == '<')
+      result += "&lt;";
+    else if (c == '>')
+      result += "&gt;";
+    else
+      result += c;
+  }
+  return result;
+}
+
+void fill(std::string& page, std::string_view mark, const std::string& content) {
+  page.replace(page.find(mark), mark.size(), content);
+}
+
+}  // namespace
+
+std::string page_text(const std::vector<Model>& layers, const PageOptions& options) {
+  if (layers.empty()) throw Error("a page: expected at least one layer");
+  Page data;
+  for (const Model& model : layers) add_layer(data, model, options.sequence, layers.size() == 1);
+  leave_out_large_stages(data);
+  const bool computes = std::ranges::any_of(
+      data.stages, [](const PageStage& stage) { return stage.name == "keys" || stage.name == "values"; });
+  std::string parts;
+  for (const char* name : {"data.js", "computed.js", "state.js", "paint.js", "grid.js", "map.js", "side.js",
+                           "words.js", "input.js", "start.js"})
+    if (computes || name != std::string_view("computed.js")) parts += std::string(part(name)) + "\n";
+  std::string script(part("frame.js"));
+  fill(script, "/*PARTS*/", parts);
+  std::string json;
+  for (const char c : data_json(data, options)) json += c == '<' ? "\\u003c" : std::string(1, c);
+  std::string page(part("page.html"));
+  fill(page, "<!--TITLE-->", escaped(options.title) + " · attnscope");
+  fill(page, "/*STYLE*/", squeezed(part("page.css")));
+  fill(page, "/*SCRIPT*/", squeezed(script));
+  fill(page, "<!--DATA-->", json);
+  return page;
+}
+
+}  // namespace core::formats

@@ -1,0 +1,42 @@
+"""attnscope: take attention apart. From the tensors and models that live in Python to the window, a page, or a check.
+
+attnscope.show(q, k, v, causal=True)         opens the window on queries, keys and values
+attnscope.show(module, x)                    … on the attention of a module
+with attnscope.capture(model) as c: …        records every attention that a model computes
+attnscope.check(ours, theirs)                the first stage that differs, and the mistake that explains it
+attnscope.html(…)                            one self-contained page
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .attention import Attention, Editable, Linear
+from .checking import Report, assert_same, check
+from .errors import AttnscopeError, Disagreement, ProgramNotFound
+from .masks import Mask
+from .page import Page, html
+from .recording import Recording, load
+from .showing import Window, show
+
+if TYPE_CHECKING:
+    from .capturing import Capture
+
+__all__ = [
+    "Attention", "AttnscopeError", "Disagreement", "Editable", "Linear", "Mask", "Page", "ProgramNotFound", "Recording", "Report", "Window",
+    "assert_same", "capture", "check", "html", "load", "show",
+]  # fmt: skip
+__version__ = "0.1.0"
+
+
+def capture(model: Any = None, *, tokens: Any = None, max_tokens: int = 2048) -> Capture:
+    """Records every attention that PyTorch computes inside a with block; a model gives the names.
+
+    with attnscope.capture(model) as c:
+        model(**inputs)
+    c[5].weights, c[5].queries, …; c.show(); c.html(); c.save("x.safetensors"); c.check(other)"""
+    try:
+        from .capturing import Capture
+    except ImportError as error:
+        raise AttnscopeError(f"capture() needs PyTorch, which cannot be imported ({error}).") from None
+    return Capture(model, tokens=tokens, max_tokens=max_tokens)

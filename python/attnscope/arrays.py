@@ -1,0 +1,82 @@
+"""NumPy arrays from whatever holds numbers: lists, NumPy, PyTorch on any device, JAX and others by DLPack."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import AttnscopeError
+
+Array: TypeAlias = NDArray[Any]
+
+
+def is_torch(x: object) -> bool:
+    """Tells whether an object is a tensor of PyTorch, without importing it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def to_numpy(x: Any, name: str = "the tensor") -> Array:
+    """Returns numbers as an array of float64, float32 or bool; narrower floats are widened to float32, integers to float64."""
+    if is_torch(x):
+        a = _from_torch(x, name)
+    elif hasattr(x, "__array__") or isinstance(x, (list, tuple, int, float)):
+        try:
+            a = np.asarray(x)
+        except (TypeError, ValueError) as error:
+            raise AttnscopeError(f"{name} cannot be read as an array: {error}.") from None
+    elif hasattr(x, "__dlpack__"):
+        try:
+            a = np.from_dlpack(x)
+        except (RuntimeError, BufferError, TypeError) as error:
+            raise AttnscopeError(f"{name} cannot be read by DLPack: {error}.") from None
+    else:
+        raise AttnscopeError(f"{name} is of type {type(x).__name__}, which holds no array of numbers.")
+    if a.dtype.name == "bfloat16" or a.dtype == np.float16:  # JAX hands over ml_dtypes' bfloat16
+        return np.ascontiguousarray(a.astype(np.float32))
+    if a.dtype.kind in "iu":
+        return np.ascontiguousarray(a.astype(np.float64))
+    if a.dtype not in (np.float32, np.float64, np.bool_):
+        raise AttnscopeError(f"{name} is of type {a.dtype}; expected real numbers or booleans.")
+    return np.ascontiguousarray(a)
+
+
+def dtype_name(x: Any) -> str:
+    """Returns the name of a tensor's type as PyTorch and NumPy say it: "bfloat16", "float32", …"""
+    dtype = getattr(x, "dtype", None)
+    return str(dtype).removeprefix("torch.") if dtype is not None else "float64"
+
+
+def _from_torch(x: Any, name: str) -> Array:
+    torch = sys.modules["torch"]
+    x = x.detach()
+    if x.is_meta:
+        raise AttnscopeError(f"{name} is on the meta device, so it has a shape and no numbers; load the weights first.")
+    if hasattr(x, "full_tensor"):  # a DTensor, of which each process has a part
+        x = x.full_tensor()
+    if x.layout != torch.strided:
+        x = x.to_dense()
+    if x.is_complex():
+        raise AttnscopeError(f"{name} is complex; expected real numbers.")
+    if x.is_floating_point() and x.dtype not in (torch.float32, torch.float64):
+        x = x.to(torch.float32)
+    return np.ascontiguousarray(x.cpu().resolve_neg().numpy())
+
+
+def as_heads(x: Any, name: str) -> Array:
+    """Returns a stage of heads as [sequences, heads, rows, columns]; two and three axes get ones in front."""
+    a = to_numpy(x, name)
+    if not 2 <= a.ndim <= 4:
+        raise AttnscopeError(
+            f"{name} has the shape {shape_text(a)}; expected [tokens, d_head], [heads, tokens, d_head] or [batch, heads, tokens, d_head]."
+        )
+    if a.size == 0:
+        raise AttnscopeError(f"{name} is empty: its shape is {shape_text(a)}.")
+    return a.reshape((1,) * (4 - a.ndim) + a.shape)
+
+
+def shape_text(a: Any) -> str:
+    return "[" + ", ".join(map(str, a.shape)) + "]"

@@ -1,0 +1,184 @@
+"""Which keys a query may see: a short rule where there is one, single cells where there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .arrays import Array, shape_text, to_numpy
+from .errors import AttnscopeError
+
+_MASKED_SCORE = -1e4  # what is added in place of −∞ is at least as low
+_MAX_CELLS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """A mask as the program's sessions say it; without arguments every query sees every key."""
+
+    causal: bool = False
+    window: tuple[int, int] | None = None  # keys from position − left to position + right; −1 is no limit
+    prefix: int = 0  # so many first keys are visible to every query
+    align: Literal["last", "first"] = "last"  # the keys at which the queries stand where there are not as many of both
+    hidden_keys: tuple[tuple[int, ...], ...] = ()  # of each sequence, as of padding
+    cells: Array | None = None  # bool [queries, keys], where no rule says it
+    empty_rows: Literal["nan", "zeros"] = "nan"  # the weights of a query that sees no key
+
+    def visible(self, n_queries: int, n_keys: int, n_sequences: int = 1) -> Array:
+        """Returns bool [sequences, queries, keys]: True where the query sees the key."""
+        seen = self._rule(n_queries, n_keys) if self.cells is None else self.cells
+        seen = np.broadcast_to(seen, (n_sequences, n_queries, n_keys))
+        if any(self.hidden_keys):
+            seen = seen.copy()
+            for s, keys in enumerate(self.hidden_keys):
+                seen[s][:, list(keys)] = False
+        return seen
+
+    def _rule(self, n_queries: int, n_keys: int) -> Array:
+        place = np.arange(n_queries)[:, None] + (n_keys - n_queries if self.align == "last" else 0)
+        key = np.arange(n_keys)[None]
+        seen = key <= place if self.causal else np.ones((n_queries, n_keys), bool)
+        if self.window:
+            left, right = self.window
+            seen = seen & ((key >= place - left) | (left < 0)) & ((key <= place + right) | (right < 0))
+        return seen | (key < self.prefix)
+
+    def shown_cells(self, n_queries: int, n_keys: int) -> Array:
+        return self.visible(n_queries, n_keys)[0]
+
+    def is_full(self) -> bool:
+        return not (self.causal or self.window or any(self.hidden_keys)) and self.cells is None
+
+    def session(self, method: str = "negative_infinity") -> dict[str, Any]:
+        """Returns the value of the key "mask" of a session."""
+        said: dict[str, Any] = {"causal": self.causal, "method": method, "empty_rows": self.empty_rows}
+        if self.window:
+            said["window"] = list(self.window)
+        if self.prefix:
+            said["prefix"] = self.prefix
+        if self.align == "first":
+            said["align"] = "first"
+        if any(self.hidden_keys):
+            said["hidden_keys"] = [list(keys) for keys in self.hidden_keys]
+        if self.cells is not None:
+            said["causal"] = False
+            said["cells"] = [[int(i), int(j), False] for i, j in np.argwhere(~self.cells)]
+        return said
+
+    def __str__(self) -> str:
+        parts = ["causal"] if self.causal else []
+        if self.window:
+            parts.append(
+                f"sliding window of {self.window[0] + 1} keys"
+                if self.causal
+                else f"window {self.window[0]}, {self.window[1]}"
+            )
+        if self.prefix:
+            parts.append(f"prefix of {self.prefix}")
+        if any(self.hidden_keys):
+            parts.append("padding")
+        if self.cells is not None:
+            parts.append(f"{int((~self.cells).sum())} masked cells")
+        return ", ".join(parts) or "every key is visible"
+
+
+def recognize(visible: Array) -> Mask | None:
+    """Returns the shortest mask that shows exactly this: bool [sequences, queries, keys] or [queries, keys].
+
+    None where sequences differ by more than keys that are hidden from every query, or where single cells would be too many."""
+    seen = visible if visible.ndim == 3 else visible[None]
+    n, n_queries, n_keys = seen.shape
+    common = np.asarray(seen.any(0))
+    hidden: list[tuple[int, ...]] = []
+    for each in seen:
+        keys = np.flatnonzero(~each.any(0) & common.any(0))
+        if not (each == common & each.any(0)).all():
+            return None
+        hidden.append(tuple(map(int, keys)))
+    padding = tuple(hidden) if any(hidden) else ()
+    found = _rule_of(common, any(hidden), seen)
+    if found is None and int((~common).sum()) > _MAX_CELLS:
+        return None
+    mask = found or Mask(cells=common)
+    mask = replace(mask, hidden_keys=padding)
+    return mask if (mask.visible(n_queries, n_keys, n) == seen).all() else None
+
+
+def _rule_of(common: Array, has_padding: bool, seen: Array) -> Mask | None:
+    n_queries, n_keys = common.shape
+    shown = common.any(0)  # padding of every sequence hides whole columns
+    for align in ("last", "first") if n_queries != n_keys else ("last",):
+        place = np.arange(n_queries)[:, None] + (n_keys - n_queries if align == "last" else 0)
+        distance = place - np.arange(n_keys)[None]
+        used = distance[common]
+        if not used.size:
+            return None
+        left, right = int(used.max()), int(-used.min())
+        candidates = [Mask(), Mask(causal=True, align=align)]
+        if left >= 0:
+            candidates += [
+                Mask(causal=True, window=(left, 0 if right <= 0 else -1), align=align),
+                Mask(window=(left, max(right, 0)), align=align),
+            ]
+        full = common.all(0)
+        prefix = int(np.argmin(full)) if not full.all() else n_keys
+        if 0 < prefix < n_keys:
+            candidates.append(Mask(causal=True, prefix=prefix, align=align))
+        for mask in candidates:
+            rule = mask.visible(n_queries, n_keys)[0]
+            if mask.window:
+                window = (mask.window[0], 0) if mask.causal else mask.window
+                mask = replace(mask, window=window)
+                rule = mask.visible(n_queries, n_keys)[0]
+            if (rule & shown == common).all():
+                return mask
+    return None
+
+
+def as_mask(mask: Any, n_sequences: int, n_heads: int, n_queries: int, n_keys: int) -> tuple[Mask, Array | None]:
+    """Reads an attn_mask as PyTorch's scaled_dot_product_attention does: True shows, floats are added to the scores.
+
+    Returns a mask and what else is added: a bias [heads or 1, queries, keys], or None."""
+    if isinstance(mask, Mask):
+        return mask, None
+    a = to_numpy(mask, "mask")
+    if a.ndim == 2 and a.shape == (n_sequences, n_keys) and a.shape != (n_queries, n_keys):
+        a = a[:, None, None]  # one row of keys for each sequence
+    if a.ndim > 4:
+        raise AttnscopeError(f"mask has the shape {shape_text(a)}; expected at most 4 axes.")
+    a = a.reshape((1,) * (4 - a.ndim) + a.shape)
+    a = a[..., :n_keys] if a.shape[-1] > n_keys else a  # of a static cache
+    try:
+        a = np.broadcast_to(a, (n_sequences, n_heads, n_queries, n_keys))
+    except ValueError:
+        raise AttnscopeError(
+            f"mask has the shape {shape_text(np.asarray(a))}, which does not fit scores of [{n_sequences}, {n_heads}, {n_queries}, {n_keys}]."
+        ) from None
+    if a.dtype != bool and ((a == 0) | (a == 1)).all() and (a == 1).any():
+        a = a == 1  # 1 shows and 0 hides, as tril(ones) has it
+    if a.dtype == bool:
+        seen, bias = a, None
+    else:
+        if np.isnan(a).any():
+            raise AttnscopeError("mask holds NaN.")
+        seen = a > _MASKED_SCORE
+        added = np.where(seen, a, 0).astype(np.float64)
+        bias = added if added.any() else None
+    if not (seen == seen[:, :1]).all():  # heads hide other cells: −∞ is added there
+        bias = np.where(seen, 0.0 if bias is None else bias, -np.inf)
+        seen = np.asarray(seen.any(1, keepdims=True))
+    found = recognize(seen[:, 0])
+    if found is None:
+        raise AttnscopeError(
+            "mask differs from sequence to sequence by more than padding; give one sequence at a time."
+        )
+    return found, None if bias is None else _per_head(bias)
+
+
+def _per_head(bias: Array) -> Array:
+    if not (bias == bias[:1]).all():
+        raise AttnscopeError("mask adds other numbers in every sequence; give one sequence at a time.")
+    bias = bias[0]
+    return bias[:1].copy() if (bias == bias[:1]).all() else bias.copy()

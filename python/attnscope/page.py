@@ -1,0 +1,311 @@
+"""html(): one self-contained page with every head, for a notebook's cell or a file; made from the template that the program has too."""
+
+from __future__ import annotations
+
+import base64
+import html as _html
+import json
+import re
+import warnings
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array
+from .attention import Attention
+from .errors import AttnscopeError
+from .recording import Recording
+from .safetensors import write_whole
+
+_HERE = Path(__file__).parent
+_TEMPLATE = _HERE / "page" if (_HERE / "page").is_dir() else _HERE.parents[1] / "assets" / "page"
+_PARTS = [
+    "data.js",
+    "computed.js",
+    "state.js",
+    "paint.js",
+    "grid.js",
+    "map.js",
+    "side.js",
+    "words.js",
+    "input.js",
+    "start.js",
+]
+_LARGE_WEIGHTS = 400_000  # bytes of float32; more are stored in 16 bits
+_LARGE_STAGES = 1_500_000  # bytes of queries, keys and values that a page of many layers still has
+_LARGE_PAGE = 5_000_000
+_FEW_NUMBERS = 4000  # that are stored in 64 bits, if they came so
+_SEEN_ONLY = {"weights", "dropped_weights"}  # of what is masked there is nothing to store
+HEIGHT = 520
+
+
+class Page:
+    """A page as text. A notebook shows it in a frame of its own; save() writes a file that any browser opens."""
+
+    def __init__(self, text: str, picture: bytes | None = None) -> None:
+        self.text, self._picture = text, picture
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Page: {len(self.text.encode()) / 1e6:.2f} MB>"
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the page as a file and returns its path."""
+        path = Path(path)
+        write_whole(path, self.text.encode())
+        return path
+
+    def iframe(self, height: int = HEIGHT) -> str:
+        """Returns the page in a frame, so that neither its styles nor its keys leak into a notebook.
+
+        Below the frame lies a picture, which an untrusted notebook shows: there frames are removed."""
+        cell = "grid-area:1/1"  # both in one cell: the frame covers the rest where it is kept
+        instead = "<p>attnscope: run this cell again, or trust the notebook, to see the attention of every head.</p>"
+        if self._picture:
+            data = base64.b64encode(self._picture).decode()
+            instead = f'<img alt="attention weights" style="max-width:100%;max-height:{height - 60}px" src="data:image/png;base64,{data}">{instead}'
+        frame = f'<iframe srcdoc="{_html.escape(self.text)}" title="attnscope" style="{cell};width:100%;height:{height}px;border:0"></iframe>'
+        return f'<div style="display:grid"><div style="{cell}">{instead}</div>{frame}</div>'
+
+    def _repr_html_(self) -> str:
+        return self.iframe()
+
+
+def html(
+    what: Any,
+    *more: Any,
+    title: str | None = None,
+    note: str = "",
+    layers: Iterable[int] | None = None,
+    sequence: int = 0,
+    stages: str = "auto",
+    log: bool = False,
+    select: Sequence[int] | None = None,
+    **options: Any,
+) -> Page:
+    """Returns one self-contained page with every head of every layer, its numbers, and the text that they are of.
+
+    Takes what show() takes. layers chooses some of them; stages is "weights", "all", or "auto": queries, keys and values
+    too, where they are few. select is the [layer, head, query, key] shown first, log begins with the logarithmic scale."""
+    from .showing import recording
+
+    found = (
+        what
+        if isinstance(what, Recording)
+        else Recording([what])
+        if isinstance(what, Attention)
+        else recording(what, *more, **options)
+    )
+    found._require_some()
+    chosen = list(found) if layers is None else [found[i] for i in layers]
+    if not chosen:
+        raise AttnscopeError("layers= is empty; name at least one layer.")
+    alike = [a for a in chosen if a.shape == chosen[0].shape]
+    if len(alike) < len(chosen):
+        warnings.warn(
+            f"{len(chosen) - len(alike)} of {len(chosen)} attentions have another shape than the first and are left out.",
+            stacklevel=2,
+        )
+    if not 0 <= sequence < alike[0].n_sequences:
+        raise AttnscopeError(f"There is no sequence {sequence}; there are {alike[0].n_sequences}.")
+    if stages not in ("auto", "all", "weights"):
+        raise AttnscopeError(f'stages is {stages!r}; expected "auto", "all" or "weights".')
+    data = _data(alike, sequence, stages)
+    data |= {
+        "title": title or (alike[0].name if len(alike) == 1 else "attention"),
+        "note": note,
+        "log": log,
+        "select": None if select is None else [int(i) for i in select],
+    }
+    text = assemble(data)
+    size = len(text.encode())
+    if size > _LARGE_PAGE:
+        n = max(1, int(len(alike) * _LARGE_PAGE / size))
+        fewer = f"html(layers=range({n}))" if n < len(alike) else "html() of fewer tokens"
+        warnings.warn(
+            f"The page has {size / 1e6:.1f} MB, which a notebook keeps in its file; {fewer} makes a smaller one.",
+            stacklevel=2,
+        )
+    return Page(text, _picture(alike[0]))
+
+
+def _picture(a: Attention) -> bytes | None:
+    try:
+        return a.png(numbers=False, scale=1) if a.n_sequences == 1 else None
+    except AttnscopeError:
+        return None  # without the program the page is there all the same
+
+
+# -------------------------------------------------------------------- the template
+
+
+@lru_cache(maxsize=2)
+def script(computes: bool) -> str:
+    """Returns the program of a page; one that has weights alone carries no code for other stages."""
+    parts = "\n".join(_file(name) for name in _PARTS if computes or name != "computed.js")
+    return squeezed(_file("frame.js").replace("/*PARTS*/", parts))
+
+
+def squeezed(text: str) -> str:
+    """Returns JavaScript without comments and indentation; comments fill a line or end it after two spaces."""
+    text = re.sub(r"^\s*(//.*|/\*\*.*)$", "", text, flags=re.M)
+    text = re.sub(r"\s{2,}// .*$", "", text, flags=re.M)
+    return re.sub(r"^\s+", "", text, flags=re.M)
+
+
+@cache
+def _file(name: str) -> str:
+    return (_TEMPLATE / name).read_text("utf-8")
+
+
+def assemble(data: dict[str, Any]) -> str:
+    """Returns the page of some data."""
+    computes = any(s["id"] in ("keys", "values") for s in data["stages"])
+    page = _file("page.html")
+    # A token may be "</script>", and a title may be anything.
+    content = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    for mark, part in (
+        ("<!--TITLE-->", _html.escape(data["title"]) + " · attnscope"),
+        ("/*STYLE*/", re.sub(r"^\s*/\*.*\*/\n|^\s+", "", _file("page.css"), flags=re.M)),
+        ("/*SCRIPT*/", script(computes)),
+        ("<!--DATA-->", content),
+    ):
+        before, after = page.split(mark, 1)
+        page = before + part + after
+    return page
+
+
+# -------------------------------------------------------------------- the data
+
+
+def _data(attentions: list[Attention], sequence: int, stages: str) -> dict[str, Any]:
+    first = attentions[0]
+    masks, mask_of, seen = _masks(attentions, sequence)
+    names = _names(first, sequence)
+    data: dict[str, Any] = {"layers": len(attentions), "heads": first.n_heads, **names, "masks": masks}
+    if any(mask_of):
+        data["mask_of"] = mask_of
+    weights = np.stack([a.weights[sequence] for a in attentions])
+    found = {"weights": weights}
+    if all(a.dropout_mask is not None for a in attentions):
+        kept = np.stack([a.dropout_mask[sequence] / (1 - a.dropout) for a in attentions])  # type: ignore[index]
+        found |= {"dropout_mask": kept, "dropped_weights": weights * kept}
+    parts = [s for s in ("queries", "keys", "values") if all(getattr(a, s) is not None for a in attentions)]
+    size = sum(getattr(a, s)[sequence].size * 4 for a in attentions for s in parts)
+    if stages != "weights" and (stages == "all" or size <= _LARGE_STAGES) and _same_shapes(attentions, parts):
+        found |= {s: np.stack([getattr(a, s)[sequence] for a in attentions]) for s in parts}
+        if not any(a.given for a in attentions) and "queries" in parts and "keys" in parts:
+            _say_rules(data, found, attentions)
+        if len(attentions) == 1:
+            if first.editable is not None:
+                found["embeddings"] = first.editable.embeddings[sequence][None, None]
+            if first.output is not None:
+                found["output"] = first.output[sequence][None, None]
+    order = ["embeddings", "queries", "keys", "values", "weights", "dropout_mask", "dropped_weights", "output", "bias"]
+    large = weights.size * 4 > _LARGE_WEIGHTS
+    data["stages"] = [_stage(name, found[name], seen, large) for name in order if name in found]
+    return data
+
+
+def _same_shapes(attentions: list[Attention], parts: list[str]) -> bool:
+    return all(len({getattr(a, s).shape for a in attentions}) == 1 for s in parts)
+
+
+def _say_rules(data: dict[str, Any], found: dict[str, Array], attentions: list[Attention]) -> None:
+    data["scale"] = [a.factor for a in attentions]
+    if any(a.softcap for a in attentions):
+        data["softcap"] = [a.softcap or 0 for a in attentions]
+    if any(a.sinks is not None for a in attentions):
+        data["sinks"] = [None if a.sinks is None else a.sinks.astype(float).tolist() for a in attentions]
+    if any(a.bias is not None for a in attentions):
+        heads = max(1 if a.bias is None else a.bias.shape[0] for a in attentions)
+        zero = np.zeros((heads, *attentions[0].shape[2:]))
+        found["bias"] = np.stack(
+            [zero if a.bias is None else np.broadcast_to(a.bias, zero.shape) for a in attentions]
+        ).astype(np.float32)
+
+
+def _names(a: Attention, sequence: int) -> dict[str, Any]:
+    def of(tokens: Any, n: int) -> list[str]:
+        if tokens is None:
+            return [str(i) for i in range(n)]
+        return [str(t) for t in (tokens[sequence] if tokens and isinstance(tokens[0], list) else tokens)]
+
+    names = {"tokens": of(a.tokens, a.n_queries)}
+    if a.key_tokens is not None or a.n_keys != a.n_queries:
+        names["keys"] = of(a.key_tokens, a.n_keys)
+    return names
+
+
+def _masks(attentions: list[Attention], sequence: int) -> tuple[list[Any], list[int], list[Array]]:
+    """Returns the different masks, which of them each layer has, and what each layer sees."""
+    masks: list[Any] = []
+    mask_of, all_seen = [], []
+    for a in attentions:
+        seen = a.visible[sequence]
+        if a.given and a.mask.is_full():
+            seen = (a.weights[sequence] != 0).any(0) if (a.weights[sequence] == 0).any() else seen
+            causal = np.tril(np.ones_like(seen), seen.shape[1] - seen.shape[0])
+            seen = causal if not seen[~causal].any() and seen[causal].all() else np.ones_like(seen)
+        said = _mask(a, seen)
+        if said not in masks:
+            masks.append(said)
+        mask_of.append(masks.index(said))
+        all_seen.append(seen)
+    return masks, mask_of, all_seen
+
+
+def _mask(a: Attention, seen: Array) -> Any:
+    n_queries, n_keys = seen.shape
+    distance = np.arange(n_queries)[:, None] + n_keys - n_queries - np.arange(n_keys)[None]
+    left, right = (a.mask.window or (-1, -1)) if not a.given else (-1, -1)
+    for rule in (
+        {"left": -1, "right": -1},
+        {"left": -1, "right": 0},
+        {"left": left, "right": 0 if a.mask.causal else right},
+    ):
+        if np.array_equal(
+            seen,
+            ((distance <= rule["left"]) | (rule["left"] < 0)) & ((-distance <= rule["right"]) | (rule["right"] < 0)),
+        ):
+            return rule
+    return packed(np.packbits(seen, bitorder="little"))
+
+
+def _stage(name: str, a: Array, seen: list[Array], is_large: bool) -> dict[str, Any]:
+    """Returns one stage as JSON: [layers, heads, rows, columns], of weights only what is visible."""
+    only_seen = name in _SEEN_ONLY and not all(s.all() for s in seen)
+    stage: dict[str, Any] = {"id": name, "shape": list(a.shape), "seen": only_seen}
+    store = (
+        "q16"
+        if is_large and name in _SEEN_ONLY and np.isfinite(a).all()
+        else "f64"
+        if a.dtype == np.float64 and a.size <= _FEW_NUMBERS
+        else "f32"
+    )
+    if store == "q16":
+        a = np.where(np.stack(seen)[:, None], a, 0) if only_seen else a
+        most = a.max(-1, keepdims=True).astype("<f4").astype(np.float64)
+        step = np.where(most > 0, most, 1) / 65535
+        steps = np.minimum(np.rint(a / step), 65535)
+        stage |= {"most": packed(most.astype("<f4")), "loss": float(np.abs(steps * step - a).max())}
+        a = steps
+    flat = np.concatenate([layer[:, s].reshape(-1) for layer, s in zip(a, seen)]) if only_seen else a
+    stage |= {
+        "store": store,
+        "data": packed(np.ascontiguousarray(flat).astype({"f64": "<f8", "f32": "<f4", "q16": "<u2"}[store])),
+    }
+    return stage
+
+
+def packed(a: Array) -> str:
+    """Returns base64 of raw deflate over byte planes: bytes of equal rank lie together, which deflate likes."""
+    planes = np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, a.itemsize).T.tobytes()
+    squeeze = zlib.compressobj(9, wbits=-15)
+    return base64.b64encode(squeeze.compress(planes) + squeeze.flush()).decode()

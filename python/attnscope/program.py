@@ -1,0 +1,88 @@
+"""The native program: finding its executable, running its commands, and starting its window."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .errors import AttnscopeError, ProgramNotFound
+
+INSIDE = Path(__file__).parent / "bin" / "attnscope"
+
+
+def executable() -> Path:
+    """Returns the executable: $ATTNSCOPE where it is set, else the one inside the package, else that of PATH."""
+    if named := os.environ.get("ATTNSCOPE"):
+        path = Path(named)
+        if not os.access(path, os.X_OK) or path.is_dir():
+            raise ProgramNotFound(f"$ATTNSCOPE is {named!r}, which is not an executable file.")
+        return path
+    if os.access(INSIDE, os.X_OK):
+        return INSIDE
+    # The script that pip installs under the same name leads back here and must not be found again.
+    own_scripts = Path(sys.executable).parent
+    for folder in os.get_exec_path():
+        found = shutil.which("attnscope", path=folder)
+        if found and (Path(folder) != own_scripts or not _is_script(Path(found))):
+            return Path(found)
+    raise ProgramNotFound(
+        "The attnscope executable was not found inside the package or on PATH; "
+        "install the wheel, or set the environment variable ATTNSCOPE to its path."
+    )
+
+
+def _is_script(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def run(arguments: Sequence[str | Path], *, accept: Sequence[int] = (0,)) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the program and returns what it printed; another exit status than accepted raises its error line."""
+    command = [str(executable()), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
+    if done.returncode not in accept:
+        raise AttnscopeError(_error_line(done))
+    return done
+
+
+def _error_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in done.stderr.splitlines() if line and not line.startswith("attnscope: note:")]
+    if not lines:
+        return f"attnscope {done.args[1]} ended with status {done.returncode} and said nothing."
+    return lines[0].removeprefix("attnscope: ")
+
+
+def notes(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Returns the notes that a command wrote beside its result."""
+    mark = "attnscope: note: "
+    return [line.removeprefix(mark) for line in done.stderr.splitlines() if line.startswith(mark)]
+
+
+def has_display() -> bool:
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def start_window(file: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Starts the window on a file in a process of its own, which outlives Python; what it says goes into log."""
+    with log.open("wb") as said:  # a pipe would break, and end the window, when Python ends
+        return subprocess.Popen(
+            [str(executable()), str(file)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,  # Ctrl+C in the terminal ends the cell, not the window
+        )
+
+
+def main() -> int:
+    """Becomes the native program: the command line `attnscope` of the package."""
+    try:
+        path = str(executable())
+    except ProgramNotFound as error:
+        print(f"attnscope: {error}", file=sys.stderr)
+        return 1
+    os.execv(path, [path, *sys.argv[1:]])

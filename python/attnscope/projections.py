@@ -1,0 +1,440 @@
+"""From recorded projections to a model that can be edited: which columns of x·W + b the queries, keys and values are.
+
+No module is known by name. The columns of a stage are looked for among the columns of what projections gave, by their
+numbers; norms of heads and rotary embeddings between them are found by asking and fitting. All of it is computed again and
+compared with what the model computed; what does not agree stays given, with a sentence that says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .arrays import Array, to_numpy
+from .attention import Attention, Editable, Linear
+from .errors import AttnscopeError
+
+_MAX_PARAMETERS = 250_000_000  # of one attention; the program would need gigabytes for more
+
+
+@dataclass(eq=False)
+class LinearCall:
+    """A projection that was computed: out = x·W + b."""
+
+    x: Tensor
+    weight: Tensor
+    bias: Tensor | None
+    out: Tensor
+    is_in_out: (
+        bool  # the weight is [d_in, d_out], as Conv1D and nn.Parameter have it, not [d_out, d_in] as nn.Linear has it
+    )
+
+    def rows(self) -> Array:
+        return _numbers(self.out).reshape(-1, self.out.shape[-1])
+
+    def columns(self, which: Array, factor: float = 1.0) -> Linear:
+        """Returns some output columns."""
+        return LearnedLinear(self, which, None, factor)
+
+    def input_rows(self, which: Array) -> Linear:
+        """Returns the projection with its input features in another order."""
+        return LearnedLinear(self, None, which, 1.0)
+
+
+class LearnedLinear(Linear):
+    """Columns of a model's parameter, read when they are asked for: a capture of a large model holds no copy of it."""
+
+    def __init__(self, call: LinearCall, columns: Array | None, rows: Array | None, factor: float) -> None:
+        self._parameter, self._bias, self._is_in_out = (
+            call.weight.detach(),
+            None if call.bias is None else call.bias.detach(),
+            call.is_in_out,
+        )
+        self._versions = [t._version for t in self._tensors()]
+        self._columns, self._rows, self._factor = columns, rows, factor
+
+    def _tensors(self) -> list[Tensor]:
+        return [self._parameter] if self._bias is None else [self._parameter, self._bias]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_in, n_out = self._parameter.shape if self._is_in_out else self._parameter.shape[::-1]
+        return (n_in if self._rows is None else len(self._rows), n_out if self._columns is None else len(self._columns))
+
+    @property
+    def weight(self) -> Array:  # type: ignore[override]
+        if [t._version for t in self._tensors()] != self._versions:
+            raise AttnscopeError("the parameters have changed since it was recorded, so its stages are given")
+        w = self._parameter if self._is_in_out else self._parameter.T
+        if self._columns is not None:
+            w = w[:, torch.as_tensor(self._columns, device=w.device)]
+        if self._rows is not None:
+            w = w[torch.as_tensor(self._rows, device=w.device)]
+        return _numbers(w) * self._factor
+
+    @property
+    def bias(self) -> Array | None:  # type: ignore[override]
+        if self._bias is None:
+            return None
+        b = self._bias.reshape(-1)
+        return (
+            _numbers(b if self._columns is None else b[torch.as_tensor(self._columns, device=b.device)]) * self._factor
+        )
+
+
+def _numbers(t: Tensor) -> Array:
+    return np.array(to_numpy(t)).astype(np.float64)
+
+
+@dataclass
+class _Found:
+    """A stage as columns of a projection, a norm and a rotation."""
+
+    call: LinearCall
+    columns: Array
+    factor: float = 1.0
+    norm: dict[str, Any] | None = None
+    rotary: dict[str, Any] | None = None
+
+
+def find_editable(a: Attention, calls: list[LinearCall], modules: list[nn.Module] | None, tolerance: float) -> None:
+    """Gives the attention its projections, if its queries, keys and values are led back to them."""
+    if a.given:
+        a.not_editable = "its scores are not those of its queries and keys"
+        return
+    if not calls:
+        a.not_editable = "no projection was seen before it"
+        return
+    assert a.queries is not None and a.keys is not None and a.values is not None
+    if a.values.shape[-1] != a.queries.shape[-1]:
+        a.not_editable = "its values are of another width than its queries"
+        return
+    if a.queries.shape[1] * a.queries.shape[-1] > 16384:
+        a.not_editable = "it has more columns than a session holds"
+        return
+    norms = _norms(modules)
+    found: dict[str, _Found] = {}
+    for name, stage in (("queries", a.queries), ("keys", a.keys), ("values", a.values)):
+        one = _find(stage, calls, norms if name != "values" else [], name != "values", tolerance)
+        if one is None and name != "queries" and stage.shape[1] > 1:  # KV heads that were repeated
+            for groups in sorted({n for n in range(1, stage.shape[1]) if stage.shape[1] % n == 0}):
+                repeats = stage.shape[1] // groups
+                if np.array_equal(np.repeat(stage[:, ::repeats], repeats, 1), stage):
+                    one = _find(
+                        stage[:, ::repeats], calls, norms if name != "values" else [], name != "values", tolerance
+                    )
+                    if one is not None:
+                        stage = stage[:, ::repeats]
+                        break
+        if one is None:
+            a.not_editable = (
+                f"its {name} are not the columns of one projection, with or without a norm and rotary embeddings"
+            )
+            return
+        found[name] = one
+        if name == "keys":
+            k = stage
+        elif name == "values":
+            v = stage
+    if k.shape[1] != v.shape[1]:
+        a.not_editable = "its keys and values have different numbers of heads"
+        return
+    _assemble(a, found, k, v, tolerance)
+
+
+def _assemble(a: Attention, found: dict[str, _Found], k: Array, v: Array, tolerance: float) -> None:
+    q_call, k_call, v_call = (found[n].call for n in ("queries", "keys", "values"))
+    size = sum(c.weight.numel() for c in {id(c): c for c in (q_call, k_call, v_call)}.values())
+    if size > _MAX_PARAMETERS:
+        a.not_editable = f"its projections have {size:,} parameters"
+        return
+    n, _, n_queries, _ = a.shape
+    x = _numbers(q_call.x).reshape(n, n_queries, -1)
+    kx, vx = (_numbers(c.x).reshape(n, a.n_keys, -1) for c in (k_call, v_call))
+    if kx.shape != vx.shape or not np.array_equal(kx, vx):
+        a.not_editable = "its keys and values are projected from different inputs"
+        return
+    source = None if kx.shape == x.shape and np.array_equal(kx, x) else kx
+    settings: dict[str, Any] = {}
+    q_norm, k_norm = found["queries"].norm, found["keys"].norm
+    if q_norm or k_norm:
+        if not q_norm or not k_norm or q_norm["rule"] != k_norm["rule"]:
+            a.not_editable = "only its queries or only its keys are normalized"
+            return
+        settings["normalise"] = {
+            "rule": q_norm["rule"],
+            "query": q_norm["weight"],
+            "key": k_norm["weight"],
+            "epsilon": q_norm["epsilon"],
+        }
+    q_rotary, k_rotary = found["queries"].rotary, found["keys"].rotary
+    if q_rotary or k_rotary:
+        if not q_rotary or not k_rotary or q_rotary["pairs"] != k_rotary["pairs"]:
+            a.not_editable = "only its queries or only its keys are rotated"
+            return
+        if n_queries != a.n_keys:
+            a.not_editable = "its rotary positions are not those of a text from its first token on"
+            return
+        settings["positions"] = {"rotary": q_rotary}
+    a.keys, a.values = k, v
+    a.editable = Editable(
+        x,
+        q_call.columns(found["queries"].columns, found["queries"].factor),
+        k_call.columns(found["keys"].columns, found["keys"].factor),
+        v_call.columns(found["values"].columns, found["values"].factor),
+        source=source,
+        settings=settings,
+    )
+    a.not_editable = ""
+
+
+# -------------------------------------------------------------------- columns
+
+
+def _find(
+    stage: Array, calls: list[LinearCall], norms: list[nn.Module], may_rotate: bool, tolerance: float
+) -> _Found | None:
+    n, heads, rows, d = stage.shape
+    flat = stage.transpose(0, 2, 1, 3).reshape(n * rows, heads * d).astype(np.float64)
+    fitting = [c for c in reversed(calls) if c.out.numel() == n * rows * c.out.shape[-1]]
+    for call in fitting:
+        out = call.rows()
+        if (which := equal_columns(flat, out)) is not None:
+            return _Found(call, which)
+    for call in fitting:
+        if scaled := scaled_columns(flat, call.rows(), tolerance):
+            return _Found(call, *scaled)
+    if not may_rotate:
+        return None
+    for call in fitting:
+        out = call.rows()
+        first = np.arange(n) * rows  # the first token of each sequence stands at position 0, where nothing is rotated
+        which = equal_columns(flat[first], out[first])
+        if which is not None and (
+            rotary := fit_rotary(out[:, which].reshape(n, rows, heads, d), stage.transpose(0, 2, 1, 3), tolerance)
+        ):
+            return _Found(call, which, rotary=rotary)
+    for call in fitting:
+        for columns in _head_columns(call, heads * d):
+            stretched = _stretched(call, columns, stage.transpose(0, 2, 1, 3).astype(np.float64), tolerance)
+            if stretched is not None:
+                return stretched
+    for call in fitting:
+        for columns in _head_columns(call, heads * d):
+            before = call.rows()[:, columns].reshape(n, rows, heads, d)
+            for module in norms:
+                if (
+                    found := _normed(call, columns, before, module, stage.transpose(0, 2, 1, 3), tolerance)
+                ) is not None:
+                    return found
+    return None
+
+
+def _stretched(call: LinearCall, columns: Array, wanted: Array, tolerance: float) -> _Found | None:
+    """A rotation that also multiplies by a factor, as YaRN's does; the factor goes into the projection."""
+    before = call.rows()[:, columns].reshape(wanted.shape)
+    lengths, there = np.linalg.norm(wanted, axis=-1), np.linalg.norm(before, axis=-1)
+    if not there.all():
+        return None
+    factor = float(np.median(lengths / there))
+    if factor <= 0 or np.abs(lengths - there * factor).max() > tolerance * lengths.max():
+        return None
+    rotary = fit_rotary(before * factor, wanted, tolerance)
+    return _Found(call, columns, factor, rotary=rotary) if rotary else None
+
+
+def _head_columns(call: LinearCall, width: int) -> list[Array]:
+    """The bands of a projection's columns that may be a stage before a norm: all of it, or one of three, or of q, k, v of fewer KV heads."""
+    total = call.out.shape[-1]
+    if total == width:
+        return [np.arange(width)]
+    return (
+        [
+            np.arange(start, start + width)
+            for start in {0, width, total - 2 * width, total - width}
+            if 0 <= start <= total - width
+        ]
+        if total > width
+        else []
+    )
+
+
+def equal_columns(wanted: Array, there: Array) -> Array | None:
+    """Returns which columns hold the same numbers as each wanted one, or None; equal ones are taken in their order."""
+    places: dict[bytes, list[int]] = {}
+    for j, column in enumerate(np.ascontiguousarray(there.T)):
+        places.setdefault(column.tobytes(), []).append(j)
+    which, used = [], dict.fromkeys(places, 0)
+    for column in np.ascontiguousarray(wanted.T):
+        key = column.tobytes()
+        at = places.get(key)
+        if at is None:
+            return None
+        which.append(at[min(used[key], len(at) - 1)])
+        used[key] += 1
+    return np.array(which)
+
+
+def scaled_columns(wanted: Array, there: Array, tolerance: float) -> tuple[Array, float] | None:
+    """Returns the columns that are the wanted ones but for one factor, and the factor."""
+    if len(wanted) < 2:
+        return None
+    a, b = np.linalg.norm(wanted, axis=0), np.linalg.norm(there, axis=0)
+    if not (a > 0).all() or not b.any():
+        return None
+    cosines = (wanted / a).T @ (there / np.where(b > 0, b, 1))
+    which = cosines.argmax(1)
+    factors = a / np.where(b[which] > 0, b[which], np.inf)
+    factor = float(np.median(factors))
+    if (
+        len(set(which)) != len(which)
+        or not np.abs(wanted - there[:, which] * factor).max() <= tolerance * np.abs(wanted).max()
+    ):
+        return None
+    return which, factor
+
+
+# -------------------------------------------------------------------- norms and rotary embeddings
+
+
+def _norms(modules: list[nn.Module] | None) -> list[nn.Module]:
+    """The norms inside the modules that are being computed, innermost first."""
+    found: list[nn.Module] = []
+    for module in reversed(modules or []):
+        found += [m for m in module.children() if "norm" in type(m).__name__.lower() and m not in found]
+        if found:
+            break
+    return found
+
+
+def _normed(
+    call: LinearCall, columns: Array, before: Array, module: nn.Module, wanted: Array, tolerance: float
+) -> _Found | None:
+    like = next(module.parameters(), torch.empty(0))
+    try:
+        with torch.no_grad():
+            after = _numbers(module.forward(torch.as_tensor(before).to(like)))
+            norm = norm_rule(module, before.shape[-1])
+    except (RuntimeError, TypeError):
+        return None  # it is of all heads at once, or of something else
+    if norm is None or after.shape != wanted.shape:
+        return None
+    close = tolerance * max(float(np.abs(wanted).max()), 1e-30)
+    if np.abs(after - wanted).max() <= close:
+        return _Found(call, columns, norm=norm)
+    if np.abs(after[:, 0] - wanted[:, 0]).max() <= close and (rotary := fit_rotary(after, wanted, tolerance)):
+        return _Found(call, columns, norm=norm, rotary=rotary)
+    return None
+
+
+def norm_rule(module: nn.Module, width: int) -> dict[str, Any] | None:
+    """Finds rule, weight and epsilon of a norm by asking it, whatever its class says."""
+    like = next(module.parameters(), torch.empty(0))
+
+    def ask(x: Array) -> Array:
+        return _numbers(module.forward(torch.as_tensor(x).to(like)[None, None, None]))[0, 0, 0]
+
+    epsilon = next((float(v) for k, v in vars(module).items() if "eps" in k and isinstance(v, float)), 1e-6)
+    sign = np.tile([1.0, -1.0], width)[:width]  # of mean 0 and variance 1 where the width is even
+    up, down = ask(sign), ask(-sign)
+    if np.abs(up + down).max() > 1e-6:
+        return None  # a bias, which a session has no place for
+    weight = (up - down) / 2 * sign * np.sqrt(1 + epsilon)
+    rule = "layer" if np.allclose(ask(sign + 3), up, atol=1e-2) else "rms"
+    return {"rule": rule, "weight": weight.tolist(), "epsilon": epsilon}
+
+
+def rotate(x: Array, angles: Array, pairs: str) -> Array:
+    """Rotates [n, tokens, heads, d] by angles [tokens, pairs]."""
+    r = 2 * angles.shape[1]
+    part = x[..., :r]
+    a, b = (part[..., : r // 2], part[..., r // 2 :]) if pairs == "halves" else (part[..., 0::2], part[..., 1::2])
+    c, s = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    first, second = a * c - b * s, b * c + a * s
+    turned = (
+        np.concatenate([first, second], -1) if pairs == "halves" else np.stack([first, second], -1).reshape(part.shape)
+    )
+    return np.concatenate([turned, x[..., r:]], -1)
+
+
+def fit_rotary(before: Array, after: Array, tolerance: float) -> dict[str, Any] | None:
+    """Returns the rotary embedding that leads from before to after, [n, tokens, heads, d] each, or None."""
+    n, rows, _, d = before.shape
+    if rows < 2:
+        return None
+    after = after.astype(np.float64)
+    close = tolerance * float(np.abs(after).max())
+    changed = np.flatnonzero(np.abs(after - before).max((0, 1, 2)) > 0)
+    last = int(changed[-1]) + 1 if changed.size else 0
+    for dimensions in dict.fromkeys([last + last % 2, d, d // 2, d // 4, 3 * d // 4]):
+        if dimensions < 2 or dimensions > d or dimensions % 2 or dimensions < last:
+            continue
+        for pairs in ("halves", "neighbours"):
+            frequencies = _frequencies(before[..., :dimensions], after[..., :dimensions], pairs)
+            angles = np.arange(rows)[:, None] * frequencies
+            if np.abs(rotate(before, angles, pairs) - after).max() <= close:
+                rule: dict[str, Any] = {"pairs": pairs}
+                if dimensions != d:
+                    rule["dimensions"] = dimensions
+                for base in _round_bases(frequencies, dimensions):
+                    exact = base ** (-np.arange(dimensions // 2) * 2 / dimensions)
+                    if np.abs(rotate(before, np.arange(rows)[:, None] * exact, pairs) - after).max() <= close:
+                        return {"base": base} | rule
+                return rule | {"inverse_frequencies": frequencies.tolist()}
+    return None
+
+
+def _frequencies(before: Array, after: Array, pairs: str) -> Array:
+    """The angle a token, of each pair: known roughly from one step, then ever finer from longer ones."""
+    r = before.shape[-1]
+
+    def complex_pairs(x: Array) -> Array:
+        return x[..., : r // 2] + 1j * x[..., r // 2 :] if pairs == "halves" else x[..., 0::2] + 1j * x[..., 1::2]
+
+    turns = np.angle((complex_pairs(after) * complex_pairs(before).conj()).sum((0, 2)))  # [tokens, pairs]
+    frequencies, step = turns[1], 1
+    while (step := step * 2) < len(turns):
+        off = turns[step] - frequencies * step
+        frequencies = frequencies + (off - 2 * np.pi * np.round(off / (2 * np.pi))) / step
+    return frequencies
+
+
+def _round_bases(frequencies: Array, dimensions: int) -> list[float]:
+    """The bases that frequencies may be of, those of few digits first."""
+    if len(frequencies) < 2 or not (frequencies > 0).all():
+        return []
+    base = float(frequencies[1] ** (-dimensions / 2))
+    rounded = [float(f"{base:.{digits}g}") for digits in (1, 2, 3)]
+    return [r for r in dict.fromkeys(rounded) if r > 1 and abs(np.log(base / r)) < 0.05]
+
+
+# -------------------------------------------------------------------- the output projection
+
+
+def find_output(a: Attention, call: LinearCall, tolerance: float, order: Array | None = None) -> bool:
+    """Tells whether a projection takes the context vectors of an attention, and gives it to the attention if so."""
+    seen = a.observed.get("contexts")
+    if seen is None and order is None:
+        return False
+    n, heads, n_queries, _ = a.shape
+    width = (seen if seen is not None else a.values).shape[-1] * heads  # type: ignore[union-attr]
+    if call.x.numel() != n * n_queries * width or call.x.shape[-1] != width:
+        return False
+    settings = {}
+    if order is None:
+        assert seen is not None
+        entering = _numbers(call.x).reshape(n * n_queries, width)
+        joined = seen.transpose(0, 2, 1, 3).reshape(n * n_queries, width).astype(np.float64)
+        order = equal_columns(joined, entering)
+        if order is None:
+            if not np.array_equal(seen.astype(np.float64).reshape(n * n_queries, width), entering):
+                return False
+            order, settings = np.arange(width), {"merge_heads": "reshape_without_transpose"}
+    a.observed["output"] = _numbers(call.out).reshape(n, n_queries, -1)
+    if a.editable is not None and call.weight.numel() <= _MAX_PARAMETERS:
+        a.editable.output = call.input_rows(order)
+        a.editable.settings |= settings
+    return True

@@ -1,0 +1,244 @@
+"""Several attentions, in the order in which they were computed: a capture, or a saved file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from . import safetensors
+from .arrays import Array
+from .attention import Attention
+from .errors import AttnscopeError
+from .masks import Mask
+
+if TYPE_CHECKING:
+    from .checking import Report
+    from .page import Page
+    from .showing import Window
+
+_FORMAT = "attnscope"
+_MAX_BIAS = 1 << 20  # of numbers in the header of a file
+
+
+@dataclass(eq=False)
+class Recording:
+    """A sequence of attentions; `r[5]` is the sixth, `r["h.5.attn"]` that of a module."""
+
+    attentions: list[Attention] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # what was seen and could not be read, a sentence each
+
+    def __len__(self) -> int:
+        return len(self.attentions)
+
+    def __iter__(self) -> Iterator[Attention]:
+        return iter(self.attentions)
+
+    @overload
+    def __getitem__(self, which: int | str) -> Attention: ...
+    @overload
+    def __getitem__(self, which: slice) -> Recording: ...
+    def __getitem__(self, which: int | str | slice) -> Attention | Recording:
+        if isinstance(which, slice):
+            return Recording(self.attentions[which], self.problems)
+        if isinstance(which, str):
+            found = [a for a in self.attentions if a.name == which] or [
+                a for a in self.attentions if a.name.endswith("." + which)
+            ]
+            if not found:
+                raise AttnscopeError(
+                    f"There is no attention named {which!r}; there are {', '.join(repr(n) for n in self.names[:6])}."
+                )
+            return found[0]
+        try:
+            return self.attentions[which]
+        except IndexError:
+            raise AttnscopeError(f"There is no attention {which}; {self._count()}.") from None
+
+    @property
+    def names(self) -> list[str]:
+        return [a.name for a in self.attentions]
+
+    def _count(self) -> str:
+        n = len(self.attentions)
+        return (
+            f"there {'is one' if n == 1 else f'are {n}'}"
+            if n
+            else "none was recorded" + (f": {self.problems[0]}" if self.problems else "")
+        )
+
+    def _require_some(self) -> None:
+        if not self.attentions:
+            raise AttnscopeError(
+                "No attention was recorded" + (f": {self.problems[0]}" if self.problems else "; was the model called?")
+            )
+
+    def __repr__(self) -> str:
+        lines = [f"<{type(self).__name__}: {len(self)} attention{'' if len(self) == 1 else 's'}>"]
+        lines += [f"  {i}: {a!r}" for i, a in enumerate(self.attentions[:12])]
+        if len(self) > 12:
+            lines.append(f"  … {len(self) - 12} more")
+        return "\n".join(lines + [f"  note: {p}" for p in self.problems])
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, path: str | Path, layer: int | None = None) -> Path:
+        """Saves all as tensors (.safetensors), or one as a session (.json); the program opens both. Returns the path.
+
+        A session is of one attention: layer says which, where there are several."""
+        self._require_some()
+        path = Path(path)
+        if path.suffix == ".json":
+            if layer is None and len(self) > 1:
+                raise AttnscopeError(
+                    f"A session holds one attention and there are {len(self)}; say which with layer=, or save as .safetensors."
+                )
+            self[layer or 0].write_session(path)
+        elif path.suffix == ".safetensors":
+            tensors: dict[str, Array] = {}
+            about = [
+                _describe(a, f"layers.{i}." if len(self) > 1 else "", tensors) for i, a in enumerate(self.attentions)
+            ]
+            safetensors.write(path, tensors, {_FORMAT: "1", "layers": json.dumps(about, ensure_ascii=False)})
+        else:
+            raise AttnscopeError(f"{path.name}: expected a name that ends with .safetensors or .json.")
+        return path
+
+    # ---------------------------------------------------------------- pictures
+
+    def _repr_svg_(self) -> str | None:
+        return self.attentions[0]._repr_svg_() if self.attentions else None
+
+    def _repr_png_(self) -> bytes | None:
+        return self.attentions[0]._repr_png_() if self.attentions else None
+
+    def html(self, **options: Any) -> Page:
+        """Returns one self-contained page with every head of every layer; see attnscope.html()."""
+        from .page import html
+
+        return html(self, **options)
+
+    def show(self, layer: int = 0, *, name: str | None = None) -> Window | Attention:
+        """Opens the window on one of these attentions and returns at once; see attnscope.show()."""
+        from .showing import show
+
+        self._require_some()
+        return show(self[layer], name=name)
+
+    def check(self, other: Any, *, rtol: float | None = None, atol: float | None = None) -> Report:
+        """Compares these numbers with another computation of the same attentions; see attnscope.check()."""
+        from .checking import check
+
+        return check(self, other, rtol=rtol, atol=atol)
+
+
+def _describe(a: Attention, prefix: str, tensors: dict[str, Array]) -> dict[str, Any]:
+    """Puts the tensors of an attention under names that the program reads, and returns what they do not say."""
+
+    def put(name: str, x: Array | None) -> None:
+        if x is not None:
+            tensors[prefix + name] = x
+
+    put("queries", a.queries)
+    put("keys", a.keys)
+    put("values", a.values)
+    if a.queries is not None:
+        put("scale", np.array(a.factor))
+    for stage, x in a.given.items():
+        put(stage, x)
+    # Softmax with sinks, and a soft-cap, are not said by any tensor that the program knows: it gets what they lead to.
+    if not a.given and a.sinks is not None:
+        put("weights", a.weights)
+    elif not a.given and (a.softcap or a.bias is not None and a.bias.size > _MAX_BIAS):
+        put("masked_scores", a.masked_scores)
+    elif not a.given and a.bias is not None:
+        put("attention_bias", np.where(a.visible[:, None], a.bias, -np.inf)[0])
+    elif (
+        not a.given
+        and a.mask.causal
+        and a.n_queries == a.n_keys
+        and not a.mask.window
+        and not any(a.mask.hidden_keys)
+        and not a.mask.prefix
+    ):
+        put("is_causal", np.array(True))
+    elif not a.given and not a.mask.is_full():
+        put("mask", a.visible[:, None] if a.n_sequences > 1 else a.visible[0])
+    put("dropped", None if a.dropout_mask is None else a.dropout_mask)
+    put("output", a.observed.get("output"))
+    return {
+        "name": a.name,
+        "prefix": prefix,
+        "scale": a.scale,
+        "mask": a.mask.session(a.mask_method),
+        "softcap": a.softcap,
+        "sinks": None if a.sinks is None else a.sinks.astype(float).tolist(),
+        "bias": None
+        if a.bias is None or a.bias.size > _MAX_BIAS
+        else np.where(np.isfinite(a.bias), a.bias, -1e300).tolist(),
+        "dropout": a.dropout,
+        "given": sorted(a.given),
+        "tokens": a.tokens,
+        "key_tokens": a.key_tokens,
+    }
+
+
+def load(path: str | Path) -> Recording:
+    """Reads what save() wrote as .safetensors, or weights and queries, keys, values of any .safetensors file that names them so."""
+    tensors, metadata = safetensors.read(Path(path))
+    if _FORMAT not in metadata:
+        from .showing import from_mapping
+
+        return from_mapping(tensors)
+    try:
+        return Recording([_read(about, i, tensors) for i, about in enumerate(json.loads(metadata["layers"]))])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AttnscopeError(f"{path}: what it says about its tensors is damaged ({error}).") from None
+
+
+def _read(about: dict[str, Any], index: int, tensors: dict[str, Array]) -> Attention:
+    prefix, said = about["prefix"], about["mask"]
+    get = lambda name: tensors.get(prefix + name)  # noqa: E731
+    given = {stage: tensors[prefix + stage] for stage in about["given"]}
+    q, k = get("queries"), get("keys")
+    n_queries, n_keys = (
+        (q.shape[2], k.shape[2]) if q is not None and k is not None else next(iter(given.values())).shape[2:]
+    )
+    cells = None
+    if said.get("cells") is not None:
+        cells = np.ones((n_queries, n_keys), bool)
+        for i, j, _ in said["cells"]:
+            cells[i, j] = False
+    mask = Mask(
+        causal=said["causal"],
+        window=tuple(said["window"]) if "window" in said else None,
+        prefix=said.get("prefix", 0),
+        align=said.get("align", "last"),
+        hidden_keys=tuple(tuple(keys) for keys in said.get("hidden_keys", ())),
+        cells=cells,
+        empty_rows=said["empty_rows"],
+    )
+    bias = None if about["bias"] is None else np.array(about["bias"])
+    return Attention(
+        q,
+        k,
+        get("values"),
+        scale=about["scale"],
+        mask=mask,
+        mask_method=said["method"],
+        bias=None if bias is None else np.where(bias < -1e299, -np.inf, bias),
+        softcap=about["softcap"],
+        sinks=None if about["sinks"] is None else np.array(about["sinks"]),
+        dropout=about["dropout"],
+        dropout_mask=get("dropped"),
+        given=given,
+        tokens=about["tokens"],
+        key_tokens=about["key_tokens"],
+        name=about["name"],
+        layer=index,
+        observed={} if get("output") is None else {"output": tensors[prefix + "output"]},
+    )
