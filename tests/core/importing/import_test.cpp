@@ -180,4 +180,18 @@ TEST(QuantisedWeights, AreRefusedByTheNameOfTheirScheme) {
 }
 
 }  // namespace
+
+TEST(ImportedCheckpoint, TooWideIsRefusedBeforeEmbeddingsAreDrawn) {
+  const support::TemporaryDirectory directory;
+  const auto path = directory / "wide.safetensors";
+  const support::Written query{"W_query.weight", {1, 16385}, std::vector<float>(16385, 0.5f)};
+  support::Written key = query, value = query;
+  key.name = "W_key.weight", value.name = "W_value.weight";
+  support::write(path, {query, key, value});
+  Choices choices;
+  choices.n_heads = 1;
+  EXPECT_EQ(support::error_of([&] { imported(path.string(), choices); }),
+            path.string() + ": embeddings: expected at most 16384 columns (d_in), got 16385");
+}
+
 }  // namespace core::importing

@@ -227,4 +227,52 @@ TEST(DamagedModel, LongPromptsAndTokensBeyondTheVocabularyAreRefused) {
 }
 
 }  // namespace
+
+TEST(DamagedModel, MissingAndTruncatedShardsAreNamed) {
+  const Copy copy("llama");
+  const std::string shard = "model-00002-of-00003.safetensors";
+  const std::string bytes = bytes_of(copy.dir / shard);
+  put_bytes(copy.dir / shard, bytes.substr(0, bytes.size() - 100));
+  EXPECT_EQ(copy.error(),
+            copy.place() + "/" + shard + ": expected " +
+                std::to_string(bytes.size() - 8 -
+                               [&] {
+                                 return static_cast<std::size_t>(static_cast<unsigned char>(bytes[0])) +
+                                        256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[1]));
+                               }()) +
+                " bytes of tensors after the header, got " +
+                std::to_string(bytes.size() - 108 - static_cast<unsigned char>(bytes[0]) -
+                               256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[1]))));
+  std::filesystem::remove(copy.dir / shard);
+  EXPECT_NE(copy.error().find(shard), std::string::npos) << copy.error();
+}
+
+TEST(DamagedModel, NeighboursThatTurnInPartAreRefused) {
+  const support::TemporaryDirectory directory;
+  std::string bytes = bytes_of(goldens::folder + "llama.gguf");
+  const std::string key = "llama.rope.dimension_count";
+  bytes.replace(bytes.find(key) + key.size() + 4, 4, std::string("\2\0\0\0", 4));
+  put_bytes(directory / "part.gguf", bytes);
+  EXPECT_EQ(
+      error_of([&] { goldens::opened((directory / "part.gguf").string()); }),
+      (directory / "part.gguf").string() +
+          ": llama.rope.dimension_count: expected the 6 numbers of a head, as pairs of neighbours among "
+          "fewer cannot be computed yet, got 2");
+}
+
+TEST(DamagedModel, PositionsBeginBehindThoseOfThePadding) {
+  const Copy copy("roberta");
+  copy.replace("config.json", "\"max_position_embeddings\": 66", "\"max_position_embeddings\": 1");
+  EXPECT_EQ(copy.error(),
+            copy.place() +
+                "/config.json: max_position_embeddings: expected more than pad_token_id + 1 = 2, "
+                "got 1");
+  copy.replace("config.json", "\"max_position_embeddings\": 1", "\"max_position_embeddings\": 66");
+  copy.replace("config.json", "\"pad_token_id\": 1", "\"pad_token_id\": 18446744073709551615");
+  EXPECT_NE(copy.error().find("expected more than pad_token_id + 1"), std::string::npos) << copy.error();
+  copy.replace("config.json", "\"pad_token_id\": 18446744073709551615", "\"pad_token_id\": 0");
+  EXPECT_EQ(goldens::opened(copy.place())->architecture().first_position, 1u);
+  EXPECT_EQ(goldens::opened(copy.place())->architecture().sizes.n_context, 65u);
+}
+
 }  // namespace core::transformer

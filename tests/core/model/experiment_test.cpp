@@ -202,5 +202,44 @@ TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
     }
 }
 
+TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
+  const std::filesystem::path folder = model->description().path;
+  const auto words = [&](const std::filesystem::path& session) {
+    const std::string text = experiment_text(*model, plain, "", session.parent_path());
+    SavedExperiment saved = parse_experiment(text, session, Elsewhere::allowed);
+    saved.mark.bytes = 1;
+    return error_of([&] { require_mark(saved, *model, session); });
+  };
+  const std::string beside = words(folder.parent_path() / "s.json");
+  EXPECT_NE(beside.find(" of 1 bytes as it was when this was saved, got one of "), std::string::npos)
+      << beside;
+  EXPECT_EQ(words("/nowhere/s.json"),
+            "/nowhere/s.json: whole_model.model: expected the model " +
+                formats::quoted_briefly(std::filesystem::absolute(folder).string()) +
+                " as it was when this was saved, got another");
+}
+
+TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
+  const Reading reading = read_all(plain);
+  const attention::Model as_it_is = layer_of(*model, reading, 0);
+  attention::Model other = as_it_is;
+  other.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
+  other.sequences.front().key_tokens = {"a", "b", "c"};
+  const std::string words =
+      "A whole model makes what enters its layers, and their keys, of the text: change the text under PROMPT.";
+  EXPECT_EQ(error_of([&] { with_layer(plain, 0, as_it_is, other, ""); }), words);
+
+  attention::Model bare = as_it_is;
+  bare.projections.reset();
+  Experiment saved = with_layer(plain, 0, as_it_is, bare, "");
+  saved.layers.at(0).model.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
+  saved.layers.at(0).model.sequences.front().key_tokens = {"a", "b", "c"};
+  const std::string text = experiment_text(*model, saved, "", "/tmp");
+  EXPECT_EQ(
+      error_of([&] { with_saved_edits(parse_experiment(text, "/tmp/s.json", Elsewhere::allowed), *model); }),
+      "/tmp/s.json: whole_model.edits[0]: " + words);
+}
+
 }  // namespace
+
 }  // namespace core::experiment

@@ -218,4 +218,21 @@ TEST(DamagedTokenizer, DoesNotFillTheMemory) {
 }
 
 }  // namespace
+
+TEST(DamagedTokenizer, IsMissing) {
+  const support::TemporaryDirectory dir;
+  const std::string folder = dir.path().string();
+  EXPECT_EQ(error_of([&] { open_tokenizer(dir.path()); }),
+            folder + ": expected a tokenizer: tokenizer.json, vocab.json with merges.txt, or vocab.txt");
+  put_bytes(dir / "vocab.json", R"({"a": 0, "b": 1})");
+  put_bytes(dir / "merges.txt", "#version: 0.2\na b\n");
+  EXPECT_EQ(error_of([&] { open_tokenizer(dir.path()); }),
+            folder + "/merges.txt: line 2: expected a piece of the vocabulary, got \"ab\"");
+}
+
+TEST(DamagedTokenizer, TextMustBeUtf8) {
+  const Tokenizer tokenizer(recipe_of_json(formats::parse_json(model(""), "t.json")));
+  EXPECT_EQ(error_of([&] { tokenizer.encode("a\xFF"); }), "expected text in UTF-8, got other bytes");
+}
+
 }  // namespace core::tokenizers
