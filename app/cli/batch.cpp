@@ -260,7 +260,7 @@ core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
   for (const core::mistakes::Mistake* mistake : command.mistakes) {
     if (!core::mistakes::applies(*mistake, result.model))
       throw core::Error("--mistake " + std::string(mistake->name) + ": cannot be made in this model");
-    result.model = mistake->made(result.model);
+    result.model = made(*mistake, result.model);
   }
   return result;
 }
@@ -403,8 +403,8 @@ struct Runner {
     const core::attention::Model model = model_of(command, err).model;
     require_memory(model);
     core::formats::export_to(model, command.out, command.options);
-    if (model.n_groups() < model.n_heads && !command.options.archive)
-      err << "keys and values: " << model.n_heads / model.n_groups()
+    if (model.kv_heads() < model.n_heads && !command.options.archive)
+      err << "keys and values: " << model.n_heads / model.kv_heads()
           << " heads share theirs, so the files of these heads hold the same numbers\n";
     return done;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/graph/explain.hpp"
+#include "core/graph/mistakes.hpp"
 
 namespace app {
 
@@ -189,11 +190,11 @@ std::string why_not_decoded(const core::attention::Model& model) {
       !mask.causal || mask.prefix > 0 || std::ranges::any_of(mask.cells, [](const auto& cell) {
         return cell.visible && cell.column > cell.row;
       });
-  if (model.has_memory()) return "its keys are of tokens of their own already";
+  if (model.has_key_embeddings()) return "its keys are of tokens of their own already";
   if (mask.method != core::attention::MaskMethod::negative_infinity)
     return "the softmax goes over later keys as well, before they are hidden";
   if (sees_later) return "queries see later keys: rows would change with every new token";
-  if (model.departures != core::attention::Departures()) return "the model makes a mistake";
+  if (core::mistakes::deviates(model)) return "the model makes a mistake";
   if (model.merge != core::attention::MergeRule::concatenate) return "the heads are not joined row by row";
   if (!model.given.empty()) return "some of its numbers are given";
   if (model.dropout.training && (model.dropout.rate > 0 || !model.dropout.given.empty()))

@@ -9,7 +9,7 @@
 #include "core/check/check.hpp"
 #include "core/files/tensor.hpp"
 #include "core/files/tensor_formats.hpp"
-#include "core/graph/compare_switches.hpp"
+#include "core/graph/compare.hpp"
 #include "core/graph/model.hpp"
 #include "core/model/transformer.hpp"
 

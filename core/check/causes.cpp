@@ -12,7 +12,7 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/changes.hpp"
+#include "core/graph/mistakes.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/visible.hpp"
 
@@ -41,7 +41,7 @@ Hypothesis of_rows(const MistakeRows& rows) {
     Model next = model;
     for (const Mistake* row : rows) {
       if (!mistakes::applies(*row, next)) return model;
-      next = row->made(next);
+      next = mistakes::made(*row, next);
     }
     return next;
   };
@@ -80,21 +80,19 @@ Model scaled_before(const Model& model) {
 }
 
 Model interleaved_throughout(const Model& model) {
-  using attention::HeadColumns;
-  Model next = find_mistake("heads_interleaved")->made(model);
-  if (next.departures.split == HeadColumns::interleaved) next.departures.merge = HeadColumns::interleaved;
-  return next;
+  const Model split = made(*find_mistake("heads_interleaved"), model);
+  return split == model ? model : made(*mistakes::find_any_mistake("heads_interleaved:combined"), split);
 }
 
 Model dropped_after_mask(const Model& model) {
   Model next = model;
-  if (model.dropout.active()) next.departures.dropout_place = attention::DropoutPlace::masked_scores;
+  if (model.dropout.active()) next.dropout.place = attention::DropoutPlace::masked_scores;
   return next;
 }
 
 Model causal_transposed(const Model& model) {
   Model next = model;
-  if (model.mask.causal) next.departures.mask_edge.transposed = !next.departures.mask_edge.transposed;
+  if (model.mask.causal) next.mask.edge.transposed = !next.mask.edge.transposed;
   return next;
 }
 
@@ -129,8 +127,8 @@ void add_fill(const Model& model, const std::vector<Observed>& observed, std::ve
       const double fill = tensor.tensor.numbers[reading.at(0, 0, row, column)];
       if (!std::isfinite(fill) || fill > -100) continue;
       const auto made = [fill](const Model& m) {
-        Model next = find_mistake("mask_finite")->made(m);
-        if (next.mask.method == attention::MaskMethod::large_negative) next.departures.large_negative = fill;
+        Model next = mistakes::made(*find_mistake("mask_finite"), m);
+        if (next.mask.method == attention::MaskMethod::large_negative) next.mask.large_negative = fill;
         return next;
       };
       return all.push_back(other("mask_finite", made, "they are " + fill_words(fill)));
@@ -146,8 +144,7 @@ void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
       Model next = m;
       if (!next.additions.positions.rotary) return next;
       next.additions.positions.rotary->first += keys;
-      next.departures.misplaced.query_offset += queries - keys;
-      return next;
+      return mistakes::with_offset_of_queries(next, mistakes::offset_of_queries(next) + queries - keys);
     };
     all.push_back(other(queries < keys ? "rotary_off_by_one:earlier" : "rotary_off_by_one", made, detail));
     all.back().first = Stage::rotated_queries;
@@ -176,23 +173,24 @@ void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
 }
 
 void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
-  using attention::BlockRule;
   constexpr std::size_t every_size = 16;  // then those that people take
   std::vector<std::size_t> sizes;
   for (std::size_t size = 1; size < model.n_keys(); ++size)
     if (size <= every_size || size % (size > 128 ? 64 : 16) == 0) sizes.push_back(size);
-  const auto add = [&](const char* name, BlockRule rule, std::size_t size, std::string detail) {
-    const auto made = [rule, size](const Model& m) { return mistakes::with_blocks(m, {rule, size}); };
-    all.push_back(other(name, made, std::move(detail)));
+  const auto add = [&](const char* name, std::size_t size, std::string detail) {
+    const Mistake* form = mistakes::find_any_mistake(name);
+    const auto made = [=](const Model& m) {
+      return mistakes::made(*form, m, static_cast<std::int64_t>(size));
+    };
+    all.push_back(other(form->cause, made, std::move(detail)));
     all.back().alone = true;
   };
-  for (const auto& [rule, words] :
-       {std::pair{BlockRule::not_rescaled, ""},
-        std::pair{BlockRule::sum_not_rescaled, ", of which the sum alone is not rescaled"},
-        std::pair{BlockRule::contexts_not_rescaled, ", of which the contexts alone are not rescaled"}})
+  for (const auto& [form, words] :
+       {std::pair{"blocks_not_rescaled", ""},
+        std::pair{"blocks_not_rescaled:sum", ", of which the sum alone is not rescaled"},
+        std::pair{"blocks_not_rescaled:contexts", ", of which the contexts alone are not rescaled"}})
     for (const std::size_t size : sizes)
-      add("blocks_not_rescaled", rule, size,
-          "blocks of " + to_string(size) + (size > 1 ? " keys" : " key") + words);
+      add(form, size, "blocks of " + to_string(size) + (size > 1 ? " keys" : " key") + words);
   // Sizes that leave the same keys out cannot be told apart; powers of two are likelier.
   std::map<std::size_t, std::vector<std::size_t>> by_first_left_out;
   for (const std::size_t size : sizes) by_first_left_out[(model.n_keys() - 1) / size * size].push_back(size);
@@ -202,7 +200,7 @@ void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
     std::erase_if(likely, [](std::size_t size) { return !std::has_single_bit(size); });
     if (likely.empty()) likely = sizes_of_it;
     const auto number = [](std::size_t size) { return to_string(size); };
-    add("last_block_dropped", BlockRule::last_dropped, likely.front(),
+    add("last_block_dropped", likely.front(),
         "keys from " + to_string(first) + " on are left out, as with blocks of " +
             text::joined(likely, ", ", number, " or "));
   }
@@ -339,12 +337,13 @@ std::vector<Hypothesis> rounding_hypotheses(const Model& model) {
     const Mistake* row = find_mistake(name);
     if (inputs != Precision::float64)
       all.push_back(other(name, [row, inputs = inputs](const Model& m) {
-        return row->made(mistakes::with_rounded_inputs(m, inputs));
+        return mistakes::made(*row, mistakes::with_rounded_inputs(m, inputs));
       }));
-    all.push_back(other(name, row->made));
+    const auto made = [row](const Model& m) { return mistakes::made(*row, m); };
+    all.push_back(other(name, made));
     if (name == std::string_view("tf32_precision") && model.given.cells.empty())
       all.push_back({{row},
-                     row->made,
+                     made,
                      row->first,
                      "their last digits are cut off and not rounded, so that products come out too small",
                      false,
@@ -392,7 +391,7 @@ bool share_a_cause(const Hypothesis& a, const Hypothesis& b) {
 std::optional<Sample> sample_of(const Comparison& c) {
   const Model& model = c.right.model();
   const std::size_t n = model.n_tokens();
-  if (n < worth_sampling || !model.given.empty() || model.has_memory()) return std::nullopt;
+  if (n < worth_sampling || !model.given.empty() || model.has_key_embeddings()) return std::nullopt;
   std::optional<Sample> sample;
   const auto add = [&](std::size_t row) {
     auto& rows = sample->rows;

@@ -716,7 +716,7 @@ std::string described(const Explanation& explanation) {
   std::string text;
   for (const mistakes::Mistake* mistake : explanation.mistakes)
     text += "  " + std::string(mistake->cause) + ": " + mistake->about + " " +
-            mistakes::remedy_in(*mistake, explanation.model) + "\n";
+            mistakes::fix_in(*mistake, explanation.model) + "\n";
   if (!explanation.details.empty()) text += "  " + text::joined(explanation.details, "; or ") + "\n";
   return text;
 }

@@ -124,7 +124,7 @@ graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model) c
   graph::Evaluation known;
   const auto put = [&](Stage stage, const SharedMatrix& all) { known.stages[graph::index(stage)] = {all}; };
   attention::Dropout drawn = model.dropout;
-  drawn.rescale = true;  // which decides nothing of what is kept
+  drawn.rescale = true, drawn.place = {};  // which decide nothing of what is kept
   if (kept_ && kept_->first == drawn) put(graph::kept_weights, kept_->second);
   std::vector<std::pair<Stage, Projection>> wanted;
   for (const auto& [stage, part] : {std::pair{graph::all_keys, attention::Part::key},
@@ -132,7 +132,12 @@ graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model) c
     const graph::Node* node = g.find(stage);
     const auto* linear = node ? dynamic_cast<const graph::Linear*>(node->operation.get()) : nullptr;
     if (!linear) continue;
-    Projection projection{g.precision, linear->factors, linear->sums, *find_linear(model, part),
+    Projection projection{g.precision,
+                          linear->factors,
+                          linear->sums,
+                          linear->has_bias(),
+                          linear->is_transposed(),
+                          *find_linear(model, part),
                           model.sequences[sample_.sequence].embeddings};
     if (const auto found = find_by(projected_, projection, &decltype(projected_)::value_type::first))
       put(stage, found->second);

@@ -97,7 +97,7 @@ class Sampler {
  private:
   /// What keys or values of all heads are projected from, and the arithmetic.
   using Projection =
-      std::tuple<attention::Precision, attention::Precision, std::optional<attention::Precision>,
+      std::tuple<attention::Precision, attention::Precision, std::optional<attention::Precision>, bool, bool,
                  attention::Linear, attention::SharedMatrix>;
 
   Sample sample_;

@@ -455,7 +455,7 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
     if (!reading) return;
     if (reading->n_sequences == 1) reading->first_sequence = sequence;
     if (head) reading->first_head = *head;
-    const std::size_t group = of.of_groups ? model.n_heads / model.n_groups() : of.group;
+    const std::size_t group = of.of_groups ? model.n_heads / model.kv_heads() : of.group;
     reading->layout.words = words_of(row, letters, group, of.are_repeated);
     reading->layout.is_plain =
         of.group == 1 && !of.are_repeated &&
@@ -479,9 +479,9 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
     for (std::size_t group = 1; group <= (one_head ? 1 : model.n_heads); ++group)
       if (group == 1 || heads_repeat(model, stage, group)) add_all({group, has_groups && !one_head, false});
     if (has_groups && !one_head) {
-      const std::size_t n_groups = std::exchange(l.heads, model.n_heads);
+      const std::size_t kv_heads = std::exchange(l.heads, model.n_heads);
       add_all({1, false, true});
-      l.heads = n_groups;
+      l.heads = kv_heads;
     }
     if (!readings.empty() || rest.empty() || rest.front() != 1) break;
     rest.erase(rest.begin());

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/base/number.hpp"
-#include "core/graph/changes.hpp"
+#include "core/graph/mistakes.hpp"
 #include "core/graph/rounding.hpp"
 
 namespace core::check {

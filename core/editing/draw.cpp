@@ -98,13 +98,13 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
       embeddings_op(model, layout.embeddings, layout.repeated), DrawnPart::embeddings, {}, layout.repeated};
   if (comes_first(layout.embeddings)) draws.push_back(embeddings);
   const std::size_t heads = layout.by_head ? model.n_heads : 1,
-                    of_groups = model.d_out() / model.n_heads * model.n_groups();
+                    of_groups = model.d_out() / model.n_heads * model.kv_heads();
   std::array parts{DrawnPart::query, DrawnPart::key, DrawnPart::value};
   if (layout.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
   for (std::size_t h = 0; h < heads && layout.has_layers; ++h)
     for (const DrawnPart part : parts) {
       const bool is_query = part == DrawnPart::query;
-      RecipeDraw draw{layer_op(layout.kind, is_query ? model.d_model() : model.d_memory(),
+      RecipeDraw draw{layer_op(layout.kind, is_query ? model.d_model() : model.d_source(),
                                (is_query ? model.d_out() : of_groups) / heads, layout.bias[part_index(part)]),
                       part};
       if (layout.by_head) draw.head = h;
@@ -196,7 +196,7 @@ namespace {
 /// How many numbers go into the layer that a bias belongs to.
 std::size_t layer_input(const attention::Model& model, MatrixName bias) {
   if (bias == MatrixName::output_bias) return model.d_out();
-  return bias == MatrixName::query_bias ? model.d_model() : model.d_memory();
+  return bias == MatrixName::query_bias ? model.d_model() : model.d_source();
 }
 
 }  // namespace

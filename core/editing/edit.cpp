@@ -72,12 +72,12 @@ void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns, dou
 /// Columns of keys or values for other groups: of each the mean of what its heads asked before.
 SharedMatrix regrouped(const arma::mat& columns, const Model& before, const Model& after) {
   const std::size_t d_head = before.d_out() / before.n_heads;
-  arma::mat result(columns.n_rows, after.n_groups() * d_head, arma::fill::zeros);
-  const double heads_of_group = static_cast<double>(before.n_heads / after.n_groups());
+  arma::mat result(columns.n_rows, after.kv_heads() * d_head, arma::fill::zeros);
+  const double heads_of_group = static_cast<double>(before.n_heads / after.kv_heads());
   for (std::size_t h = 0; h < before.n_heads; ++h)
     for (std::size_t k = 0; k < d_head; ++k)
-      result.col(after.group_of(h) * d_head + k) +=
-          columns.col(before.group_of(h) * d_head + k) / heads_of_group;
+      result.col(after.kv_head_of(h) * d_head + k) +=
+          columns.col(before.kv_head_of(h) * d_head + k) / heads_of_group;
   return result;
 }
 
@@ -444,7 +444,7 @@ Linear& linear_to_edit(Model& model, Part part) {
 
 /// Columns of keys and values when each head has so many.
 std::size_t key_columns(const Model& model, std::size_t d_head) {
-  return model.n_groups() * d_head;
+  return model.kv_heads() * d_head;
 }
 
 void change(Model& model, const SetInputWidth& edit) {
@@ -457,7 +457,7 @@ void change(Model& model, const SetInputWidth& edit) {
   if (!model.projections) return;
   Projections& p = *model.projections;
   resize_layer(p.query, edit.d_in, model.d_out());
-  if (model.has_memory()) return;
+  if (model.has_key_embeddings()) return;
   for (Linear* linear : {&p.key, &p.value}) resize_layer(*linear, edit.d_in, linear->weight.n_cols());
 }
 
@@ -538,7 +538,7 @@ void change(Model& model, const SetGroupCount& edit) {
   if (edit.n_kv_heads == 0 || model.n_heads % edit.n_kv_heads != 0)
     refuse("n_kv_heads", "expected a number that divides n_heads = " + std::to_string(model.n_heads) +
                              ", got " + std::to_string(edit.n_kv_heads));
-  if (edit.n_kv_heads == model.n_groups()) return;
+  if (edit.n_kv_heads == model.kv_heads()) return;
   const Model before = model;
   model.n_kv_heads.reset();
   if (edit.n_kv_heads != model.n_heads) model.n_kv_heads = edit.n_kv_heads;
@@ -567,7 +567,7 @@ void change(Model& model, const SetKeyEmbeddings& edit) {
   }
   if (model.projections)
     for (Linear* linear : {&model.projections->key, &model.projections->value})
-      resize(linear->weight, model.d_memory(), linear->weight.n_cols());
+      resize(linear->weight, model.d_source(), linear->weight.n_cols());
   for (SharedMatrix& mask : model.dropout.given) resize(mask, model.n_tokens(), model.n_keys(), 1);
   fit_mask(model);
   fit_additions(model);
@@ -680,10 +680,10 @@ void change(Model& model, const SwitchHead& edit) {
 }
 
 void change(Model& model, const SwitchMistake& edit) {
-  const mistakes::Mistake* mistake = mistakes::find_mistake(edit.name);
+  const mistakes::Mistake* mistake = mistakes::find_any_mistake(edit.name);
   if (!mistake) refuse("mistake " + edit.name, "there is no such mistake");
-  if (!edit.on && !mistake->mended) refuse("mistake " + edit.name, "it can only be undone");
-  model = edit.on ? mistake->made(model) : mistake->mended(model);
+  if (!edit.on && !mistakes::can_be_mended(*mistake)) refuse("mistake " + edit.name, "it can only be undone");
+  model = edit.on ? made(*mistake, model) : mended(*mistake, model);
 }
 void change(Model& model, const ReplaceModel& edit) {
   model = edit.model;
@@ -747,7 +747,7 @@ EditWords words(const SwitchHead& e) {
   return {"head " + to_string(e.head), "switch of head " + to_string(e.head)};
 }
 EditWords words(const SwitchMistake& e) {
-  const mistakes::Mistake* mistake = mistakes::find_mistake(e.name);
+  const mistakes::Mistake* mistake = mistakes::find_any_mistake(e.name);
   return {"", (e.on ? "mistake: " : "mended mistake: ") + (mistake ? mistake->title : e.name)};
 }
 EditWords words(const ReplaceModel& e) {

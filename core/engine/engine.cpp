@@ -70,7 +70,8 @@ class Collector {
 
   void add_mask(const Mask& before, const Mask& after) {
     // Named one by one, so that a new rule does not compile until it is known what it has redone.
-    const auto& [causal, method, empty_rows, cells, align, window, prefix, documents, hidden_keys] = before;
+    const auto& [causal, method, empty_rows, cells, align, edge, large_negative, window, prefix, documents,
+                 hidden_keys] = before;  // edge and large_negative have no effect where covers() holds
     const bool same_rules = causal == after.causal && method == after.method && align == after.align &&
                             window == after.window && prefix == after.prefix &&
                             documents == after.documents && hidden_keys == after.hidden_keys;
@@ -118,8 +119,8 @@ bool same_shapes(const Model& a, const Model& b) {
   const auto& q = b.projections;
   return a.n_tokens() == b.n_tokens() && a.d_model() == b.d_model() && a.d_out() == b.d_out() &&
          a.d_output() == b.d_output() && a.n_heads == b.n_heads && p.has_value() == q.has_value() &&
-         a.n_keys() == b.n_keys() && a.n_groups() == b.n_groups() && a.has_memory() == b.has_memory() &&
-         a.d_memory() == b.d_memory();
+         a.n_keys() == b.n_keys() && a.kv_heads() == b.kv_heads() &&
+         a.has_key_embeddings() == b.has_key_embeddings() && a.d_source() == b.d_source();
 }
 
 /// Whether traces of both have the same stages, of the same sizes.
@@ -142,7 +143,8 @@ Difference difference(const Model& before, const Model& after, std::size_t seque
   Collector all;
   const Sequence &old = before.sequences[sequence], &now = after.sequences[sequence];
   all.add_embeddings(old.embeddings, now.embeddings);
-  if (before.has_memory()) all.add_embeddings(old.key_embeddings, now.key_embeddings, Redo::memory_row);
+  if (before.has_key_embeddings())
+    all.add_embeddings(old.key_embeddings, now.key_embeddings, Redo::memory_row);
   if (before.projections) {
     const Projections &p = *before.projections, &q = *after.projections;
     all.add_projection(Projected::queries, p.query, q.query);
@@ -165,12 +167,9 @@ constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
 }  // namespace
 
 bool covers(const Model& model) {
-  Departures d = model.departures;  // without those that have no effect
-  d.large_negative = Departures().large_negative, d.blocks.size = Blocks().size;
-  if (!model.mask.causal) d.mask_edge = {};
-  if (model.scores == ScoreRule::uniform) d.scores_swapped = d.scores_prescaled = false;
-  if (model.merge == MergeRule::reshape_without_transpose) d.merge = HeadColumns::bands;
-  return d == Departures() && model.given.empty() && model.heads_off.empty() &&
+  const bool moves_edge = model.mask.causal && model.mask.edge != MaskEdge();
+  return model.mistakes.empty() && model.arithmetic == Arithmetic() && !moves_edge &&
+         model.dropout.place == DropoutPlace::weights && model.given.empty() && model.heads_off.empty() &&
          model.mask.method == MaskMethod::negative_infinity;
 }
 
@@ -234,7 +233,7 @@ bool Engine::Parts::update(const Model& after, const Difference& d, const Token*
     case Redo::contexts:
       return update_all(after, From::weights, progress, change);
     case Redo::embedding_row:
-      return update_rows(after, d, true, !after.has_memory(), change);
+      return update_rows(after, d, true, !after.has_key_embeddings(), change);
     case Redo::memory_row:
       return update_rows(after, d, false, true, change);
     case Redo::projection_number:
@@ -273,7 +272,7 @@ Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
       return {squares + drawn, d};
     }
     case Redo::projection_number:
-      return {p.is_far_off() ? all : squares / double(after.n_groups()), d};
+      return {p.is_far_off() ? all : squares / double(after.kv_heads()), d};
     case Redo::embedding_row:
     case Redo::memory_row:
     case Redo::mask_rows:
@@ -361,9 +360,9 @@ double keys_a_row(const Model& model) {
 
 double operations(const Model& model) {
   const double n = double(model.n_tokens()), n_keys = double(model.n_keys()), d = double(model.d_out());
-  const double of_keys = d * double(model.n_groups()) / double(model.n_heads);
+  const double of_keys = d * double(model.kv_heads()) / double(model.n_heads);
   const double projected = model.projections ? n * double(model.d_model()) * d + n * d * d +
-                                                   2 * n_keys * double(model.d_memory()) * of_keys
+                                                   2 * n_keys * double(model.d_source()) * of_keys
                                              : 0;
   return projected + n * keys_a_row(model) * (2 * d + 20 * double(model.n_heads));
 }
@@ -429,7 +428,7 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
   all.sinks.clear();
   if (const auto& sink = model.additions.sink) all.sinks.assign((*sink)->begin(), (*sink)->end());
   put_kept(all, model, s);
-  all.kept.factor = survivor_factor(model.dropout);
+  all.kept.factor = dropout_scale(model.dropout);
 }
 
 std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress) {

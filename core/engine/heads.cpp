@@ -125,7 +125,7 @@ void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t
 bool Heads::same_shape(const Model& model) const {
   const bool prepares = model.additions.normalise || model.additions.positions.rotary;
   return n_queries == model.n_tokens() && n_keys == model.n_keys() && d_out == model.d_out() &&
-         heads.size() == model.n_heads && groups.size() == model.n_groups() &&
+         heads.size() == model.n_heads && groups.size() == model.kv_heads() &&
          prepares == (heads.front().bare_queries.size() > 0);
 }
 
@@ -145,7 +145,7 @@ void Heads::prepare(Projected what, std::size_t h, std::size_t t) {
 
 double Heads::longest_key_squared(std::size_t h) const {
   const std::size_t width = kernels->panel_width;
-  const double* numbers = groups[group_of(h)].key_panels.data();
+  const double* numbers = groups[kv_head_of(h)].key_panels.data();
   double most = 0;
   for (std::size_t first = 0; first < n_keys; first += width) {  // beyond the last key a panel holds zeros
     std::array<double, Kernels::widest_panel> sums{};
@@ -176,7 +176,7 @@ void Heads::allocate(const Model& model) {
     head.losses.assign(n_queries, 0);
   }
   std::vector<Group> all_groups(
-      model.n_groups());  // without them there is no shape, should memory end before
+      model.kv_heads());  // without them there is no shape, should memory end before
   for (Group& group : all_groups) {
     group.key_panels = Buffer(rounded_up(n_keys, kernels->panel_width) * d_head);
     if (prepares) group.bare_keys = Buffer(n_keys * d_head);

@@ -88,9 +88,9 @@ struct Heads : KeptSizes {
   double* scratch(std::size_t size);
 
   /// The group of a head, and how many heads a group has.
-  std::size_t group_of(std::size_t h) const { return h / heads_a_group(); }
+  std::size_t kv_head_of(std::size_t h) const { return h / heads_a_group(); }
   std::size_t heads_a_group() const { return heads.size() / groups.size(); }
-  Group& group(std::size_t h) { return groups[group_of(h)]; }
+  Group& group(std::size_t h) { return groups[kv_head_of(h)]; }
   /// Whether scores change by a product when one number of queries or keys does.
   bool is_bilinear() const { return !rules.prepares() && !rules.caps() && groups.size() == heads.size(); }
 

@@ -101,7 +101,7 @@ bool copy_all(Heads& all, const arma::mat& x, const arma::mat& memory) {
 /// What keys and values are made of.
 const SharedMatrix& memory_of(const Model& model, std::size_t sequence) {
   const Sequence& s = model.sequences[sequence];
-  return model.has_memory() ? s.key_embeddings : s.embeddings;
+  return model.has_key_embeddings() ? s.key_embeddings : s.embeddings;
 }
 
 }  // namespace
@@ -163,8 +163,8 @@ bool project_all(Heads& all, const Model& model, std::size_t sequence, ThreadPoo
         if (!all.kernels->finite(tile.numbers + c * tile.stride, tile.n_rows)) finite = false;
     });
   };
-  project(x, 0, model.has_memory() ? 1 : 3);
-  if (model.has_memory()) project(memory, 1, 3);
+  project(x, 0, model.has_key_embeddings() ? 1 : 3);
+  if (model.has_key_embeddings()) project(memory, 1, 3);
   prepare_all(all, threads);
   return finite;
 }

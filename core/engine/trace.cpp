@@ -186,8 +186,8 @@ Trace trace_on_request(Heads& all, const Model& model, const Model& held, const 
   Trace trace;
   trace.embeddings =
       by_whole(n, model.d_model(), [m, s]() -> const arma::mat& { return m->sequences[*s].embeddings; });
-  if (model.has_memory())
-    trace.key_embeddings = by_whole(model.n_keys(), model.d_memory(),
+  if (model.has_key_embeddings())
+    trace.key_embeddings = by_whole(model.n_keys(), model.d_source(),
                                     [m, s]() -> const arma::mat& { return m->sequences[*s].key_embeddings; });
   trace.mask =
       by_cells(n, all.n_keys, [a](size_t i, size_t j) { return a->visibility.sees(i, j) ? 1.0 : 0.0; });

@@ -208,7 +208,7 @@ bool Engine::Parts::update_rows(const Model& after, const Difference& d, bool as
     RowsRedone redone{{d.row}, true};
     std::optional<size_t> column;
     if (is_asked) {
-      redone = update_token(all, h, d.row, old_values.data() + all.group_of(h) * all.d_head, asks);
+      redone = update_token(all, h, d.row, old_values.data() + all.kv_head_of(h) * all.d_head, asks);
       column = d.row;
     } else {
       redone.finite = work_out(all, h, d.row, d.row + 1, From::queries);
@@ -228,7 +228,8 @@ bool Engine::Parts::update_projection(const Model& after, const Difference& d, C
   std::vector<double> increments(of_queries ? all.n_queries : all.n_keys, *d.increment);
   if (!d.is_bias) {
     const Sequence& s = after.sequences[sequence];
-    const arma::vec x = (of_queries || !after.has_memory() ? s.embeddings : s.key_embeddings).column(d.row);
+    const arma::vec x =
+        (of_queries || !after.has_key_embeddings() ? s.embeddings : s.key_embeddings).column(d.row);
     for (size_t i = 0; i < increments.size(); ++i) increments[i] *= x[i];
   }
   if (!finite(all, increments)) return false;

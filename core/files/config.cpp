@@ -71,12 +71,12 @@ ConfigHeads heads_in(const Json& top) {
   heads.n = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads"});
   heads.of_encoder = count(top, {"encoder_attention_heads"});
   heads.of_decoder = count(top, {"decoder_attention_heads"});
-  heads.n_groups = count(top, {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"});
+  heads.kv_heads = count(top, {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"});
   if (const auto many = boolean(top, {"multi_query"}); many && !is_on(top, {"new_decoder_architecture"}))
-    heads.n_groups = *many ? std::optional<std::size_t>(1) : heads.n;
+    heads.kv_heads = *many ? std::optional<std::size_t>(1) : heads.n;
   heads.width = count(top, {"head_dim", "d_kv", "d_head"});
   if (const auto attention = object(top, {"attn_config"}))
-    if (const auto n = count(*attention, {"kv_n_heads"})) heads.n_groups = n;
+    if (const auto n = count(*attention, {"kv_n_heads"})) heads.kv_heads = n;
   return heads;
 }
 
@@ -282,7 +282,7 @@ Sizes sizes_in(const Json& top, const Family& family) {
   sizes.n_layers = size_at(top, {"num_hidden_layers", "n_layer", "n_layers"});
   sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim"});
   sizes.n_heads = size_at(top, {"num_attention_heads", "n_head", "n_heads"});
-  sizes.n_groups = family.has_groups ? size_or(top, {"num_key_value_heads"}, sizes.n_heads) : sizes.n_heads;
+  sizes.kv_heads = family.has_groups ? size_or(top, {"num_key_value_heads"}, sizes.n_heads) : sizes.n_heads;
   sizes.d_head = size_or(top, {"head_dim"}, sizes.d_model / sizes.n_heads);
   sizes.d_hidden = size_or(top, {"intermediate_size", "n_inner", "hidden_dim"}, 4 * sizes.d_model);
   sizes.n_vocabulary = size_at(top, {"vocab_size"});

@@ -19,7 +19,7 @@ constexpr std::size_t max_counted = std::size_t{1} << 24;
 
 struct ConfigHeads {
   std::optional<std::size_t> n, of_encoder, of_decoder;
-  std::optional<std::size_t> n_groups;  ///< heads of keys and values
+  std::optional<std::size_t> kv_heads;  ///< heads of keys and values
   std::optional<std::size_t> width;     ///< columns of a head
 };
 
@@ -58,7 +58,7 @@ struct ConfigPositions {
 /// Sizes of a whole model.
 struct Sizes {
   std::size_t n_layers = 0, d_model = 0;
-  std::size_t n_heads = 0, n_groups = 0;  ///< heads of queries; of keys and values
+  std::size_t n_heads = 0, kv_heads = 0;  ///< heads of queries; of keys and values
   std::size_t d_head = 0, d_hidden = 0;
   std::size_t n_vocabulary = 0, n_context = 0;  ///< n_context: tokens at most
   friend bool operator==(const Sizes&, const Sizes&) = default;

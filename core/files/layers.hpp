@@ -123,16 +123,16 @@ struct Attention {
 /// How many heads there are; what is not said is told by the shapes of the weights.
 struct HeadCount {
   std::size_t n = 1;
-  std::optional<std::size_t> n_groups = {}, width = {};  ///< heads of keys and values, columns of a head
+  std::optional<std::size_t> kv_heads = {}, width = {};  ///< heads of keys and values, columns of a head
 };
 
 /// How a weight for all of queries, keys and values is shared by them.
 struct Share {
-  std::size_t d_head, n_groups;
+  std::size_t d_head, kv_heads;
 };
 
 /// The columns of queries (0), keys (1) or values (2) among those of a fused weight, which has d_head columns
-/// for each of n_heads and twice for each of n_groups; n_groups divides n_heads.
+/// for each of n_heads and twice for each of kv_heads; kv_heads divides n_heads.
 arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused);
 
 /// Reads the projections that a mapping names, turned and cut so that each is used as x·W.

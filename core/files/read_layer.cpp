@@ -22,8 +22,8 @@ std::optional<Share> share_of_width(std::size_t n_outputs, std::size_t n_heads, 
 std::optional<Share> share_of(std::size_t n_outputs, std::size_t n_inputs, const HeadCount& heads) {
   if (heads.width)
     if (const auto share = share_of_width(n_outputs, heads.n, *heads.width)) return share;
-  if (heads.n_groups && *heads.n_groups <= n_outputs && n_outputs % (heads.n + 2 * *heads.n_groups) == 0)
-    return Share{n_outputs / (heads.n + 2 * *heads.n_groups), *heads.n_groups};
+  if (heads.kv_heads && *heads.kv_heads <= n_outputs && n_outputs % (heads.n + 2 * *heads.kv_heads) == 0)
+    return Share{n_outputs / (heads.n + 2 * *heads.kv_heads), *heads.kv_heads};
   const bool is_three = n_outputs % (3 * heads.n) == 0;
   const Share alike{n_outputs / (3 * heads.n), heads.n};
   if (is_three && n_outputs == 3 * n_inputs) return alike;
@@ -45,7 +45,7 @@ class Reader {
       if (source.out_by_in) piece = piece.t();
       if (source.n_parts > 1) {
         share = shared(piece, source.weights[k]);
-        if (source.fused == Fused::in_fours && (heads_.n % 4 != 0 || share->n_groups != heads_.n))
+        if (source.fused == Fused::in_fours && (heads_.n % 4 != 0 || share->kv_heads != heads_.n))
           fail(source.weights[k],
                "queries, values and keys of " + std::to_string(heads_.n) + " heads in four blocks", piece);
         piece = piece.cols(fused_columns(source.part, *share, heads_.n, source.fused)).eval();
@@ -94,7 +94,7 @@ class Reader {
                       const std::string& name) const {
     if (source.n_bias_parts == 1) return all;
     if (share) {
-      if (all.n_cols != (heads_.n + 2 * share->n_groups) * share->d_head)
+      if (all.n_cols != (heads_.n + 2 * share->kv_heads) * share->d_head)
         fail(name, "as many numbers as its weight has outputs", all);
       return all.cols(fused_columns(source.bias_part, *share, heads_.n, source.fused));
     }
@@ -168,11 +168,11 @@ positions::Relative read_relative(const TensorFile& file, const LayerBiasTable& 
 }  // namespace
 
 arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
-  const std::size_t n_outputs = (n_heads + 2 * share.n_groups) * share.d_head;
-  const std::size_t n_blocks = fused == Fused::by_head ? share.n_groups : fused == Fused::in_fours ? 4 : 1;
+  const std::size_t n_outputs = (n_heads + 2 * share.kv_heads) * share.d_head;
+  const std::size_t n_blocks = fused == Fused::by_head ? share.kv_heads : fused == Fused::in_fours ? 4 : 1;
   if (fused == Fused::in_fours && part > 0) part = 3 - part;  // values stand before keys
   const std::size_t block = n_outputs / n_blocks, queries = n_heads / n_blocks * share.d_head,
-                    others = share.n_groups / n_blocks * share.d_head;
+                    others = share.kv_heads / n_blocks * share.d_head;
   const std::size_t begin = part == 0 ? 0 : queries + (part - 1) * others, n = part == 0 ? queries : others;
   arma::uvec columns(n_blocks * n);
   for (std::size_t k = 0; k < columns.n_elem; ++k) columns[k] = k / n * block + begin + k % n;
@@ -236,7 +236,7 @@ HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules&
     throw Error(place +
                 "the number of heads must be said (on the command line by --heads): there is no config.json "
                 "beside the file that tells it");
-  return {*n, is_as_configured ? config.n_groups : std::nullopt,
+  return {*n, is_as_configured ? config.kv_heads : std::nullopt,
           is_as_configured ? config.width : std::nullopt};
 }
 

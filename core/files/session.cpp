@@ -206,7 +206,7 @@ void name_tokens(const Json& top, bool is_batch, const SessionFolder& folder, Mo
       put_names(top, names, attention::numbered_tokens(names.n), m.sequences);
   };
   name("tokens", queries, true);
-  name("key_tokens", keys, m.has_memory() || keys.n != queries.n);
+  name("key_tokens", keys, m.has_key_embeddings() || keys.n != queries.n);
 }
 
 /// A list of as many matrices as a session may have, each given to a use.
@@ -358,7 +358,8 @@ Model read_model(const Json& top, const SessionFolder& folder) {
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
   m.additions = read_additions(top, std::move(m.additions));
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
-  if (const auto d = top.member("departures")) m.departures = read_departures(*d);
+  if (const auto d = top.member("departures")) read_departures(*d, m);
+  if (const auto list = top.member("mistakes")) read_mistakes(*list, m);
   if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
   if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
   if (m.n_kv_heads == m.n_heads) m.n_kv_heads.reset();  // as if nothing was said
@@ -369,11 +370,11 @@ Model read_model(const Json& top, const SessionFolder& folder) {
 
 Session parse_session(std::string_view text, const std::string& file_name, Elsewhere elsewhere) {
   const Json top = parse_json(text, file_name);
-  top.expect_keys(
-      {"attnscope",      "tokens",     "key_tokens", "embeddings", "key_embeddings", "projections",
-       "n_heads",        "n_kv_heads", "normalise",  "positions",  "scores",         "score_cap",
-       "score_bias",     "sink",       "scale",      "mask",       "dropout",        "merge_heads",
-       "context_length", "departures", "given",      "heads_off",  "left_out",       "view"});
+  top.expect_keys({"attnscope",   "tokens",    "key_tokens",  "embeddings",     "key_embeddings",
+                   "projections", "n_heads",   "n_kv_heads",  "normalise",      "positions",
+                   "scores",      "score_cap", "score_bias",  "sink",           "scale",
+                   "mask",        "dropout",   "merge_heads", "context_length", "departures",
+                   "mistakes",    "given",     "heads_off",   "left_out",       "view"});
   const Json version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top, {std::filesystem::path(file_name).parent_path(), elsewhere}), "", {}};
@@ -504,7 +505,7 @@ std::string session_text(const Session& session) {
   if (!m.sequences.front().key_tokens.empty())
     add("key_tokens", all_tokens_json(m.sequences, &Sequence::key_tokens));
   add("embeddings", embeddings_json(m.sequences, &Sequence::embeddings));
-  if (m.has_memory()) add("key_embeddings", embeddings_json(m.sequences, &Sequence::key_embeddings));
+  if (m.has_key_embeddings()) add("key_embeddings", embeddings_json(m.sequences, &Sequence::key_embeddings));
   add("projections", projections_json(m));
   add("n_heads", std::to_string(m.n_heads));
   if (m.n_kv_heads) add("n_kv_heads", std::to_string(*m.n_kv_heads));
@@ -515,7 +516,8 @@ std::string session_text(const Session& session) {
   add("merge_heads", quoted_word(merge_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
   for (const auto& [key, value] : additions_text(m.additions)) add(key, value);
-  if (!(m.departures == attention::Departures())) add("departures", departures_text(m.departures));
+  if (const std::string departures = departures_text(m); !departures.empty()) add("departures", departures);
+  if (!m.mistakes.empty()) add("mistakes", mistakes_text(m));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())
     add("heads_off", list_text(m.heads_off, "", false,

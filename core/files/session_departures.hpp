@@ -3,14 +3,21 @@
 #include <string>
 
 #include "core/files/json.hpp"
-#include "core/graph/departures.hpp"
+#include "core/graph/model.hpp"
 
 namespace core::formats {
 
-/// The "departures" of a session. Throws core::Error as Json does.
-attention::Departures read_departures(const Json& place);
+/// Reads the "departures" of a session: options that no implementation is meant to have, and the mistakes of
+/// files from before these had a list. Throws core::Error as Json does.
+void read_departures(const Json& place, attention::Model& model);
 
-/// The same as JSON on a line, with only what departs: most models depart in nothing.
-std::string departures_text(const attention::Departures& departures);
+/// Returns these options as JSON on a line, only those that are set; empty when none is.
+std::string departures_text(const attention::Model& model);
+
+/// Reads the "mistakes" of a session: names, or {"name": …, "size": …}.
+void read_mistakes(const Json& place, attention::Model& model);
+
+/// Returns them as JSON on a line.
+std::string mistakes_text(const attention::Model& model);
 
 }  // namespace core::formats

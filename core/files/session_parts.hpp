@@ -62,30 +62,15 @@ inline constexpr std::array merge_words{
     Word{"reshape_without_transpose", attention::MergeRule::reshape_without_transpose},
 };
 
-inline constexpr std::array softmax_words{
-    Word{"keys", attention::SoftmaxOver::keys},
-    Word{"queries", attention::SoftmaxOver::queries},
-};
 inline constexpr std::array dropout_place_words{
     Word{"weights", attention::DropoutPlace::weights},
     Word{"scaled_scores", attention::DropoutPlace::scaled_scores},
     Word{"masked_scores", attention::DropoutPlace::masked_scores},
 };
-inline constexpr std::array head_column_words{
-    Word{"bands", attention::HeadColumns::bands},
-    Word{"interleaved", attention::HeadColumns::interleaved},
-};
 inline constexpr std::array precision_words{
     Word{"float64", attention::Precision::float64}, Word{"float32", attention::Precision::float32},
     Word{"float16", attention::Precision::float16}, Word{"bfloat16", attention::Precision::bfloat16},
     Word{"tf32", attention::Precision::tf32},
-};
-inline constexpr std::array block_rule_words{
-    Word{"whole", attention::BlockRule::whole},
-    Word{"not_rescaled", attention::BlockRule::not_rescaled},
-    Word{"sum_not_rescaled", attention::BlockRule::sum_not_rescaled},
-    Word{"contexts_not_rescaled", attention::BlockRule::contexts_not_rescaled},
-    Word{"last_dropped", attention::BlockRule::last_dropped},
 };
 
 /// The word for a choice, in quotation marks.

@@ -1,16 +1,31 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/check_additions.hpp"
-#include "core/graph/check_given.hpp"
+#include "core/graph/limits.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 
+/// Which models can be computed, and how large they may be.
 namespace core::attention {
 namespace {
 
 using std::to_string;
+
+std::optional<Problem> check_matrix(const std::string& path, const SharedMatrix& m, std::size_t rows,
+                                    std::size_t columns, const char* meaning) {
+  if (m.n_rows() != rows || m.n_cols() != columns)
+    return Problem{path, "expected " + text::shape_text(rows, columns) + " (" + meaning + "), got " +
+                             text::shape_text(m.n_rows(), m.n_cols())};
+  if (m.is_finite()) return std::nullopt;
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j)
+      if (!std::isfinite(m.at(i, j)))
+        return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]", "expected a finite number"};
+  return std::nullopt;
+}
 
 std::optional<Problem> check_linear(const std::string& path, const Linear& linear, std::size_t d_in,
                                     std::size_t d_out, const char* meaning) {
@@ -34,7 +49,7 @@ std::optional<Problem> check_sequences(const Model& model) {
       return Problem{"tokens" + place, "expected " + to_string(model.n_tokens()) +
                                            " tokens, one for each row of the embeddings, got " +
                                            to_string(sequence.tokens.size())};
-    const bool other_keys = !model.sequences.front().key_tokens.empty() || model.has_memory() ||
+    const bool other_keys = !model.sequences.front().key_tokens.empty() || model.has_key_embeddings() ||
                             model.n_keys() != model.n_tokens();
     if (sequence.key_tokens.size() != (other_keys ? model.n_keys() : 0))
       return Problem{"key_tokens" + place, other_keys
@@ -64,15 +79,15 @@ std::optional<Problem> check_projections(const Model& model) {
   if (d_out == 0) return Problem{"projections.query.weight", "expected at least one column (d_out)"};
   const char* meaning = "d_in × d_out, as the embeddings and the query projection have it";
   if (auto q = check_linear("projections.query", p.query, d_in, d_out, meaning)) return q;
-  std::size_t d_memory = d_in, d_keys = d_out;
-  if (model.has_memory()) d_memory = model.d_memory(), meaning = "d_memory × d_out";
-  if (model.n_groups() != model.n_heads) {
+  std::size_t d_source = d_in, d_keys = d_out;
+  if (model.has_key_embeddings()) d_source = model.d_source(), meaning = "d_source × d_out";
+  if (model.kv_heads() != model.n_heads) {
     if (auto q = check_heads(model)) return q;
-    d_keys = d_out / model.n_heads * model.n_groups();
-    meaning = model.has_memory() ? "d_memory × n_kv_heads·d_head" : "d_in × n_kv_heads·d_head";
+    d_keys = d_out / model.n_heads * model.kv_heads();
+    meaning = model.has_key_embeddings() ? "d_source × n_kv_heads·d_head" : "d_in × n_kv_heads·d_head";
   }
-  if (auto q = check_linear("projections.key", p.key, d_memory, d_keys, meaning)) return q;
-  if (auto q = check_linear("projections.value", p.value, d_memory, d_keys, meaning)) return q;
+  if (auto q = check_linear("projections.key", p.key, d_source, d_keys, meaning)) return q;
+  if (auto q = check_linear("projections.value", p.value, d_source, d_keys, meaning)) return q;
   if (!p.output) return std::nullopt;
   const std::size_t d_output = p.output->weight.n_cols();
   if (d_output == 0) return Problem{"projections.output.weight", "expected at least one column"};
@@ -171,14 +186,8 @@ std::optional<Problem> check_heads_off(const Model& model) {
 
 std::optional<Problem> check_scale(const Model& model) {
   if (!std::isfinite(model.scale.factor)) return Problem{"scale", "expected a finite number"};
-  if (!std::isfinite(model.departures.large_negative))
+  if (!std::isfinite(model.mask.large_negative))
     return Problem{"departures.large_negative", "expected a finite number"};
-  if (model.departures.blocks.size == 0)
-    return Problem{"departures.blocks.size", "expected at least one key"};
-  if (model.departures.scores_swapped && model.n_tokens() != model.n_keys())
-    return Problem{"departures.scores_swapped", "expected as many keys as queries, got " +
-                                                    to_string(model.n_keys()) + " and " +
-                                                    to_string(model.n_tokens())};
   const bool by_head = model.scale.rule == ScaleRule::inverse_sqrt_d_head && model.d_head() == 0;
   const bool by_model = model.scale.rule == ScaleRule::inverse_sqrt_d_model && model.d_model() == 0;
   if ((!by_head && !by_model) || !is_computed(model, Stage::scaled_scores)) return std::nullopt;
@@ -186,20 +195,275 @@ std::optional<Problem> check_scale(const Model& model) {
                               (by_head ? "d_head" : "d_model")};
 }
 
-}  // namespace
+// What is added.
 
-std::optional<Problem> check_matrix(const std::string& path, const SharedMatrix& m, std::size_t rows,
-                                    std::size_t columns, const char* meaning) {
-  if (m.n_rows() != rows || m.n_cols() != columns)
-    return Problem{path, "expected " + text::shape_text(rows, columns) + " (" + meaning + "), got " +
-                             text::shape_text(m.n_rows(), m.n_cols())};
-  if (m.is_finite()) return std::nullopt;
-  for (std::size_t i = 0; i < rows; ++i)
-    for (std::size_t j = 0; j < columns; ++j)
-      if (!std::isfinite(m.at(i, j)))
-        return Problem{path + "[" + to_string(i) + "][" + to_string(j) + "]", "expected a finite number"};
+std::string at(const std::string& path, std::size_t row, std::size_t column) {
+  return path + "[" + to_string(row) + "][" + to_string(column) + "]";
+}
+
+bool is_positive(double number) {
+  return number > 0 && std::isfinite(number);
+}
+
+std::optional<Problem> check_norm(const Model& m) {
+  if (!m.additions.normalise) return std::nullopt;
+  const HeadNorm& norm = *m.additions.normalise;
+  constexpr const char* meaning = "one number for each column of a head";
+  if (m.d_head() == 0) return Problem{"normalise", "expected queries and keys of known width"};
+  if (!(norm.epsilon >= 0) || !std::isfinite(norm.epsilon))
+    return Problem{"normalise.epsilon", "expected a finite number that is not negative"};
+  if (auto p = check_matrix("normalise.query", norm.query, 1, m.d_head(), meaning)) return p;
+  return check_matrix("normalise.key", norm.key, 1, m.d_head(), meaning);
+}
+
+std::optional<Problem> check_scaling(const positions::Scaling& s) {
+  if (s.rule == positions::ScalingRule::none) return std::nullopt;
+  const std::string path = "positions.rotary.scaling";
+  if (!is_positive(s.factor)) return Problem{path + ".factor", "expected a finite number above 0"};
+  if (s.rule == positions::ScalingRule::linear) return std::nullopt;
+  if (!is_positive(s.low)) return Problem{path + ".low", "expected a finite number above 0"};
+  if (!is_positive(s.high) || s.high <= s.low)
+    return Problem{path + ".high", "expected a finite number above low"};
+  if (!is_positive(s.original)) return Problem{path + ".original", "expected a finite number above 0"};
   return std::nullopt;
 }
+
+std::optional<Problem> check_rotary(const Model& m) {
+  if (!m.additions.positions.rotary) return std::nullopt;
+  const positions::Rotary& rotary = *m.additions.positions.rotary;
+  const std::string path = "positions.rotary";
+  const std::size_t d_head = m.d_head();
+  if (!is_positive(rotary.base)) return Problem{path + ".base", "expected a finite number above 0"};
+  if (d_head == 0) return Problem{path, "expected queries and keys of known width"};
+  const std::size_t turned = positions::rotated_columns(rotary, d_head);
+  if (turned == 0 || turned > d_head || turned % 2 != 0)
+    return Problem{path + ".dimensions", "expected an even number from 2 to d_head = " + to_string(d_head) +
+                                             ", got " + to_string(turned)};
+  constexpr std::int64_t furthest = std::int64_t{1} << 40;
+  if (rotary.first < -furthest || rotary.first > furthest)
+    return Problem{path + ".first", "expected a position between −2⁴⁰ and 2⁴⁰"};
+  if (auto p = check_scaling(rotary.scaling)) return p;
+  if (!rotary.inverse_frequencies) return std::nullopt;
+  return check_matrix(path + ".inverse_frequencies", *rotary.inverse_frequencies, 1, turned / 2,
+                      "one number for each pair");
+}
+
+std::optional<Problem> check_position_bias(const Model& m) {
+  const Positions& positions = m.additions.positions;
+  if (positions.alibi && positions.relative)
+    return Problem{"positions", "expected one of \"alibi\" and \"relative\", got both"};
+  if (positions.alibi && positions.alibi->slopes)
+    return check_matrix("positions.alibi.slopes", *positions.alibi->slopes, 1, m.n_heads,
+                        "one number for each head");
+  if (!positions.relative) return std::nullopt;
+  const auto& [table, max_distance, bidirectional] = *positions.relative;
+  const std::size_t n = table.n_cols(), least = bidirectional ? 4 : 2;
+  if (n < least || (bidirectional && n % 2 != 0))
+    return Problem{"positions.relative.table",
+                   bidirectional ? "expected an even number of buckets, at least 4, got " + to_string(n)
+                                 : "expected at least 2 buckets, got " + to_string(n)};
+  if (auto p = check_matrix("positions.relative.table", table, m.n_heads, n, "n_heads × n_buckets")) return p;
+  const std::size_t near = (bidirectional ? n / 2 : n) / 2;
+  if (max_distance > near) return std::nullopt;
+  return Problem{"positions.relative.max_distance",
+                 "expected more than " + to_string(near) + ", got " + to_string(max_distance)};
+}
+
+std::optional<Problem> check_score_bias(const Model& m) {
+  const auto& bias = m.additions.score_bias;
+  if (bias.empty()) return std::nullopt;
+  if (bias.size() != 1 && bias.size() != m.n_heads)
+    return Problem{"score_bias", "expected one matrix, or " + to_string(m.n_heads) +
+                                     ", one for each head, got " + to_string(bias.size())};
+  for (std::size_t h = 0; h < bias.size(); ++h) {
+    const std::string path = "score_bias" + (bias.size() > 1 ? "[" + to_string(h) + "]" : "");
+    const arma::mat& b = bias[h];
+    if (b.n_rows != m.n_tokens() || b.n_cols != m.n_keys())
+      return Problem{path, "expected " + text::shape_text(m.n_tokens(), m.n_keys()) +
+                               " (n_tokens × n_keys), got " + text::shape_text(b.n_rows, b.n_cols)};
+    if (bias[h].is_finite()) continue;
+    for (std::size_t i = 0; i < b.n_rows; ++i)
+      for (std::size_t j = 0; j < b.n_cols; ++j)
+        if (!std::isfinite(b(i, j)) && b(i, j) != -std::numeric_limits<double>::infinity())
+          return Problem{at(path, i, j), "expected a finite number or −inf"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> check_groups(const Model& m) {
+  if (!m.n_kv_heads) return std::nullopt;
+  const std::size_t groups = *m.n_kv_heads;
+  if (groups == 0 || m.n_heads % groups != 0)
+    return Problem{"n_kv_heads", "expected a number that divides n_heads = " + to_string(m.n_heads) +
+                                     ", got " + to_string(groups)};
+  if (!m.projections && groups != m.n_heads && m.has_embeddings())
+    return Problem{"n_kv_heads",
+                   "expected " + to_string(m.n_heads) + ", one for each head, as there are no projections"};
+  return std::nullopt;
+}
+
+std::optional<Problem> check_memory(const Model& m) {
+  const std::size_t n_rows = m.sequences.front().key_embeddings.n_rows();
+  if (n_rows == 0 && m.sequences.size() == 1) return std::nullopt;  // as nearly always
+  for (std::size_t s = 0; s < m.sequences.size(); ++s) {
+    const SharedMatrix& memory = m.sequences[s].key_embeddings;
+    const std::string path = "key_embeddings" + (m.sequences.size() > 1 ? "[" + to_string(s) + "]" : "");
+    if (n_rows == 0 && memory.n_rows() > 0)
+      return Problem{path, "expected them in every sequence or in none"};
+    if (n_rows > 0 && memory.n_cols() == 0) return Problem{path, "expected at least one number for each key"};
+    if (auto p = check_matrix(path, memory, n_rows, m.sequences.front().key_embeddings.n_cols(),
+                              "as the first sequence"))
+      return p;
+  }
+  if (n_rows == 0 || m.projections) return std::nullopt;
+  if (m.has_embeddings() && m.d_source() != m.d_model())
+    return Problem{"key_embeddings", "expected " + to_string(m.d_model()) +
+                                         " columns, as the embeddings have, or projections, got " +
+                                         to_string(m.d_source())};
+  return std::nullopt;
+}
+
+std::optional<Problem> check_additions(const Model& m) {
+  if (auto p = check_norm(m)) return p;
+  if (auto p = check_rotary(m)) return p;
+  if (auto p = check_position_bias(m)) return p;
+  const Additions& a = m.additions;
+  if (a.score_cap && !is_positive(*a.score_cap))
+    return Problem{"score_cap", "expected a finite number above 0"};
+  if (auto p = check_score_bias(m)) return p;
+  if (!a.sink) return std::nullopt;
+  return check_matrix("sink", *a.sink, 1, m.n_heads, "one number for each head");
+}
+
+// What is given.
+
+std::string meaning(const StageInfo& stage) {
+  const std::string rows = stage.rows == Rows::keys ? "n_keys" : "n_tokens";
+  if (stage.columns == Columns::tokens) return rows + " × n_keys";
+  return rows + (stage.stage == Stage::values ? " × d_value" : " × d_head");
+}
+
+std::optional<Problem> check_stage(const Model& model, const GivenStage& given) {
+  const StageInfo& stage = info(given.stage);
+  const std::string path = "given." + std::string(stage.name);
+  if (!can_be_given(given.stage))
+    return Problem{path, "expected one of " + text::joined(givable_stages(), ", ", &StageInfo::name)};
+  const std::size_t n_heads = n_matrices(model, given.stage), expected = model.sequences.size() * n_heads;
+  if (given.matrices.size() != expected)
+    return Problem{path,
+                   "expected " + to_string(expected) +
+                       (model.sequences.size() > 1 ? " matrices, one for each head of each sequence, got "
+                        : n_heads < model.n_heads  ? " matrices, one for each group of heads, got "
+                                                   : " matrices, one for each head, got ") +
+                       to_string(given.matrices.size())};
+  const StageShape wanted = shape_of(model, given.stage);
+  for (std::size_t k = 0; k < expected; ++k) {
+    const SharedMatrix& m = given.matrices[k];
+    const std::string place = model.sequences.size() > 1 ? "[" + to_string(k / n_heads) + "]" : "";
+    if (m.n_rows() != wanted.n_rows || m.n_cols() != wanted.n_cols || m.n_rows() * m.n_cols() == 0)
+      return Problem{path + place + "[" + to_string(k % n_heads) + "]",
+                     "expected " + text::shape_text(wanted.n_rows, wanted.n_cols) + " (" + meaning(stage) +
+                         "), got " + text::shape_text(m.n_rows(), m.n_cols())};
+  }
+  return std::nullopt;
+}
+
+/// Whether what is given fits the width of what is computed beside it.
+std::optional<Problem> check_widths(const Model& model) {
+  const auto misfit = [](Stage stage, std::size_t columns, const char* beside, std::size_t wanted) {
+    return Problem{
+        "given." + std::string(info(stage).name),
+        "expected " + to_string(wanted) + " columns, as " + beside + " have, got " + to_string(columns)};
+  };
+  const std::size_t band = model.d_out() / model.n_heads;
+  if (is_computed(model, Stage::keys) && model.d_head() != band)
+    return misfit(Stage::queries, model.d_head(), "the keys", band);
+  if (is_computed(model, Stage::queries) && model.d_head() != band)
+    return misfit(Stage::keys, model.d_head(), "the queries", band);
+  const bool projected =
+      model.projections && model.projections->output && contains(shown_stages(model), Stage::output);
+  if (projected && model.d_value() != band)
+    return misfit(Stage::values, model.d_value(), "the heads' rows of the output projection", band);
+  return std::nullopt;
+}
+
+std::optional<Problem> check_cells(const Model& model) {
+  const StageSet shown = shown_stages(model);
+  for (std::size_t k = 0; k < model.given.cells.size(); ++k) {
+    const GivenPlace& place = model.given.cells[k].place;
+    const StageInfo& stage = info(place.stage);
+    const std::string path = "given.cells[" + to_string(k) + "]";
+    if (place.stage == Stage::embeddings || place.stage == Stage::key_embeddings)
+      return Problem{path, "expected another stage, as embeddings are typed where they stand"};
+    if (place.stage == Stage::mask)
+      return Problem{path, "expected another stage, as cells of the mask stand in mask.cells"};
+    if (!contains(shown, place.stage))
+      return Problem{path, "expected a stage that the model has, got " + std::string(stage.name)};
+    const StageShape size = shape_of(model, place.stage);
+    const std::size_t n_heads = n_matrices(model, place.stage);
+    if (place.sequence >= model.sequences.size() || place.head >= n_heads || place.row >= size.n_rows ||
+        place.column >= size.n_cols)
+      return Problem{path, "expected a cell of " + to_string(model.sequences.size()) + " sequences, " +
+                               to_string(n_heads) + " heads, " + text::shape_text(size.n_rows, size.n_cols) +
+                               " " + stage.name + ", got sequence " + to_string(place.sequence) + ", head " +
+                               to_string(place.head) + ", row " + to_string(place.row) + ", column " +
+                               to_string(place.column)};
+    if (k > 0 && model.given.cells[k - 1].place >= place)
+      return Problem{path, "expected each cell once, sorted by stage, sequence, head, row and column"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> check_given(const Model& model) {
+  const auto& given = model.given.stages;
+  if (given.empty() && model.given.cells.empty()) return std::nullopt;  // as nearly always
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    if (auto p = check_stage(model, given[k])) return p;
+    if (k > 0 && given[k - 1].stage >= given[k].stage)
+      return Problem{"given." + std::string(info(given[k].stage).name),
+                     "expected each stage once, in the order of the computation"};
+  }
+  if (auto p = check_widths(model)) return p;
+  if (!contains(shown_stages(model), Stage::weights))
+    return Problem{"given",
+                   "expected weights, scores, or queries and keys: what is given does not lead to weights"};
+  return check_cells(model);
+}
+
+// Sizes.
+
+using std::uint64_t;
+
+// Score-shaped matrices a head: scores, scaled, masked, unmasked, zeroed, weights, dropout mask, dropped, one
+// in the making.
+constexpr uint64_t squares_per_head = 9;
+// Matrices as wide as the output: queries, keys, values, contexts, concatenated, output.
+constexpr uint64_t wide_matrices = 6;
+
+std::size_t keys(const Size& s) {
+  return s.n_keys > 0 ? s.n_keys : s.n_tokens;
+}
+
+uint64_t model_bytes(const Size& s) {
+  const uint64_t embeddings = uint64_t{s.n_sequences} * s.n_tokens * s.d_model;
+  const uint64_t projections = s.projections ? 3 * uint64_t{s.d_model} * s.d_out : 0;
+  const uint64_t output =
+      s.output_projection ? uint64_t{s.d_out} * (s.d_output > 0 ? s.d_output : s.d_out) : 0;
+  uint64_t masks = 0;
+  if (s.given_dropout_mask) {
+    const uint64_t squares = uint64_t{s.n_sequences} * s.n_heads, square = uint64_t{s.n_tokens} * keys(s);
+    masks = squares * square;  // at most 2^56
+  }
+  return sizeof(double) * (embeddings + projections + output + masks + s.given_numbers);
+}
+
+std::optional<Problem> check_count(const char* path, const char* things, std::size_t count,
+                                   std::size_t limit) {
+  if (count <= limit) return std::nullopt;
+  return Problem{path, "expected at most " + to_string(limit) + " " + things + ", got " + to_string(count)};
+}
+
+}  // namespace
 
 std::optional<Problem> check(const Model& model) {
   if (auto p = check_sequences(model)) return p;
@@ -213,6 +477,65 @@ std::optional<Problem> check(const Model& model) {
   if (auto p = check_mask(model)) return p;
   if (auto p = check_heads_off(model)) return p;
   return check_dropout(model);
+}
+
+Size size_of(const Model& model) {
+  Size s;
+  s.n_sequences = model.sequences.size();
+  s.n_tokens = model.sequences.empty() ? 0 : model.n_tokens();
+  s.d_model = model.sequences.empty() ? 0 : model.d_model();
+  s.d_out = model.projections ? model.projections->query.weight.n_cols() : s.d_model;
+  s.n_heads = model.n_heads;
+  for (const GivenStage& stage : model.given.stages)
+    for (const SharedMatrix& m : stage.matrices) s.given_numbers += m.n_rows() * m.n_cols();
+  if (model.sequences.empty() || model.n_heads == 0) return s;
+  if (model.n_keys() != s.n_tokens) s.n_keys = model.n_keys();
+  if (model.has_key_embeddings()) s.d_source = model.d_source();
+  s.d_out = std::max(s.d_out, s.n_heads * std::max(model.d_head(), model.d_value()));
+  s.projections = model.projections.has_value();
+  for (const SharedMatrix& bias : model.additions.score_bias)
+    s.given_numbers += bias.n_rows() * bias.n_cols();
+  for (const Sequence& sequence : model.sequences)
+    s.given_numbers += sequence.key_embeddings.n_rows() * sequence.key_embeddings.n_cols();
+  s.output_projection = model.projections && model.projections->output;
+  if (s.output_projection && model.d_output() != s.d_out) s.d_output = model.d_output();
+  s.given_dropout_mask = !model.dropout.given.empty();
+  return s;
+}
+
+uint64_t trace_bytes(std::size_t n_tokens, std::size_t d_model, std::size_t d_out, std::size_t n_heads,
+                     std::size_t n_keys) {
+  if (n_keys == 0) n_keys = n_tokens;
+  const uint64_t square = uint64_t{n_tokens} * n_keys;
+  return sizeof(double) * ((squares_per_head * n_heads + 1) * square + n_tokens * d_model +
+                           wide_matrices * std::max(n_tokens, n_keys) * d_out);
+}
+
+std::optional<Problem> check_size(const Size& s) {
+  if (auto p = check_count("embeddings", "sequences", s.n_sequences, max_sequences)) return p;
+  if (auto p = check_count("embeddings", "tokens", s.n_tokens, max_tokens)) return p;
+  if (auto p = check_count(s.d_source > 0 ? "key_embeddings" : "given", "keys", s.n_keys, max_tokens))
+    return p;
+  if (auto p = check_count("embeddings", "columns (d_in)", s.d_model, max_columns)) return p;
+  if (auto p = check_count("key_embeddings", "columns (d_source)", s.d_source, max_columns)) return p;
+  if (auto p = check_count("projections.query.weight", "columns (d_out)", s.d_out, max_columns)) return p;
+  if (auto p = check_count("projections.output.weight", "columns", s.d_output, max_columns)) return p;
+  if (auto p = check_count("n_heads", "heads", s.n_heads, max_columns)) return p;
+  const uint64_t bytes = model_bytes(s);
+  if (bytes <= max_bytes) return std::nullopt;
+  return Problem{"embeddings", to_string(s.n_tokens) + " tokens, d_in = " + to_string(s.d_model) +
+                                   ", d_out = " + to_string(s.d_out) + " and n_heads = " +
+                                   to_string(s.n_heads) + " would need " + text::gibibytes(bytes) +
+                                   ", expected at most " + text::gibibytes(max_bytes)};
+}
+
+void require_size(const Size& size, const std::string& place) {
+  if (const auto problem = check_size(size)) throw Error(place + problem->path + ": " + problem->message);
+}
+
+void require_within_limits(const Model& model, const std::string& place) {
+  require(model, place);
+  require_size(size_of(model), place);
 }
 
 }  // namespace core::attention

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,5 +41,19 @@ StageDifference compare_stage(const attention::StageInfo& stage, const attention
 std::vector<StageDifference> compare(const attention::Model& model_a, const attention::Trace& trace_a,
                                      const attention::Model& model_b, const attention::Trace& trace_b,
                                      double rounding = 0, const core::Token& token = {});
+
+/// A switch of the model that people ask about: what would it be like the other way?
+struct Switch {
+  const char* name;   ///< in landmarks: "mask"
+  const char* title;  ///< "mask on against off"
+  const char* about;  ///< one sentence on what the other state is
+  /// The model with the switch the other way; every other number is the same.
+  attention::Model (*flipped)(const attention::Model&);
+  /// The state of the switch in words: "mask off".
+  std::string (*state)(const attention::Model&);
+};
+
+/// Mask, scale, dropout and the merging of heads.
+std::span<const Switch> switches();
 
 }  // namespace core::compare

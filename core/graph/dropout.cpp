@@ -27,7 +27,7 @@ std::vector<arma::mat> drawn(const Model& model, std::size_t sequence) {
 
 arma::mat mask_of(const random::Bits& kept, std::size_t first, std::size_t n_rows, std::size_t n_columns,
                   const Dropout& dropout) {
-  const double factor = survivor_factor(dropout);
+  const double factor = dropout_scale(dropout);
   arma::mat mask(n_rows, n_columns);
   for (std::size_t i = 0; i < n_rows; ++i)
     for (std::size_t j = 0; j < n_columns; ++j) mask(i, j) = kept[first++] ? factor : 0;
@@ -45,7 +45,7 @@ std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t seque
   if (model.dropout.given.empty()) return drawn(model, sequence);
   std::vector<arma::mat> masks;
   for (std::size_t h = 0; h < model.n_heads; ++h)
-    masks.push_back(*model.dropout.given[sequence * model.n_heads + h] * survivor_factor(model.dropout));
+    masks.push_back(*model.dropout.given[sequence * model.n_heads + h] * dropout_scale(model.dropout));
   return masks;
 }
 

@@ -60,7 +60,7 @@ StageShape shape_of(const Graph& g, const Model& m, const Trace& t, const Source
 
 /// The heads that are split off a matrix of so many columns.
 HeadSizes sizes_of_split(const Model& m, const Node& node, std::size_t n_columns) {
-  const std::size_t n = node.heads == Heads::per_kv_head ? m.n_groups() : m.n_heads;
+  const std::size_t n = node.heads == Heads::per_kv_head ? m.kv_heads() : m.n_heads;
   return {n, node.has_key_rows ? m.n_keys() : m.n_tokens(), n_columns / n};
 }
 

@@ -22,7 +22,7 @@ bool has_key_rows(Stage stage) {
 }
 
 std::size_t n_matrices(const Node& node, const Model& m) {
-  return node.heads == Heads::shared ? 1 : node.heads == Heads::per_head ? m.n_heads : m.n_groups();
+  return node.heads == Heads::shared ? 1 : node.heads == Heads::per_head ? m.n_heads : m.kv_heads();
 }
 
 const attention::GivenStage* given_stage(const Model& m, Stage stage) {
@@ -124,6 +124,14 @@ void Graph::insert(Node& reader, std::unique_ptr<Operation> operation) {
   reader.operation->inputs[0].source = inserted.stage;
   nodes.push_back(std::move(inserted));
   sort();
+}
+
+void Graph::bypass(Stage stage) {
+  const Node* left_out = find(stage);
+  if (!left_out) return;
+  const Source before = left_out->operation->inputs[0].source;
+  std::erase_if(nodes, [&](const Node& node) { return node.stage == stage; });
+  for (Node& reader : nodes) redirect(*reader.operation, stage, before);
 }
 
 void Graph::move_before(Stage stage, Stage next) {
@@ -248,9 +256,9 @@ std::string name_in_torch(const Source& source) {
 
 /// Keys and values as every head reads them.
 std::string for_every_head(const Graph& g, const Model& m, const std::string& name) {
-  if (m.n_groups() == m.n_heads) return name;
-  if (m.n_groups() == 1) return name + ".unsqueeze(-3)";  // one for all
-  const std::string times = std::to_string(m.n_heads / m.n_groups());
+  if (m.kv_heads() == m.n_heads) return name;
+  if (m.kv_heads() == 1) return name + ".unsqueeze(-3)";  // one for all
+  const std::string times = std::to_string(m.n_heads / m.kv_heads());
   return name + (std::ranges::is_sorted(g.kv_head) ? ".repeat_interleave(" + times + ", dim=-3)"
                                                    : ".repeat(1, " + times + ", 1, 1)");
 }
@@ -297,8 +305,8 @@ std::vector<std::string> forward_lines(const Graph& g, const Model& m) {
   if (m.context_length)
     lines.push_back("assert n_tokens <= " + std::to_string(*m.context_length) +
                     ", \"more tokens than the context length\"");
-  if (m.has_memory() || m.additions.positions.rotary || m.additions.positions.has_bias())
-    lines.push_back(std::string("n_keys = ") + (m.has_memory() ? "memory" : "x") + ".shape[-2]");
+  if (m.has_key_embeddings() || m.additions.positions.rotary || m.additions.positions.has_bias())
+    lines.push_back(std::string("n_keys = ") + (m.has_key_embeddings() ? "memory" : "x") + ".shape[-2]");
   const Stages present = shown(g, m);
   std::vector<Stage> returned;
   std::optional<std::size_t> prepared;  // where what queries and keys are rotated by is written

@@ -68,7 +68,7 @@ extern const Layout interleaved;   ///< head h has columns h, h + n_heads, …
 extern const Layout untransposed;  ///< [token][d_out] read as [head][token][d_head]
 
 /// Returns how the heads of a model lie in queries, keys or values before they are split, and in the
-/// concatenated contexts, with the sizes of both.
+/// concatenated contexts, with the sizes of both; its mistakes count.
 const Layout& split_layout(const Model& model, Stage stage);
 const Layout& combine_layout(const Model& model);
 HeadSizes split_sizes(const Model& model, Stage stage);
@@ -253,6 +253,8 @@ struct Graph {
     for (Node& node : nodes)
       if (node.operation.get() == reader) return insert(node, std::make_unique<Made>(std::move(operation)));
   }
+  /// Leaves a stage out: what read it reads its first input.
+  void bypass(Stage stage);
   /// Takes a stage out of its place and puts it between another and that one's first input.
   void move_before(Stage stage, Stage next);
 
@@ -265,7 +267,7 @@ struct Graph {
 };
 
 /// Returns the graph of a model: scaled dot-product attention, section 3.2 of Vaswani et al. 2017, what
-/// models have added since, and the model's departures.
+/// models have added since, and the model's mistakes.
 Graph attention(const Model& model);
 
 /// The stages of one sequence, by stage and then by matrix; none where there are none.

@@ -18,7 +18,7 @@ struct Size {
   bool projections = false, output_projection = false, given_dropout_mask = false;
   std::size_t n_keys = 0;           ///< when they are not as many as the tokens
   std::uint64_t given_numbers = 0;  ///< of all stages, biases and key embeddings that are given
-  std::size_t d_memory = 0;         ///< columns of the key embeddings, where there are any
+  std::size_t d_source = 0;         ///< columns of the key embeddings, where there are any
   std::size_t d_output = 0;         ///< when the output projection has not d_out columns
 };
 

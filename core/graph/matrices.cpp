@@ -72,7 +72,7 @@ const SharedMatrix* find_matrix(const Model& model, MatrixPlace place) {
     case MatrixName::embeddings:
       return place.nth < model.sequences.size() ? &model.sequences[place.nth].embeddings : nullptr;
     case MatrixName::key_embeddings:
-      return place.nth < model.sequences.size() && model.has_memory()
+      return place.nth < model.sequences.size() && model.has_key_embeddings()
                  ? &model.sequences[place.nth].key_embeddings
                  : nullptr;
     case MatrixName::query_norm:

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/graph/graph.hpp"
+#include "core/graph/mistakes.hpp"
 #include "core/graph/stages.hpp"
 
 namespace core::attention {
@@ -30,16 +31,16 @@ const MaskCell* Mask::find(std::size_t row, std::size_t column) const {
 }
 
 std::size_t Model::n_keys() const {
-  if (has_memory()) return sequences.front().key_embeddings.n_rows();
+  if (has_key_embeddings()) return sequences.front().key_embeddings.n_rows();
   if (const SharedMatrix* m = first_given(given, {Stage::keys, Stage::values})) return m->n_rows();
   const SharedMatrix* m = first_given(given, {Stage::scores, Stage::scaled_scores, Stage::masked_scores,
                                               Stage::weights, Stage::dropout_mask});
   return m ? m->n_cols() : n_tokens();
 }
 
-std::size_t Model::group_of(std::size_t head) const {
-  const std::size_t groups = n_groups();
-  if (departures.misplaced.groups_tiled) return head % groups;
+std::size_t Model::kv_head_of(std::size_t head) const {
+  const std::size_t groups = kv_heads();
+  if (makes("groups_tiled")) return head % groups;
   return groups == n_heads ? head : head / (n_heads / groups);
 }
 
@@ -51,7 +52,8 @@ std::size_t Model::d_out() const {
 }
 
 std::size_t Model::d_output() const {
-  return projections && projections->output ? projections->output->weight.n_cols() : n_heads * d_value();
+  const bool is_projected = projections && projections->output && !makes("output_projection_missing");
+  return is_projected ? projections->output->weight.n_cols() : n_heads * d_value();
 }
 
 std::size_t Model::d_head() const {
@@ -70,12 +72,13 @@ bool Mask::says_more() const {
 }
 
 bool Mask::is_plainly_causal() const {
-  return causal && cells.empty() && !says_more();
+  return causal && edge == MaskEdge() && cells.empty() && !says_more();
 }
 
 Mask Mask::hiding_nothing() const {
   Mask mask;
   mask.causal = false, mask.method = method, mask.empty_rows = empty_rows;
+  mask.edge = edge, mask.large_negative = large_negative;
   return mask;
 }
 
@@ -85,6 +88,11 @@ bool Mask::hides() const {
 
 bool Mask::hides_by_rule() const {
   return causal || window != MaskWindow() || !documents.empty() || !hidden_keys.empty();
+}
+
+bool Model::makes(std::string_view mistake) const {
+  return std::ranges::any_of(mistakes,
+                             [&](const MadeMistake& made) { return made.mistake->name == mistake; });
 }
 
 bool Model::is_off(std::size_t head) const {
@@ -132,12 +140,12 @@ std::int64_t position_of_key(const Model& model, std::size_t key) {
 
 std::size_t n_matrices(const Model& model, Stage stage) {
   const StageInfo& row = info(stage);
-  return !row.per_head ? 1 : row.rows == Rows::keys ? model.n_groups() : model.n_heads;
+  return !row.per_head ? 1 : row.rows == Rows::keys ? model.kv_heads() : model.n_heads;
 }
 
 std::size_t matrix_of_head(const Model& model, Stage stage, std::size_t head) {
   const StageInfo& row = info(stage);
-  return !row.per_head ? 0 : row.rows == Rows::keys ? model.group_of(head) : head;
+  return !row.per_head ? 0 : row.rows == Rows::keys ? model.kv_head_of(head) : head;
 }
 
 std::size_t head_of_matrix(const Model& model, Stage stage, std::size_t nth) {
@@ -160,14 +168,14 @@ double scale_factor(const Model& model) {
   return 1;
 }
 
-double survivor_factor(const Dropout& dropout) {
+double dropout_scale(const Dropout& dropout) {
   if (!dropout.active() || !dropout.rescale) return 1;
   return dropout.rate < 1 ? 1 / (1 - dropout.rate) : 0;
 }
 
 std::size_t column_of_head(const Model& model, Stage stage, std::size_t head, std::size_t k) {
   const graph::HeadSizes sizes = graph::split_sizes(model, stage);
-  const bool in_bands = model.departures.split == HeadColumns::bands;
+  const bool in_bands = !model.makes("heads_interleaved");
   return (in_bands ? graph::bands : graph::interleaved).joined({head, 0, k}, sizes).column;
 }
 

@@ -5,13 +5,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/shared_matrix.hpp"
 #include "core/graph/additions.hpp"
-#include "core/graph/departures.hpp"
 #include "core/graph/given.hpp"
+#include "core/graph/rounding.hpp"
+
+namespace core::mistakes {
+struct Mistake;
+}
 
 namespace core::attention {
 
@@ -37,7 +42,7 @@ struct Sequence {
   SharedMatrix embeddings;          ///< n_tokens × d_model; without columns when they are not known
   /// n_keys names of the tokens that are asked, when they are others than those that ask; else empty.
   std::vector<std::string> key_tokens = {};
-  /// n_keys × d_memory: what keys and values are projected from, when it is not the embeddings; else empty.
+  /// n_keys × d_source: what keys and values are projected from, when it is not the embeddings; else empty.
   SharedMatrix key_embeddings = {};
   /// The names of the tokens that are asked.
   const std::vector<std::string>& keys() const { return key_tokens.empty() ? tokens : key_tokens; }
@@ -80,12 +85,21 @@ struct MaskWindow {
   friend bool operator==(const MaskWindow&, const MaskWindow&) = default;
 };
 
+/// The edge of the causal rule; PyTorch's tril(diagonal), or triu(-diagonal) where it is transposed.
+struct MaskEdge {
+  int diagonal = 0;         ///< a query sees the keys up to its own position plus this
+  bool transposed = false;  ///< queries and keys are in each other's place
+  friend bool operator==(const MaskEdge&, const MaskEdge&) = default;
+};
+
 struct Mask {
   bool causal = true;  ///< whether a query sees the keys up to its own place alone
   MaskMethod method = MaskMethod::negative_infinity;
   EmptyRows empty_rows = EmptyRows::nan;
   std::vector<MaskCell> cells;  ///< each cell once, sorted by row, then column
   MaskAlignment align = MaskAlignment::last;
+  MaskEdge edge;
+  double large_negative = -1e9;  ///< what MaskMethod::large_negative writes; finite
   MaskWindow window;
   std::size_t prefix = 0;  ///< keys that every query sees, whatever rule and window say
   /// The document of each token, or none; a query sees keys of its own document alone.
@@ -114,6 +128,13 @@ struct Mask {
 /// Which of PyTorch's two streams of random numbers dropout is drawn from.
 enum class DropoutStream { mt19937, mkl };
 
+/// What dropout is applied to. A dropped weight is a missing key; a dropped score is a score of 0.
+enum class DropoutPlace {
+  weights,
+  scaled_scores,  ///< before the mask
+  masked_scores   ///< between mask and softmax, where −∞ · 0 is NaN
+};
+
 struct Dropout {
   double rate = 0;  ///< 0 … 1; 1 drops everything
   bool training = true;
@@ -121,7 +142,8 @@ struct Dropout {
   DropoutStream stream = DropoutStream::mt19937;
   /// A given mask instead of a drawn one: [sequence · n_heads + head], each n_tokens × n_keys of 0 and 1.
   std::vector<SharedMatrix> given;
-  bool rescale = true;  ///< whether survivors are multiplied by 1/(1 − rate)
+  bool rescale = true;  ///< whether kept weights are multiplied by 1/(1 − rate)
+  DropoutPlace place = DropoutPlace::weights;
   /// Whether any weight can be dropped.
   bool active() const { return training && rate > 0; }
   friend bool operator==(const Dropout&, const Dropout&) = default;
@@ -129,6 +151,35 @@ struct Dropout {
 
 /// How the heads' contexts become one matrix; the second is a mistake that is often made.
 enum class MergeRule { concatenate, reshape_without_transpose };
+
+/// What numbers are rounded to on the way; float64 rounds nothing.
+struct Arithmetic {
+  Precision precision = Precision::float64;       ///< of every computed stage
+  Precision product_inputs = Precision::float64;  ///< of both factors of a matrix product
+  bool sums_rounded = false;  ///< products and partial sums of matrix products are rounded like stages
+  Precision softmax_precision = Precision::float64;  ///< of what the softmax takes and gives
+  friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
+};
+
+/// What goes wrong in a softmax that takes the keys block by block, each with the largest score so far.
+enum class BlockRule {
+  whole,                  ///< nothing: as if all keys were one block
+  not_rescaled,           ///< neither the sum nor the contexts are brought to a larger maximum
+  sum_not_rescaled,       ///< the sum is not
+  contexts_not_rescaled,  ///< the contexts are not
+  last_dropped            ///< the last block, or what is left of one, is not visited
+};
+struct Blocks {
+  BlockRule rule = BlockRule::whole;
+  std::size_t size = 1;  ///< in keys, at least 1
+};
+
+/// A mistake in the code that computes a model: a row of the table, and its size where it can have several.
+struct MadeMistake {
+  const mistakes::Mistake* mistake = nullptr;
+  std::int64_t size = 0;  ///< a block's keys, an offset of positions; 0: the usual one
+  friend bool operator==(const MadeMistake&, const MadeMistake&) = default;
+};
 
 /// Everything that the user can edit and that attend() needs.
 struct Model {
@@ -144,7 +195,8 @@ struct Model {
   MergeRule merge = MergeRule::concatenate;
   std::optional<std::size_t> context_length;
   Additions additions;
-  Departures departures;
+  Arithmetic arithmetic;
+  std::vector<MadeMistake> mistakes;  ///< each once, in the order of the table: see core/graph/mistakes.hpp
   Given given;
   /// Heads whose contexts count as zero when the heads are merged, sorted. Source: Michel, Levy and Neubig
   /// 2019.
@@ -155,14 +207,14 @@ struct Model {
   /// Tokens that are asked: as many as key embeddings or what is given have, else n_tokens.
   std::size_t n_keys() const;
   /// Groups of heads that share their keys and values: n_kv_heads, or each head alone.
-  std::size_t n_groups() const { return n_kv_heads.value_or(n_heads); }
+  std::size_t kv_heads() const { return n_kv_heads.value_or(n_heads); }
   /// The group whose keys and values a head asks.
-  std::size_t group_of(std::size_t head) const;
+  std::size_t kv_head_of(std::size_t head) const;
   /// Whether keys and values are projected from rows of their own.
-  bool has_memory() const { return sequences.front().key_embeddings.n_rows() > 0; }
+  bool has_key_embeddings() const { return sequences.front().key_embeddings.n_rows() > 0; }
   /// Columns of what keys and values are projected from.
-  std::size_t d_memory() const {
-    return has_memory() ? sequences.front().key_embeddings.n_cols() : d_model();
+  std::size_t d_source() const {
+    return has_key_embeddings() ? sequences.front().key_embeddings.n_cols() : d_model();
   }
   bool has_embeddings() const { return d_model() > 0; }
   std::size_t d_model() const { return sequences.front().embeddings.n_cols(); }
@@ -176,6 +228,8 @@ struct Model {
   /// Columns of one head's values and contexts; 0 when not known.
   std::size_t d_value() const;
   bool is_off(std::size_t head) const;
+  /// Whether a mistake of that name is among the mistakes.
+  bool makes(std::string_view mistake) const;
   friend bool operator==(const Model&, const Model&) = default;
 };
 
@@ -217,10 +271,10 @@ double scale_factor(const Model& model);
 
 /// What a dropped model multiplies its surviving weights by: 1/(1 − rate), or 1 when dropout is not active or
 /// does not rescale.
-double survivor_factor(const Dropout& dropout);
+double dropout_scale(const Dropout& dropout);
 
-/// The column of a projection that is column k of a head, or of a group, in queries, keys or values; of
-/// matrices that are viewed see Departures.
+/// The column of a projection that is column k of a head, or of a KV head, in queries, keys or values where
+/// heads are transposed.
 std::size_t column_of_head(const Model& model, Stage stage, std::size_t head, std::size_t k);
 
 }  // namespace core::attention

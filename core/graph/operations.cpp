@@ -44,14 +44,16 @@ Linear::Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName b
 }
 
 mat Linear::matrix(const Reading& in) const {
-  mat y = is_coarse() ? coarse(in[0], in[1]) : mat(in[0] * in[1]);
+  const mat transposed = is_transposed() ? mat(in[1].t()) : mat();
+  const mat& weight = is_transposed() ? transposed : in[1];
+  mat y = is_coarse() ? coarse(in[0], weight) : mat(in[0] * weight);
   if (has_bias()) y.each_row() += arma::rowvec(in[2]);
   return y;
 }
 
 std::string Linear::formula(bool brief, const std::string&) const {
-  return x_symbol + "·" + inputs[1].symbol() + (has_bias() ? " + " + inputs[2].symbol() : "") +
-         coarseness(brief);
+  return x_symbol + "·" + inputs[1].symbol() + (is_transposed() ? "ᵀ" : "") +
+         (has_bias() ? " + " + inputs[2].symbol() : "") + coarseness(brief);
 }
 
 mat DotProducts::matrix(const Reading& in) const {
@@ -89,21 +91,21 @@ const Layout untransposed{
     }};
 
 const Layout& split_layout(const Model& m, Stage stage) {
-  const attention::Viewed& v = m.departures.viewed;
-  const bool is_viewed = stage == Stage::keys ? v.keys : stage == Stage::values ? v.values : v.queries;
-  if (is_viewed) return untransposed;
-  return m.departures.split == attention::HeadColumns::bands ? bands : interleaved;
+  if (m.mistakes.empty()) return bands;
+  Graph g = attention(m);
+  return *g.get<SplitHeads>(stage)->inputs[0].layout;
 }
 
 const Layout& combine_layout(const Model& m) {
-  if (m.merge == attention::MergeRule::reshape_without_transpose) return untransposed;
-  return m.departures.merge == attention::HeadColumns::bands ? bands : interleaved;
+  if (m.mistakes.empty()) return m.merge == attention::MergeRule::concatenate ? bands : untransposed;
+  Graph g = attention(m);
+  return *g.get<CombineHeads>(Stage::concatenated)->inputs[0].layout;
 }
 
 HeadSizes split_sizes(const Model& m, Stage stage) {
   const std::size_t d_head = m.d_out() / m.n_heads;
   if (stage == Stage::queries) return {m.n_heads, m.n_tokens(), d_head};
-  return {m.n_groups(), m.n_keys(), d_head};
+  return {m.kv_heads(), m.n_keys(), d_head};
 }
 
 HeadSizes combined_sizes(const Model& m) {
@@ -330,9 +332,9 @@ AddBiases::AddBiases(Stage x, std::optional<Stage> position_bias, const Model& m
 
 // The mask.
 
-AttentionMask::AttentionMask(const Model& m)
-    : mask(m.mask),
-      names_keys(m.has_memory() || m.additions.positions.rotary || m.additions.positions.has_bias()),
+AttentionMask::AttentionMask(const Model& m, attention::Mask rules)
+    : mask(std::move(rules)),
+      names_keys(m.has_key_embeddings() || m.additions.positions.rotary || m.additions.positions.has_bias()),
       is_moved(m.n_keys() != m.n_tokens() && mask.align == attention::MaskAlignment::last),
       has_own(m.sequences.size() > 1 && !mask.hidden_keys.empty()) {}
 
@@ -383,11 +385,11 @@ Code AttentionMask::torch(const Names&) const {
   return code;
 }
 
-MaskedFill::MaskedFill(Stage x, Stage mask, double number, const Model& m)
+MaskedFill::MaskedFill(Stage x, Stage mask, double number, const attention::Mask& rules)
     : Operation({{x}, {mask}}),
       fill(number),
-      hides(m.mask.hides()),
-      is_plainly_causal(m.mask.is_plainly_causal() && m.departures.mask_edge == attention::MaskEdge()) {}
+      hides(rules.hides()),
+      is_plainly_causal(rules.is_plainly_causal()) {}
 
 mat MaskedFill::matrix(const Reading& in) const {
   mat y = in[0];
@@ -421,7 +423,8 @@ mat softmax_of_rows(mat e) {
 
 }  // namespace
 
-Softmax::Softmax(Stage x, const Model& m) : Operation({{x, "i:"}}), n_heads(m.n_heads) {
+Softmax::Softmax(Stage x, const Model& m)
+    : Operation({{x, "i:"}}), precision(m.arithmetic.softmax_precision), n_heads(m.n_heads) {
   if (m.additions.sink) inputs.push_back({MatrixName::sink, "0h"});
 }
 
@@ -567,7 +570,7 @@ mat DropoutFactors::matrix(const Reading& in) const {
   if (!given && dropout.rate == 1) return factors.zeros();
   const mat& ones = given ? *dropout.given[in.sequence() * in.model.n_heads + in.head] : in[0];
   const std::size_t first = given ? 0 : in.head * in.model.n_tokens();
-  const double factor = survivor_factor(dropout);
+  const double factor = dropout_scale(dropout);
   for (std::size_t j = 0; j < factors.n_cols; ++j)
     for (std::size_t a = 0; a < factors.n_rows; ++a) factors(a, j) = ones(first + in.row(a), j) * factor;
   return factors;

@@ -78,6 +78,7 @@ struct Linear : Product {
   std::string x_symbol;
   Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m);
   bool has_bias() const { return inputs.size() > 2; }
+  bool is_transposed() const { return inputs[1].cells[0] == 'j'; }  ///< a mistake: x·Wᵀ
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::optional<std::size_t> continues(const Cell& cell) const override;
@@ -123,8 +124,8 @@ struct EqualScores : Operation {
 /// The columns of one head out of those of all heads.
 struct SplitHeads : Operation {
   std::size_t n_heads, d_head;
-  SplitHeads(Stage all, const Layout& layout, std::size_t n, std::size_t d)
-      : Operation({{all, "", &layout}}), n_heads(n), d_head(d) {}
+  SplitHeads(Stage all, std::size_t n, std::size_t d)
+      : Operation({{all, "", &bands}}), n_heads(n), d_head(d) {}
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string& hidden) const override;
@@ -135,7 +136,7 @@ struct SplitHeads : Operation {
 struct CombineHeads : Operation {
   std::size_t n_heads, n_on;
   CombineHeads(Stage contexts, const Model& m)
-      : Operation({{contexts, "", &combine_layout(m)}}),
+      : Operation({{contexts, "", m.merge == attention::MergeRule::concatenate ? &bands : &untransposed}}),
         n_heads(m.n_heads),
         n_on(m.n_heads - m.heads_off.size()) {
     rounded = false;
@@ -260,7 +261,7 @@ struct AddBiases : Operation {
 struct AttentionMask : Operation {
   attention::Mask mask;
   bool names_keys, is_moved, has_own;  ///< of its program: n_keys, a moved diagonal, a mask a sequence
-  explicit AttentionMask(const Model& m);
+  AttentionMask(const Model& m, attention::Mask rules);
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
@@ -273,7 +274,7 @@ struct AttentionMask : Operation {
 struct MaskedFill : Operation {
   double fill;
   bool hides, is_plainly_causal;
-  MaskedFill(Stage x, Stage mask, double number, const Model& m);
+  MaskedFill(Stage x, Stage mask, double number, const attention::Mask& rules);
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string& hidden) const override;
@@ -282,9 +283,9 @@ struct MaskedFill : Operation {
 
 /// The scores as they are, where the weights are masked later.
 struct MaskedLater : Copy {
-  MaskedLater(Stage x, Stage mask, const Model& m)
-      : Copy(x, m.mask.hides() ? "later" : "all visible",
-             m.mask.hides() ? "masked after the softmax" : "every key is visible", mask) {
+  MaskedLater(Stage x, Stage mask, const attention::Mask& rules)
+      : Copy(x, rules.hides() ? "later" : "all visible",
+             rules.hides() ? "masked after the softmax" : "every key is visible", mask) {
     words_of_cell = "masked after the softmax";
   }
   Code torch(const Names& in) const override { return {in[0] + "  # masked after the softmax"}; }

@@ -3,9 +3,10 @@
 #include <armadillo>
 #include <optional>
 
-#include "core/graph/departures.hpp"
-
 namespace core::attention {
+
+/// What numbers are rounded to; tf32 has the range of float32 and the digits of float16.
+enum class Precision { float64, float32, float16, bfloat16, tf32 };
 
 /// "float16", as PyTorch calls it.
 const char* name_of(Precision precision);

@@ -134,7 +134,7 @@ StageShape shape_of(const Model& model, Stage stage) {
     case Stage::embeddings:
       return {n_rows, model.d_model()};
     case Stage::key_embeddings:
-      return {n_rows, model.d_memory()};
+      return {n_rows, model.d_source()};
     case Stage::queries:
     case Stage::keys:
     case Stage::normed_queries:
@@ -162,7 +162,7 @@ double top_of_range(const Model& model, Stage stage) {
   const bool dropped = stage == Stage::dropout_mask || stage == Stage::dropped_weights;
   const GivenStage* given = dropped ? model.given.find(Stage::dropout_mask) : nullptr;
   if (given) return std::max(1.0, given->matrices.front()->max());  // that of the first head stands for all
-  return dropped && model.dropout.active() && model.dropout.rate < 1 ? survivor_factor(model.dropout) : 1;
+  return dropped && model.dropout.active() && model.dropout.rate < 1 ? dropout_scale(model.dropout) : 1;
 }
 
 }  // namespace core::attention

@@ -40,7 +40,7 @@ struct HeadTrace {
 struct Trace {
   std::size_t sequence = 0;    ///< which one of the batch
   StageMatrix embeddings;      ///< n_tokens × d_model
-  StageMatrix key_embeddings;  ///< n_keys × d_memory, when keys have their own; else empty
+  StageMatrix key_embeddings;  ///< n_keys × d_source, when keys have their own; else empty
   StageMatrix mask;  ///< n_tokens × n_keys: 1 visible, 0 hidden; for all heads; all 1 when it is not known
   std::vector<HeadTrace> heads;  ///< n_heads
   StageMatrix concatenated;      ///< n_tokens × d_out

@@ -1,5 +1,6 @@
 #include "core/graph/visible.hpp"
-#include "core/graph/model.hpp"
+
+#include "core/graph/mistakes.hpp"
 
 namespace core::attention {
 namespace {
@@ -11,23 +12,25 @@ bool within(const MaskWindow& window, std::int64_t query, std::int64_t key) {
 
 }  // namespace
 
-Sights::Sights(const Model& model, std::size_t sequence) : model_(model), first_(place_of_query(model, 0)) {
-  if (sequence >= model.mask.hidden_keys.size()) return;
+Sights::Sights(const Model& model, std::size_t sequence)
+    : model_(model),
+      mistaken_(model.mistakes.empty() ? std::nullopt : std::optional(mistakes::mask_of(model))),
+      first_(place_of_query(model, 0)) {
+  if (sequence >= mask().hidden_keys.size()) return;
   padding_.resize(model.n_keys());
-  for (const std::size_t key : model.mask.hidden_keys[sequence]) padding_[key] = true;
+  for (const std::size_t key : mask().hidden_keys[sequence]) padding_[key] = true;
 }
 
 Sight Sights::by_rules(std::size_t query, std::size_t key) const {
-  const Mask& mask = model_.mask;
   const std::int64_t i = first_ + static_cast<std::int64_t>(query), j = static_cast<std::int64_t>(key);
-  const MaskEdge& edge = model_.departures.mask_edge;
-  const bool in_future = mask.causal && (edge.transposed ? i - j : j - i) > edge.diagonal,
-             is_far = !within(mask.window, i, j);
+  const Mask& m = mask();
+  const MaskEdge& edge = m.edge;
+  const bool in_future = m.causal && (edge.transposed ? i - j : j - i) > edge.diagonal,
+             is_far = !within(m.window, i, j);
   if (!padding_.empty() && padding_[key]) return {false, Decided::by_padding};
-  if (!mask.documents.empty() && mask.documents[query] != mask.documents[key])
-    return {false, Decided::by_document};
+  if (!m.documents.empty() && m.documents[query] != m.documents[key]) return {false, Decided::by_document};
   if (!in_future && !is_far) return {};
-  if (key < mask.prefix) return {true, Decided::by_prefix};
+  if (key < m.prefix) return {true, Decided::by_prefix};
   return {false, in_future ? Decided::by_future : Decided::by_window};
 }
 
@@ -41,9 +44,13 @@ Sight sight_by_rules(const Model& model, std::size_t sequence, std::size_t query
   return Sights(model, sequence).by_rules(query, key);
 }
 
+Sight Sights::at(std::size_t query, std::size_t key) const {
+  if (const MaskCell* cell = mask().find(query, key)) return {cell->visible, Decided::by_hand};
+  return by_rules(query, key);
+}
+
 Sight sight(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
-  if (const MaskCell* cell = model.mask.find(query, key)) return {cell->visible, Decided::by_hand};
-  return sight_by_rules(model, sequence, query, key);
+  return Sights(model, sequence).at(query, key);
 }
 
 bool follows_rules(const Model& model, const MaskCell& cell) {
@@ -59,7 +66,7 @@ arma::mat visible_cells(const Model& model, std::size_t sequence) {
   for (std::size_t key = 0; key < visible.n_cols; ++key)
     for (std::size_t query = 0; query < visible.n_rows; ++query)
       *next++ = sights.by_rules(query, key).visible;
-  for (const MaskCell& cell : model.mask.cells) visible(cell.row, cell.column) = cell.visible;
+  for (const MaskCell& cell : mistakes::mask_of(model).cells) visible(cell.row, cell.column) = cell.visible;
   return visible;
 }
 

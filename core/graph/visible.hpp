@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "core/graph/model.hpp"
 
 /// Which keys a query sees, and by what.
@@ -28,11 +31,16 @@ class Sights {
 
   /// By rule, window, prefix, documents and padding, whatever was switched by hand.
   Sight by_rules(std::size_t query, std::size_t key) const;
+  /// The same with cells that were switched by hand.
+  Sight at(std::size_t query, std::size_t key) const;
 
  private:
+  const Mask& mask() const { return mistaken_ ? *mistaken_ : model_.mask; }
+
   const Model& model_;
-  std::int64_t first_;         // where the first query stands
-  std::vector<bool> padding_;  // [key], or empty
+  std::optional<Mask> mistaken_;  // where mistakes change the model's
+  std::int64_t first_;            // where the first query stands
+  std::vector<bool> padding_;     // [key], or empty
 };
 
 /// Where a query stands among the keys.

@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/graph/line_words.hpp"
+#include "core/graph/mistakes.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/sight_words.hpp"
 #include "core/graph/stages.hpp"
@@ -189,12 +190,12 @@ std::string formula_of_another(const Mask& mask, Decided decided, std::size_t qu
 }
 
 bool is_causal(const Model& model) {
-  return model.mask.causal && model.departures.mask_edge == attention::MaskEdge();
+  return model.mask.causal && model.mask.edge == attention::MaskEdge();
 }
 
 /// Why the causal rule hides a key where its edge is moved or turned over.
 std::string moved_edge_words(const Model& model, std::size_t query, std::size_t key) {
-  const attention::MaskEdge& edge = model.departures.mask_edge;
+  const attention::MaskEdge& edge = model.mask.edge;
   const std::string q = "query " + to_string(query), k = "key " + to_string(key);
   const std::string by = edge.diagonal > 0   ? " + " + to_string(edge.diagonal)
                          : edge.diagonal < 0 ? " − " + to_string(-edge.diagonal)
@@ -210,8 +211,8 @@ std::string moved_edge_words(const Model& model, std::size_t query, std::size_t 
 std::string sight_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
   const auto [visible, decided] = attention::sight(model, sequence, query, key);
   if (decided == Decided::by_hand) return visible ? "shown by hand" : "hidden by hand";
-  if (std::string words =
-          formula_of_another(model.mask, decided, query, key, attention::place_of_query(model, query));
+  if (std::string words = formula_of_another(mistakes::mask_of(model), decided, query, key,
+                                             attention::place_of_query(model, query));
       !words.empty())
     return words;
   if (!model.mask.causal)
@@ -229,7 +230,7 @@ std::string sight_formula(const Model& model, std::size_t sequence, std::size_t 
 std::string sight_words(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
   const auto [visible, decided] = attention::sight(model, sequence, query, key);
   if (decided == Decided::by_hand) return visible ? "shown by hand" : "hidden by hand";
-  if (std::string words = by_another(model.mask, decided, query, key); !words.empty())
+  if (std::string words = by_another(mistakes::mask_of(model), decided, query, key); !words.empty())
     return (visible ? "visible: " : "hidden: ") + words;
   if (visible) return "visible";
   if (!is_causal(model)) return "hidden: " + moved_edge_words(model, query, key);
@@ -276,7 +277,7 @@ std::string making(const Model& m) {
     if (is_given(m, made.stage))
       given.emplace_back(made.many);
     else
-      (made.stage != Stage::queries && m.has_memory() ? asked : asking).emplace_back(made.one);
+      (made.stage != Stage::queries && m.has_key_embeddings() ? asked : asking).emplace_back(made.one);
   }
   std::string words;
   if (!asking.empty() && m.projections) words = "Each token makes " + listed(asking);
@@ -287,7 +288,7 @@ std::string making(const Model& m) {
   if (!asked.empty())
     words += (words.empty() ? "Each other token makes " : "; other tokens make ") + listed(asked);
   if (!given.empty()) words += (words.empty() ? capital(listed(given)) : "; " + listed(given)) + " are given";
-  if (m.n_groups() < m.n_heads && present(m, Stage::keys)) words += "; heads share keys and values";
+  if (m.kv_heads() < m.n_heads && present(m, Stage::keys)) words += "; heads share keys and values";
   if (present(m, Stage::rotated_queries)) words += "; their positions turn them";
   return words;
 }

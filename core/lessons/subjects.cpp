@@ -59,7 +59,7 @@ const std::map<std::string_view, OfModel>& model_values() {
       {"tokens", [](const Model& m) { return Value(all_tokens(m)); }},
       {"n_sequences", [](const Model& m) { return Value(count(m.sequences.size())); }},
       {"n_heads", [](const Model& m) { return Value(count(m.n_heads)); }},
-      {"n_kv_heads", [](const Model& m) { return Value(count(m.n_groups())); }},
+      {"n_kv_heads", [](const Model& m) { return Value(count(m.kv_heads())); }},
       {"d_model", [](const Model& m) { return Value(count(m.d_model())); }},
       {"d_out", [](const Model& m) { return Value(count(m.d_out())); }},
       {"d_output", [](const Model& m) { return Value(count(m.d_output())); }},
@@ -97,7 +97,7 @@ const std::map<std::string_view, OfModel>& model_values() {
       {"dropout_active", [](const Model& m) { return Value(as_truth(m.dropout.active())); }},
       {"dropout_rate", [](const Model& m) { return Value(m.dropout.rate); }},
       {"dropout_seed", [](const Model& m) { return Value(static_cast<double>(m.dropout.seed)); }},
-      {"dropout_scale", [](const Model& m) { return Value(attention::survivor_factor(m.dropout)); }},
+      {"dropout_scale", [](const Model& m) { return Value(attention::dropout_scale(m.dropout)); }},
       {"dropout_stream",
        [](const Model& m) {
          return Value(std::string(m.dropout.stream == attention::DropoutStream::mkl ? "mkl" : "mt19937"));
@@ -177,8 +177,7 @@ std::optional<Value> of_moment(const Moment& m, const Query& query) {
     return arma::mat(stage->matrix(trace, head));
   }
   if (query.name == "token") return token(model, number(0));
-  if (query.name == "has_bug" && name(0) == "groups_tiled")
-    return as_truth(model.departures.misplaced.groups_tiled);
+  if (query.name == "has_bug" && name(0) == "groups_tiled") return as_truth(model.makes("groups_tiled"));
   if (query.name == "only_last_token_changed") return as_truth(only_last_token_changed(m));
   if (query.name == "n_changed_sequences") return count(changed_sequences(m).size());
   if (query.name == "first_changed_sequence") return count(changed_sequences(m).front());

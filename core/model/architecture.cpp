@@ -116,7 +116,7 @@ Config config_of(const Keyed& keyed, const Family& family, const formats::Tensor
   sizes.n_layers = keyed.required("block_count");
   sizes.d_model = keyed.required("embedding_length");
   sizes.n_heads = keyed.required("attention.head_count");
-  sizes.n_groups = keyed.whole_or("attention.head_count_kv", sizes.n_heads);
+  sizes.kv_heads = keyed.whole_or("attention.head_count_kv", sizes.n_heads);
   sizes.d_head =
       keyed.whole_or("attention.key_length", sizes.n_heads == 0 ? 0 : sizes.d_model / sizes.n_heads);
   sizes.d_hidden = keyed.required("feed_forward_length");
@@ -193,7 +193,7 @@ void require_sizes(const Architecture& architecture, const std::string& place) {
   const std::pair<const char*, std::size_t> all[]{{"layers", s.n_layers},
                                                   {"numbers a token", s.d_model},
                                                   {"heads", s.n_heads},
-                                                  {"heads of keys", s.n_groups},
+                                                  {"heads of keys", s.kv_heads},
                                                   {"numbers a head", s.d_head},
                                                   {"hidden numbers", s.d_hidden},
                                                   {"tokens of the vocabulary", s.n_vocabulary},
@@ -202,9 +202,9 @@ void require_sizes(const Architecture& architecture, const std::string& place) {
     if (size == 0 || size > most)
       throw Error(place + "expected from 1 to " + std::to_string(most) + " " + name + ", got " +
                   std::to_string(size));
-  if (s.n_heads % s.n_groups != 0)
+  if (s.n_heads % s.kv_heads != 0)
     throw Error(place + "expected a number of heads that heads of keys divide, got " +
-                std::to_string(s.n_heads) + " and " + std::to_string(s.n_groups));
+                std::to_string(s.n_heads) + " and " + std::to_string(s.kv_heads));
   if (!architecture.rotary) return;
   const std::size_t rotated = rotated_columns(*architecture.rotary, s.d_head);
   if (rotated > s.d_head || rotated % 2 != 0)

@@ -228,7 +228,7 @@ VisibleKeys visible_keys(const Visibility& visibility, std::size_t position, std
 
 arma::fmat weights_of_head(const arma::fmat& queries, const KeysAndValues& keys, const Sizes& sizes,
                            const Visibility& visibility, std::size_t head) {
-  const std::size_t d = sizes.d_head, group = head / (sizes.n_heads / sizes.n_groups);
+  const std::size_t d = sizes.d_head, group = head / (sizes.n_heads / sizes.kv_heads);
   arma::fmat weights(keys.n, queries.n_rows, arma::fill::none);
   multiply({keys.keys.colptr(group * d), keys.keys.n_rows}, {queries.colptr(head * d), queries.n_rows, true},
            keys.n, d, queries.n_rows, visibility.scale, weights.memptr(), weights.n_rows);
@@ -245,7 +245,7 @@ arma::fmat attended(const arma::fmat& queries, const KeysAndValues& keys, const 
   const std::size_t d = sizes.d_head;
   arma::fmat contexts(queries.n_rows, sizes.n_heads * d, arma::fill::none);
   pool.run(sizes.n_heads, 2 * queries.n_elem * keys.n, [&](std::size_t head) {
-    const std::size_t group = head / (sizes.n_heads / sizes.n_groups);
+    const std::size_t group = head / (sizes.n_heads / sizes.kv_heads);
     const arma::fmat weights = weights_of_head(queries, keys, sizes, visibility, head);
     multiply({weights.memptr(), weights.n_rows, true}, {keys.values.colptr(group * d), keys.values.n_rows},
              queries.n_rows, keys.n, d, 1, contexts.colptr(head * d), contexts.n_rows);

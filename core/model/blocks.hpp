@@ -34,7 +34,7 @@ arma::fmat mlp(const arma::fmat& x, const LayerWeights& weights, const Mlp& rule
 
 /// Keys and values of a layer, of which the first n rows count.
 struct KeysAndValues {
-  arma::fmat keys, values;  ///< at least n × n_groups · d_head
+  arma::fmat keys, values;  ///< at least n × kv_heads · d_head
   std::size_t n = 0;
 
   void append(const arma::fmat& more_keys, const arma::fmat& more_values);

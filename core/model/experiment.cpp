@@ -116,7 +116,7 @@ void require_goes_on(std::size_t layer, const Model& of_pass, const Model& after
                             then.embeddings.n_rows() == now.embeddings.n_rows() &&
                             then.embeddings.n_cols() == now.embeddings.n_cols();
   const bool has_other_keys =
-      after.has_memory() || !now.key_tokens.empty() || after.n_keys() != after.n_tokens();
+      after.has_key_embeddings() || !now.key_tokens.empty() || after.n_keys() != after.n_tokens();
   if (!is_same_text || has_other_keys)
     throw Error(place +
                 "A whole model makes what enters its layers, and their keys, of the text: change the text "

@@ -80,7 +80,7 @@ fmat after_block(fmat x, const Affine& numbers, const Norm& norm) {
 void compute_heads(const Architecture& rules, const LayerWeights& weights, LayerRun& layer,
                    KeysAndValues before, ThreadPool& pool) {
   const std::size_t d = rules.sizes.d_head, d_queries = rules.sizes.n_heads * d,
-                    d_keys = rules.sizes.n_groups * d;
+                    d_keys = rules.sizes.kv_heads * d;
   const fmat all = projected(layer.attention_input, weights.queries_keys_values, pool);
   layer.queries = all.cols(0, d_queries - 1);
   fmat keys = all.cols(d_queries, d_queries + d_keys - 1);
@@ -439,7 +439,7 @@ fmat Transformer::input(const Pass& pass, std::size_t layer) const {
 
 attention::Model Transformer::parameters(std::size_t layer) const {
   const Sizes& sizes = architecture_.sizes;
-  const std::size_t d = sizes.n_heads * sizes.d_head, d_keys = sizes.n_groups * sizes.d_head;
+  const std::size_t d = sizes.n_heads * sizes.d_head, d_keys = sizes.kv_heads * sizes.d_head;
   const Token progress;
   const auto weights = weights_->layer(layer, progress);
   attention::Model result;
@@ -449,7 +449,7 @@ attention::Model Transformer::parameters(std::size_t layer) const {
       attention::Projections{columns(fused, 0, d), columns(fused, d, d_keys),
                              columns(fused, d + d_keys, d_keys), columns(weights->output, 0, sizes.d_model)};
   result.n_heads = sizes.n_heads;
-  if (sizes.n_groups != sizes.n_heads) result.n_kv_heads = sizes.n_groups;
+  if (sizes.kv_heads != sizes.n_heads) result.n_kv_heads = sizes.kv_heads;
   result.additions.positions.rotary = architecture_.rotary;
   if (!weights->query_norm.is_empty() && !weights->key_norm.is_empty()) {
     const auto factors = [](const Affine& norm) { return arma::conv_to<arma::mat>::from(norm.weight); };

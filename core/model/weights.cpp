@@ -311,7 +311,7 @@ Affine Weights::read_projections(std::size_t layer, const Token& progress) const
   if (names_.find(Role::fused, "weight", layer)) {
     Affine fused = read_affine(Role::fused, layer, progress);
     if (family_->fused == Fused::side_by_side || names_.is_gguf()) return fused;
-    const Share share{sizes.d_head, sizes.n_groups};
+    const Share share{sizes.d_head, sizes.kv_heads};
     arma::uvec order;
     for (std::size_t part = 0; part < 3; ++part)
       order = arma::join_cols(order, fused_columns(part, share, sizes.n_heads, family_->fused));
@@ -352,7 +352,7 @@ LayerWeights Weights::read_layer(std::size_t index, const Token& progress) const
 void Weights::check_shapes() const {
   const Sizes& s = architecture_.sizes;
   const ShapeCheck check(file_, names_, family_->in_by_out && !names_.is_gguf());
-  const std::size_t d_queries = s.n_heads * s.d_head, d_keys = s.n_groups * s.d_head;
+  const std::size_t d_queries = s.n_heads * s.d_head, d_keys = s.kv_heads * s.d_head;
   check.rows(names_.require(Role::token_embedding, "weight"), s.n_vocabulary, s.d_model);
   if (!architecture_.rotary)
     check.rows(names_.require(Role::position_embedding, "weight"), architecture_.first_position + s.n_context,

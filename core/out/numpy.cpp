@@ -14,6 +14,7 @@
 #include "core/files/little_endian.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/matrices.hpp"
+#include "core/graph/mistakes.hpp"
 #include "core/out/export.hpp"
 
 namespace core::formats {
@@ -170,6 +171,7 @@ std::string zip_bytes(const std::vector<ZipContent>& files) {
 namespace {
 
 using attention::Linear;
+using attention::MatrixName;
 using attention::Model;
 using attention::StageInfo;
 using attention::Trace;
@@ -226,20 +228,20 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
                        if (progress) progress->add(bytes.size());
                        return bytes;
                      }});
-  if (stages.empty() && model.projections) {
-    const auto& [query, key, value, output] = *model.projections;
+  const Model used = mistakes::as_used(model);
+  if (stages.empty() && used.projections) {
+    const auto& [query, key, value, output] = *used.projections;
     add_linear(files, "projections.query", query);
     add_linear(files, "projections.key", key);
     add_linear(files, "projections.value", value);
     if (output) add_linear(files, "projections.output", *output);
   }
-  using attention::MatrixName;
   constexpr std::array added{
       std::pair{MatrixName::query_norm, "query_norm"},       std::pair{MatrixName::key_norm, "key_norm"},
       std::pair{MatrixName::frequencies, "frequencies"},     std::pair{MatrixName::slopes, "slopes"},
       std::pair{MatrixName::relative_bias, "relative_bias"}, std::pair{MatrixName::sink, "sink"}};
   for (const auto& [name, word] : added)  // learned as the projections are
-    if (const auto* numbers = stages.empty() ? find_matrix(model, {name, 0}) : nullptr)
+    if (const auto* numbers = stages.empty() ? find_matrix(used, {name, 0}) : nullptr)
       files.push_back(
           {std::string("projections.") + word + ".npy", [numbers] { return npy_bytes(*numbers); }});
   return zip_bytes(files);

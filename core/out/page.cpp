@@ -18,6 +18,7 @@
 #include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/mistakes.hpp"
 #include "embedded_page.hpp"
 
 namespace core::formats {
@@ -139,7 +140,7 @@ bool computes_scores(const Model& model, const Trace& trace) {
 }
 
 void add_heads(Page& page, const Model& model, const Trace& trace, bool with_stages) {
-  const std::size_t n_groups = model.n_groups();
+  const std::size_t kv_heads = model.kv_heads();
   bool drops = false;
   for (const HeadTrace& head : trace.heads) {
     add(page, "weights", model.n_heads, head.weights);
@@ -155,15 +156,14 @@ void add_heads(Page& page, const Model& model, const Trace& trace, bool with_sta
     if (head.queries.n_rows() > 0)
       add(page, "queries", model.n_heads,
           prepared(head.queries, head.prepared.normed_queries, head.prepared.rotated_queries));
-    if (head.adjusted.biased_scores.n_rows() > 0 && model.additions.has_bias() &&
-        computes_scores(model, trace))
+    if (head.adjusted.biased_scores.n_rows() > 0 && computes_scores(model, trace))
       add(page, "bias", model.n_heads, bias_of(head));
   }
-  for (std::size_t group = 0; group < n_groups; ++group) {
-    const HeadTrace& head = trace.heads[group * model.n_heads / n_groups];
+  for (std::size_t group = 0; group < kv_heads; ++group) {
+    const HeadTrace& head = trace.heads[group * model.n_heads / kv_heads];
     if (head.keys.n_rows() > 0)
-      add(page, "keys", n_groups, prepared(head.keys, head.prepared.normed_keys, head.prepared.rotated_keys));
-    if (head.values.n_rows() > 0) add(page, "values", n_groups, head.values);
+      add(page, "keys", kv_heads, prepared(head.keys, head.prepared.normed_keys, head.prepared.rotated_keys));
+    if (head.values.n_rows() > 0) add(page, "values", kv_heads, head.values);
   }
 }
 
@@ -182,9 +182,10 @@ void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alo
   ++page.n_layers;
   page.visible.push_back(trace.mask);
   page.scales.push_back(attention::scale_factor(model));
-  page.caps.push_back(model.additions.score_cap.value_or(0));
+  const attention::Additions used = mistakes::as_used(model).additions;
+  page.caps.push_back(used.score_cap.value_or(0));
   page.sinks.emplace_back();
-  if (model.additions.sink) page.sinks.back() = arma::rowvec(**model.additions.sink), page.has_sinks = true;
+  if (used.sink) page.sinks.back() = arma::rowvec(**used.sink), page.has_sinks = true;
   add_heads(page, model, trace, true);
   if (!is_alone) return;
   if (!computes_scores(model, trace)) {

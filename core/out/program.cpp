@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/editing/draw.hpp"
 #include "core/graph/dropout.hpp"
+#include "core/graph/mistakes.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/python.hpp"
 
@@ -201,7 +202,7 @@ std::string rotation_text(const Model& m) {
 
 std::string additions_text(const Model& m) {
   const auto& [normalise, positions, score_cap, score_bias, sink] = m.additions;
-  std::string text = m.has_memory() ? memory_text(m) : "";
+  std::string text = m.has_key_embeddings() ? memory_text(m) : "";
   const auto add = [&](const char* name, const arma::mat& row) {
     text += with_tensor(std::string("\n") + name + " = ", row, true) + "\n";
   };
@@ -275,7 +276,7 @@ std::string init_text(const Model& m) {
 std::string program_text(const Model& model, const std::string& title,
                          const std::vector<std::uint64_t>& seeds) {
   attention::require(model);
-  if (!(model.departures == attention::Departures()) || !model.dropout.rescale)
+  if (mistakes::deviates(model) || !model.dropout.rescale)
     throw Error("departures: a program is written of attention as in the paper; mend the mistakes first");
   if (!model.given.empty() || !model.heads_off.empty())
     throw Error(

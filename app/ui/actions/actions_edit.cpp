@@ -2,7 +2,7 @@
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/editing/draw.hpp"
-#include "core/graph/compare_switches.hpp"
+#include "core/graph/compare.hpp"
 #include "core/graph/mistakes.hpp"
 
 namespace app::rows {
@@ -140,9 +140,9 @@ bool is_hidden(const Situation& s) {
 }
 
 std::string why_not_mistaken(const Mistake& mistake, const Situation& s) {
-  if (!mistake.present(s.newest.model))
+  if (!is_made(mistake, s.newest.model))
     return core::mistakes::applies(mistake, s.newest.model) ? "" : "it would change nothing here";
-  return mistake.mended ? "" : "the numbers to put it right are gone";
+  return can_be_mended(mistake) ? "" : "the numbers to put it right are gone";
 }
 
 }  // namespace
@@ -231,9 +231,9 @@ void add_mistakes(Rows& rows, const Situation& s) {
          .why_not = [&mistake](const Situation& now) { return why_not_mistaken(mistake, now); },
          .command =
              [&mistake](const Situation& now) {
-               return edit(editing::SwitchMistake{mistake.name, !mistake.present(now.newest.model)});
+               return edit(editing::SwitchMistake{mistake.name, !is_made(mistake, now.newest.model)});
              },
-         .checked = [&mistake](const Situation& now) { return mistake.present(now.newest.model); }});
+         .checked = [&mistake](const Situation& now) { return is_made(mistake, now.newest.model); }});
   }
 }
 

@@ -145,8 +145,7 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
       const bool is_weight = cell.stage == Stage::dropped_weights;
       if (hidden && is_weight && frame.shown.trace.heads[cell.head].weights(cell.row, cell.column) == 0)
         return hidden_reason(frame, cell);
-      const bool on_scores =
-          frame.shown.model.departures.dropout_place != core::attention::DropoutPlace::weights;
+      const bool on_scores = frame.shown.model.dropout.place != core::attention::DropoutPlace::weights;
       if (is_weight && on_scores) return "the scores were dropped, not the weights";
       if (factor == 0) return "dropped";
       return factor == 1 ? "" : "kept, × " + number_text(factor);

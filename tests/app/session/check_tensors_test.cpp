@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "app/session/comparing.hpp"
-#include "core/graph/changes.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/out/export.hpp"
 #include "tests/support/program.hpp"
@@ -25,7 +24,7 @@ struct CheckTensors : testing::Test {
   std::filesystem::path tensors(const char* mistake, std::vector<std::string> stages) {
     const Model& model = program.store.model();
     const auto* row = core::mistakes::find_mistake(mistake);
-    core::formats::export_stages(row ? row->made(model) : model, dir / "theirs",
+    core::formats::export_stages(row ? made(*row, model) : model, dir / "theirs",
                                  {.stages = std::move(stages)});
     return dir / "theirs";
   }
@@ -193,7 +192,7 @@ TEST_F(CheckTensors, MistakesAreSwitchesInTheEditMenu) {
     program.run();
   };
   choose("softmax_over_queries");
-  EXPECT_EQ(program.store.model().departures.softmax_over, core::attention::SoftmaxOver::queries);
+  EXPECT_TRUE(program.store.model().makes("softmax_over_queries"));
   EXPECT_TRUE(program.has("model/mend"));
   choose("softmax_over_queries");
   EXPECT_EQ(program.store.model(), right);

@@ -103,7 +103,7 @@ TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
 struct LargeCheck : LargeComparison {
   void check(const char* mistake) {
     Model theirs = store.model();
-    if (const auto* row = core::mistakes::find_mistake(mistake)) theirs = row->made(theirs);
+    if (const auto* row = core::mistakes::find_mistake(mistake)) theirs = made(*row, theirs);
     if (std::string_view(mistake).empty()) {
       arma::mat numbers = theirs.sequences[0].embeddings;
       numbers(5, 5) += 1;

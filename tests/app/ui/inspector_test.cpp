@@ -332,7 +332,7 @@ TEST_F(CellWords, AreSoOfEveryMistakeUnderDropout) {
     model.dropout.rate = 0.5, model.dropout.training = true;
     if (!core::mistakes::applies(mistake, model)) continue;
     SCOPED_TRACE(mistake.name);
-    hold(mistake.made(model));
+    hold(made(mistake, model));
   }
   EXPECT_GT(seen.dropped, 10u);
 }

@@ -316,7 +316,7 @@ TEST_F(AdditionsPopup, OffersTheDivisorsOfTheHeadsAsGroups) {
   EXPECT_EQ(words(), "grouped 4 → 2");
   EXPECT_TRUE(ui.has("model/additions"));
   choose("more/groups", 2);
-  EXPECT_EQ(ui.model().n_groups(), 1u);
+  EXPECT_EQ(ui.model().kv_heads(), 1u);
   choose("more/groups", 0);
   EXPECT_EQ(words(), "");
 }
@@ -425,7 +425,7 @@ TEST_F(AdditionsPopup, SetsCapBiasAndSink) {
 
 TEST_F(AdditionsPopup, GivesKeysRowsOfTheirOwn) {
   choose("more/keys", 1);
-  EXPECT_TRUE(ui.model().has_memory());
+  EXPECT_TRUE(ui.model().has_key_embeddings());
   EXPECT_EQ(ui.model().sequences[0].key_embeddings, ui.model().sequences[0].embeddings);
   EXPECT_EQ(ui.model().sequences[0].keys(), ui.model().sequences[0].tokens);
   set("more/n_keys", "8");
@@ -438,7 +438,7 @@ TEST_F(AdditionsPopup, GivesKeysRowsOfTheirOwn) {
   EXPECT_EQ(ui.model().n_keys(), 8u);
   EXPECT_EQ(words(), "8 own keys");
   choose("more/keys", 0);
-  EXPECT_FALSE(ui.model().has_memory());
+  EXPECT_FALSE(ui.model().has_key_embeddings());
 }
 
 TEST(SharedKeys, AreOnePictureForEachGroupInHeads) {

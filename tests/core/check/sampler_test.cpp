@@ -41,7 +41,7 @@ TEST(Sampler, GivesTheRowsThatAttendGivesForEveryOption) {
   std::size_t n_models = 0;
   for (std::size_t k = 0; k < 400; ++k) {
     const Model model = explain::any_model(random);
-    if (!model.given.empty() || model.has_memory()) continue;
+    if (!model.given.empty() || model.has_key_embeddings()) continue;
     Sample sample{support::below(random, model.sequences.size()), {}};
     for (std::size_t i = 0; i < model.n_tokens(); ++i)
       if (support::coin(random)) sample.rows.push_back(i);
@@ -63,7 +63,7 @@ TEST(Sampler, KeepsNothingThatAnotherModelHasOtherwise) {
   other.projections->key.weight = support::matrix(random, 4, 4);
   other.projections->value.bias = arma::mat(1, 4, arma::fill::ones);
   other.sequences.front().embeddings = support::matrix(random, 5, 4);
-  other.departures.split = attention::HeadColumns::interleaved;
+  other = made(*mistakes::find_mistake("heads_interleaved"), other);
   other.dropout.rate = 0.5;
   expect_rows(sampler, other);
   other.dropout.seed = 7;

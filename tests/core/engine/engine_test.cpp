@@ -249,7 +249,7 @@ void edit_one(Random& random, Model& m) {
     case 3:
       return set(m.sequences[0].embeddings);
     case 4:
-      if (m.has_memory()) return set(m.sequences[0].key_embeddings);
+      if (m.has_key_embeddings()) return set(m.sequences[0].key_embeddings);
       return m.sequences[0].embeddings.edit().row(below(random, m.n_tokens())).randu(), void();
     case 5:
     case 6:

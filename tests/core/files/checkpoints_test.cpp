@@ -233,7 +233,7 @@ TEST(CheckpointConfig, TellsHeadsAndScale) {
   EXPECT_DOUBLE_EQ(scale_of({}, gpt2, third, 64).factor, 1.0 / 8 / 3);
   const Config grouped = parse_config(R"({"num_attention_heads": 32, "num_key_value_heads": 8})", "");
   EXPECT_EQ(grouped.heads.n, 32u);
-  EXPECT_EQ(grouped.heads.n_groups, 8u);
+  EXPECT_EQ(grouped.heads.kv_heads, 8u);
   EXPECT_EQ(scale_of({}, parse_config(R"({"scale_attn_weights": false})", ""), third, 64).rule,
             attention::ScaleRule::none);
   EXPECT_EQ(scale_of({}, {}, third, 64).rule, attention::ScaleRule::inverse_sqrt_d_head);

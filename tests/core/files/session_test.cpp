@@ -235,5 +235,25 @@ TEST(SessionGiven, ReadsBackInfinitiesAndOtherKeys) {
   EXPECT_EQ(model_in(session_text({model, ""})), model);
 }
 
+TEST(Session, OfAnOlderProgramKeepsItsMistakes) {
+  const Model m = parse_session(R"({"attnscope": 1, "tokens": ["a", "b"], "embeddings": [[1, 2], [3, 4]],
+      "departures": {"softmax_over": "queries", "scores_swapped": true, "split_heads": "interleaved",
+                     "merge_heads": "interleaved", "keys_viewed": true, "query_offset": -2,
+                     "blocks": {"rule": "sum_not_rescaled", "size": 3}, "turned_backwards": true,
+                     "mask_diagonal": 1, "dropout_place": "masked_scores", "precision": "float16"}})",
+                                "s.json")
+                      .model;
+  std::vector<std::pair<std::string, std::int64_t>> found;
+  for (const auto& [mistake, size] : m.mistakes) found.emplace_back(mistake->name, size);
+  const std::vector<std::pair<std::string, std::int64_t>> expected{
+      {"heads_interleaved", 0},          {"view_without_transpose:key", 0}, {"rotary_off_by_one:earlier", -2},
+      {"rotary_backwards", 0},           {"query_key_swapped", 0},          {"softmax_over_queries", 0},
+      {"heads_interleaved:combined", 0}, {"blocks_not_rescaled:sum", 3}};
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(m.mask.edge.diagonal, 1);
+  EXPECT_EQ(m.dropout.place, attention::DropoutPlace::masked_scores);
+  EXPECT_EQ(m.arithmetic.precision, attention::Precision::float16);
+}
+
 }  // namespace
 }  // namespace core::formats

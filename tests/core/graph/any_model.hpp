@@ -5,6 +5,7 @@
 
 #include "core/graph/address.hpp"
 #include "core/graph/given_model.hpp"
+#include "core/graph/mistakes.hpp"
 #include "tests/support/random_model.hpp"
 
 namespace core::explain {
@@ -80,29 +81,20 @@ inline attention::Model any_model(support::Random& random) {
     for (std::size_t k = 0; k < m.sequences.size() * n_heads; ++k)
       m.dropout.given.push_back(support::zeros_and_ones(random, n, n_keys));
   m.dropout.rescale = coin(random);
-  m.departures.softmax_over = below(random, 4) == 0 ? SoftmaxOver::queries : SoftmaxOver::keys;
-  m.departures.scores_swapped = n == n_keys && below(random, 4) == 0;
-  m.departures.mask_edge.diagonal = coin(random) ? 0 : static_cast<int>(below(random, 5)) - 2;
-  m.departures.mask_edge.transposed = below(random, 4) == 0;
-  m.departures.large_negative = coin(random) ? -1e9 : -1e4;
-  m.departures.dropout_place =
-      coin(random) ? DropoutPlace::weights : static_cast<DropoutPlace>(below(random, 3));
-  m.departures.split = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
-  m.departures.merge = coin(random) ? HeadColumns::bands : HeadColumns::interleaved;
-  const auto any_precision = [&] {
-    return below(random, 4) > 0 ? Precision::float64 : static_cast<Precision>(below(random, 5));
-  };
-  m.departures.precision = any_precision();
-  m.departures.product_inputs = any_precision();
-  m.departures.sums_rounded = below(random, 4) == 0;
-  m.departures.softmax_precision = any_precision();
-  m.departures.viewed = {below(random, 4) == 0, below(random, 4) == 0, below(random, 4) == 0};
-  m.departures.blocks = {coin(random) ? BlockRule::whole : static_cast<BlockRule>(below(random, 5)),
-                         1 + below(random, 4)};
-  m.departures.scores_prescaled = below(random, 4) == 0;
   const auto seldom = [&] { return below(random, 4) == 0; };
-  m.departures.misplaced = {seldom(), seldom(), seldom(), seldom(),
-                            seldom(), seldom(), seldom(), static_cast<int>(below(random, 3)) - 1};
+  const auto any_precision = [&] {
+    return seldom() ? static_cast<Precision>(below(random, 5)) : Precision::float64;
+  };
+  m.arithmetic = {any_precision(), any_precision(), seldom(), any_precision()};
+  m.mask.edge = {coin(random) ? 0 : static_cast<int>(below(random, 5)) - 2, seldom()};
+  if (seldom()) m.mask.large_negative = -1e4;
+  if (coin(random)) m.dropout.place = static_cast<DropoutPlace>(below(random, 3));
+  for (const auto& mistake : mistakes::mistakes())
+    if (mistake.in_graph && below(random, 6) == 0)
+      m = mistakes::with_mistake(m, mistake, coin(random) ? 0 : 1 + static_cast<int>(below(random, 4)));
+  for (const char* form :
+       {"heads_interleaved:combined", "blocks_not_rescaled:sum", "blocks_not_rescaled:contexts"})
+    if (seldom()) m = with_mistake(m, *mistakes::find_any_mistake(form), 2);
   if (below(random, 3) == 0) give_any(random, m);
   m.merge = coin(random) ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
   return m;

@@ -1,4 +1,4 @@
-#include "core/graph/compare_switches.hpp"
+#include "core/graph/compare.hpp"
 
 #include <gtest/gtest.h>
 

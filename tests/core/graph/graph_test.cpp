@@ -107,12 +107,9 @@ TEST(Graph, GivesAFewRowsAsInTheWhole) {
 TEST(Graph, KnowsWhereACombinedCellComesFromAndBack) {
   support::Random random{31};
   Model model = support::model(random, 3, 3, 4, 2);
-  using attention::HeadColumns, attention::MergeRule;
-  for (const auto& [merge, columns] : {std::pair{MergeRule::concatenate, HeadColumns::bands},
-                                       {MergeRule::concatenate, HeadColumns::interleaved},
-                                       {MergeRule::reshape_without_transpose, HeadColumns::bands}}) {
-    model.merge = merge;
-    model.departures.merge = columns;
+  const Model right = model;
+  for (const char* mistake : {"", "heads_interleaved:combined", "merge_without_transpose"}) {
+    if (*mistake) model = made(*mistakes::find_any_mistake(mistake), right);
     const Trace trace = attention::attend(model);
     const Layout& layout = combine_layout(model);
     for (std::size_t row = 0; row < 3; ++row)

@@ -49,7 +49,7 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
   }
   // Dropout is named when it does something, and what it does is said.
   const bool drops = model.dropout.active() && !model.given.find(Stage::dropout_mask) && numbers &&
-                     model.departures.dropout_place == attention::DropoutPlace::weights;
+                     model.dropout.place == attention::DropoutPlace::weights;
   if (drops) {
     EXPECT_EQ(says(third, "dropout removes some"), arma::accu((dropped == 0) % (weights != 0)) > 0) << third;
     EXPECT_EQ(says(third, "enlarges"), arma::accu(arma::abs(dropped) > arma::abs(weights) * (1 + 1e-9)) > 0)
@@ -142,7 +142,7 @@ TEST(LineWords, HoldForEveryMistake) {
       const auto* preset = editing::find_preset(name);
       if (!preset || !mistakes::applies(mistake, preset->make())) continue;
       SCOPED_TRACE(std::string(name) + " " + mistake.name);
-      hold(mistake.made(preset->make()));
+      hold(mistakes::made(mistake, preset->make()));
       ++made;
     }
   EXPECT_GT(made, 40u);
@@ -178,7 +178,7 @@ TEST(LineWords, HoldUnderDropoutOfEveryKind) {
         model.dropout.rate = rate, model.dropout.training = training;
         hold(model);
         for (const auto& mistake : mistakes::mistakes())
-          if (mistakes::applies(mistake, model)) hold(mistake.made(model)), ++made;
+          if (mistakes::applies(mistake, model)) hold(mistakes::made(mistake, model)), ++made;
       }
   EXPECT_GT(made, 100u);
 }
@@ -200,7 +200,7 @@ TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {
   EXPECT_EQ(line_words(plain, attention::attend(plain, 0), 0, 2),
             "Each query meets each key; the future is hidden");
   Model model = plain;
-  model.departures.mask_edge.transposed = true;
+  model.mask.edge.transposed = true;
   EXPECT_EQ(line_words(model, attention::attend(model, 0), 0, 2),
             "Each query meets each key; the past is hidden");
   EXPECT_EQ(sight_words(model, 0, 1, 0), "hidden: key 0 comes before query 1, as the mask is transposed");
@@ -209,7 +209,7 @@ TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {
 TEST(LineWords, SayOfAColumnSoftmaxThatColumnsSumToOne) {
   Model model = editing::find_preset("004-causal")->make();
   model.mask.causal = false;
-  model.departures.softmax_over = attention::SoftmaxOver::queries;
+  model = made(*mistakes::find_mistake("softmax_over_queries"), model);
   EXPECT_EQ(line_words(model, attention::attend(model, 0), 0, 3),
             "Scores become weights; a column sums to 1, not a row");
 }

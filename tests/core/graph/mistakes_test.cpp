@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/compare.hpp"
 #include "core/graph/given_model.hpp"
+#include "core/graph/rounding.hpp"
+#include "core/graph/stages.hpp"
+#include "core/graph/visible.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/first_difference.hpp"
 #include "tests/support/random_model.hpp"
@@ -66,11 +70,15 @@ Model right_for(const Mistake& mistake) {
   return found == models.end() ? Model() : *found;
 }
 
-TEST(Mistakes, HaveNamesOfTheirOwn) {
+TEST(Mistakes, AreFoundByNamesOfTheirOwn) {
   std::set<std::string> names;
-  for (const Mistake& mistake : mistakes()) EXPECT_TRUE(names.insert(mistake.name).second) << mistake.name;
-  for (const Mistake& mistake : mistakes()) EXPECT_EQ(find_mistake(mistake.name), &mistake);
+  for (const Mistake& mistake : mistakes()) {
+    EXPECT_TRUE(names.insert(mistake.name).second) << mistake.name;
+    EXPECT_EQ(find_mistake(mistake.name), &mistake);
+  }
   EXPECT_EQ(find_mistake("nonsense"), nullptr);
+  EXPECT_EQ(find_mistake("blocks_not_rescaled:sum"), nullptr);
+  EXPECT_STREQ(find_any_mistake("blocks_not_rescaled:sum")->cause, "blocks_not_rescaled");
 }
 
 TEST(Mistakes, ChangeNoStageBeforeTheFirstThatTheyName) {
@@ -78,7 +86,7 @@ TEST(Mistakes, ChangeNoStageBeforeTheFirstThatTheyName) {
     const Model right = right_for(mistake);
     ASSERT_FALSE(right.sequences.empty()) << mistake.name;
     const auto trace = attention::attend(right);
-    const Model wrong = mistake.made(right);
+    const Model wrong = made(mistake, right);
     ASSERT_FALSE(attention::check(wrong)) << mistake.name;
     if (wrong.n_heads != right.n_heads) continue;  // other shapes cannot be compared
     const auto stages = compare::compare(right, trace, wrong, attention::attend(wrong));
@@ -88,32 +96,49 @@ TEST(Mistakes, ChangeNoStageBeforeTheFirstThatTheyName) {
   }
 }
 
-TEST(Mistakes, AreMendedToTheLastBit) {
+TEST(Mistakes, AreSeenAndMendedToTheLastBit) {
+  const std::set<std::string> as_good{"n_heads_other", "causal_unwanted", "mask_aligned_last"};
   for (const Mistake& mistake : mistakes()) {
-    const Model right = right_for(mistake);
-    const Model wrong = mistake.made(right);
+    const Model right = right_for(mistake), wrong = made(mistake, right);
     EXPECT_TRUE(applies(mistake, right)) << mistake.name;
-    if (mistake.mended) {
-      EXPECT_EQ(mistake.mended(wrong), right) << mistake.name;
+    EXPECT_FALSE(is_made(mistake, right)) << mistake.name;
+    // What those make of a model is another model as good as it was.
+    EXPECT_NE(is_made(mistake, wrong), as_good.contains(mistake.name)) << mistake.name;
+    EXPECT_EQ(can_be_mended(mistake), std::string_view(mistake.name) != "n_heads_other");
+    if (can_be_mended(mistake)) {
+      EXPECT_EQ(mended(mistake, wrong), right) << mistake.name;
     }
-    EXPECT_FALSE(mistake.present(right)) << mistake.name;
   }
 }
 
-TEST(Mistakes, AreSeenInTheOptionsWhereTheyCanBe) {
+TEST(Mistakes, InTheCodeLeaveAllElseOfTheModelAsItIs) {
   for (const Mistake& mistake : mistakes()) {
-    const std::string name = mistake.name;
-    const bool in_numbers = name.starts_with("weight_") || name.starts_with("bias_missing") ||
-                            name.starts_with("output_") || name.starts_with("window_") ||
-                            name.starts_with("documents_") || name.starts_with("rotary_base") ||
-                            name == "rotary_other_pairs" || name == "alibi_slopes_reversed" ||
-                            (name.ends_with("_missing") && mistake.first > Stage::queries);
-    // What these make of a model is another model as good as it was.
-    const bool is_an_option = name == "n_heads_other" || name == "causal_unwanted" ||
-                              name == "padding_missing" || name == "mask_aligned_last" ||
-                              name == "key_missing";
-    EXPECT_EQ(mistake.present(mistake.made(right_for(mistake))), !in_numbers && !is_an_option) << name;
+    if (mistake.in_model) continue;
+    Model wrong = made(mistake, right_for(mistake));
+    ASSERT_EQ(wrong.mistakes.size(), 1u) << mistake.name;
+    EXPECT_TRUE(wrong.makes(mistake.name));
+    wrong.mistakes.clear();
+    EXPECT_EQ(wrong, right_for(mistake)) << mistake.name;
   }
+}
+
+TEST(Mistakes, StandInTheOrderOfTheTableHoweverTheyWereMade) {
+  const auto both = [](const char* first, const char* second) {
+    return made(*find_mistake(second), made(*find_mistake(first), model()));
+  };
+  EXPECT_EQ(both("scale_twice", "heads_interleaved"), both("heads_interleaved", "scale_twice"));
+  const Model all = made(*find_mistake("bias_missing"), model());
+  EXPECT_EQ(both("bias_missing:key", "bias_missing"), all) << "what no longer does anything is left out";
+  EXPECT_EQ(both("bias_missing", "bias_missing:key"), all);
+  EXPECT_EQ(both("softmax_over_queries", "last_block_dropped"),
+            made(*find_mistake("softmax_over_queries"), model()));
+}
+
+TEST(Mistakes, OfOffsetsAddUp) {
+  const Model late = with_offset_of_queries(of_today(), 3);
+  EXPECT_EQ(offset_of_queries(late), 3);
+  EXPECT_EQ(with_offset_of_queries(late, 0), of_today());
+  EXPECT_EQ(offset_of_queries(made(*find_mistake("rotary_off_by_one:earlier"), late)), 2);
 }
 
 TEST(Mistakes, ApplyOnlyWhereSomethingCanGoWrong) {
@@ -186,30 +211,178 @@ TEST(Mistakes, OfTodaysModelsApplyWhereTheyMakeADifference) {
 
 TEST(Mistakes, AdviseByTheDiagonalsOfTheShapeAtHand) {
   const Model cross = right_for(*find_mistake("mask_aligned_first"));
-  EXPECT_EQ(remedy_in(*find_mistake("mask_shows_next"), cross),
+  EXPECT_EQ(fix_in(*find_mistake("mask_shows_next"), cross),
             "Keep tril(diagonal=3) of queries × keys, not tril(diagonal=4).");
-  EXPECT_EQ(remedy_in(*find_mistake("mask_hides_diagonal"), cross),
+  EXPECT_EQ(fix_in(*find_mistake("mask_hides_diagonal"), cross),
             "Keep tril(diagonal=3) of queries × keys, not tril(diagonal=2).");
-  EXPECT_EQ(remedy_in(*find_mistake("mask_aligned_first"), cross),
+  EXPECT_EQ(fix_in(*find_mistake("mask_aligned_first"), cross),
             "Shift the diagonal by n_keys − n_queries: keep tril(diagonal=3).");
   for (const Mistake& mistake : mistakes())
-    EXPECT_EQ(remedy_in(mistake, cross).find("triu"), std::string::npos) << mistake.name;
-  EXPECT_EQ(remedy_in(*find_mistake("mask_shows_next"), model()), find_mistake("mask_shows_next")->remedy);
+    EXPECT_EQ(fix_in(mistake, cross).find("triu"), std::string::npos) << mistake.name;
+  EXPECT_EQ(fix_in(*find_mistake("mask_shows_next"), model()), find_mistake("mask_shows_next")->fix);
 }
 
 TEST(SwitchMistake, IsAnEditThatCanBeTakenBack) {
   const Model right = model();
   const Model wrong = editing::apply(right, editing::SwitchMistake{"mask_shows_next"});
-  EXPECT_EQ(wrong.departures.mask_edge.diagonal, 1);
+  EXPECT_EQ(wrong.mask.edge.diagonal, 1);
   EXPECT_EQ(editing::apply(wrong, editing::SwitchMistake{"mask_shows_next", false}), right);
   EXPECT_EQ(editing::describe(editing::SwitchMistake{"no_scale"}), "mistake: no scale");
   EXPECT_EQ(support::error_of([&] { editing::apply(right, editing::SwitchMistake{"nonsense"}); }),
             "mistake nonsense: there is no such mistake");
   EXPECT_EQ(support::error_of([&] {
-              editing::apply(right, editing::SwitchMistake{"bias_missing", false});
+              editing::apply(right, editing::SwitchMistake{"n_heads_other", false});
             }),
-            "mistake bias_missing: it can only be undone");
+            "mistake n_heads_other: it can only be undone");
 }
 
 }  // namespace
 }  // namespace core::mistakes
+
+namespace core::attention {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Three tokens, two heads of two columns.
+struct MistakenModel : testing::Test {
+  support::Random random{21};
+  Model model = support::model(random, 3, 3, 4, 2);
+
+  void make(const char* name, std::int64_t size = 0) {
+    model = made(*mistakes::find_any_mistake(name), model, size);
+  }
+
+  /// Half of the weights are dropped, in head 0 by this mask, in head 1 none.
+  void drop_by(const arma::mat& mask) {
+    model.dropout.rate = 0.5;
+    model.dropout.given = {mask, arma::mat(3, 3, arma::fill::ones)};
+  }
+};
+
+TEST_F(MistakenModel, SoftmaxOverQueriesMakesColumnsSumToOne) {
+  model.mask.causal = false;
+  make("softmax_over_queries");
+  const Trace trace = attend(model);
+  const arma::mat e = arma::exp(arma::mat(trace.heads[1].scaled_scores));
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      EXPECT_NEAR(trace.heads[1].weights(i, j), e(i, j) / (e(0, j) + e(1, j) + e(2, j)), 1e-15);
+}
+
+TEST_F(MistakenModel, SwappedScoresAreTheTransposedOnes) {
+  const arma::mat before = attend(model).heads[0].scores;
+  make("query_key_swapped");
+  EXPECT_TRUE(arma::approx_equal(arma::mat(attend(model).heads[0].scores), before.t(), "absdiff", 1e-15));
+}
+
+TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
+  support::Random random{23};
+  const Model model = support::model(random, 3, 3, 4, 2);
+  EXPECT_TRUE(
+      arma::approx_equal(visible_cells(model, 0), arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}}, "absdiff", 0));
+}
+
+TEST_F(MistakenModel, DiagonalMovesTheEdgeOfTheCausalMask) {
+  model.mask.edge.diagonal = 1;
+  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("1 1 0; 1 1 1; 1 1 1"), "absdiff", 0));
+  model.mask.edge.diagonal = -1;
+  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("0 0 0; 1 0 0; 1 1 0"), "absdiff", 0));
+}
+
+TEST_F(MistakenModel, TransposedMaskShowsWhatComesAfter) {
+  model.mask.edge.transposed = true;
+  model.mask.edge.diagonal = 1;
+  EXPECT_TRUE(arma::approx_equal(visible_cells(model, 0), arma::mat("1 1 1; 1 1 1; 0 1 1"), "absdiff", 0));
+  model.mask.cells = {{0, 0, false}};
+  EXPECT_EQ(visible_cells(model, 0)(0, 0), 0);
+}
+
+TEST_F(MistakenModel, LargeNegativeIsWhatHiddenCellsHold) {
+  model.mask.method = MaskMethod::large_negative;
+  model.mask.large_negative = -1e4;
+  EXPECT_EQ(attend(model).heads[0].masked_scores(0, 2), -1e4);
+}
+
+TEST_F(MistakenModel, DroppedScoreBeforeTheMaskIsZeroAndNotHidden) {
+  drop_by(arma::mat("0 1 1; 1 0 1; 1 1 1"));
+  model.dropout.place = DropoutPlace::scaled_scores;
+  const Trace trace = attend(model);
+  const arma::mat s = trace.heads[0].scaled_scores, m = trace.heads[0].masked_scores,
+                  w = trace.heads[0].weights;
+  EXPECT_EQ(m(1, 0), 2 * s(1, 0));
+  EXPECT_EQ(m(1, 1), 0);
+  EXPECT_EQ(m(1, 2), -infinity);
+  EXPECT_NEAR(w(1, 0), std::exp(2 * s(1, 0)) / (std::exp(2 * s(1, 0)) + 1), 1e-15);
+  EXPECT_TRUE(arma::approx_equal(arma::mat(trace.heads[0].dropped_weights), w, "absdiff", 0));
+}
+
+TEST_F(MistakenModel, DroppedMinusInfinityIsNaN) {
+  drop_by(arma::mat("1 1 0; 1 1 1; 1 1 1"));
+  model.dropout.place = DropoutPlace::masked_scores;
+  const Trace trace = attend(model);
+  EXPECT_TRUE(std::isnan(trace.heads[0].weights(0, 0)));
+  const arma::mat s = trace.heads[0].scaled_scores;
+  EXPECT_NEAR(trace.heads[0].weights(1, 0), 1 / (1 + std::exp(2 * (s(1, 1) - s(1, 0)))), 1e-15);
+}
+
+TEST_F(MistakenModel, DropoutThatDoesNotRescaleKeepsWeights) {
+  drop_by(arma::mat("1 1 1; 0 1 1; 1 1 1"));
+  model.dropout.rescale = false;
+  const Trace trace = attend(model);
+  EXPECT_EQ(trace.heads[0].dropped_weights(1, 0), 0);
+  EXPECT_EQ(trace.heads[0].dropped_weights(2, 1), trace.heads[0].weights(2, 1));
+}
+
+TEST_F(MistakenModel, InterleavedHeadOwnsEveryNthColumn) {
+  make("heads_interleaved");
+  const arma::mat q = *model.sequences[0].embeddings * *model.projections->query.weight;
+  const arma::mat queries = attend(model).heads[1].queries;
+  EXPECT_TRUE(arma::approx_equal(queries, arma::mat(arma::join_rows(q.col(1), q.col(3))), "absdiff", 0));
+}
+
+TEST_F(MistakenModel, InterleavedMergeTakesAColumnOfEachHeadInTurn) {
+  make("heads_interleaved:combined");
+  const Trace trace = attend(model);
+  const arma::mat all = trace.concatenated;
+  for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(all(2, c), trace.heads[c % 2].contexts(2, c / 2)) << c;
+}
+
+TEST_F(MistakenModel, EveryComputedStageOfAPrecisionIsOnItsGrid) {
+  for (const Precision precision : {Precision::float32, Precision::float16, Precision::bfloat16}) {
+    model.arithmetic.precision = precision;
+    const Trace trace = attend(model);
+    const auto on_grid = [&](const arma::mat& m) {
+      return arma::all(arma::vectorise(m == rounded(precision, m)));
+    };
+    for (const HeadTrace& head : trace.heads)
+      EXPECT_TRUE(on_grid(head.queries) && on_grid(head.scores) && on_grid(head.scaled_scores) &&
+                  on_grid(head.weights) && on_grid(head.contexts));
+    EXPECT_TRUE(on_grid(trace.output));
+  }
+}
+
+TEST(Rounding, GivesTheNumbersThatIeeeNames) {
+  EXPECT_EQ(rounded(Precision::float16, 0.1), 0x1.998p-4);
+  EXPECT_EQ(rounded(Precision::float16, 65519.9), 65504);
+  EXPECT_EQ(rounded(Precision::float16, 65520), infinity);
+  EXPECT_EQ(rounded(Precision::float16, -1e9), -infinity);
+  EXPECT_EQ(rounded(Precision::float16, 0x1p-24), 0x1p-24);  // the smallest subnormal
+  EXPECT_EQ(rounded(Precision::float16, 0x1p-25), 0);        // a tie, to even
+  EXPECT_EQ(rounded(Precision::float16, 2049), 2048);        // a tie, to even
+  EXPECT_EQ(rounded(Precision::float16, 2051), 2052);
+  EXPECT_EQ(rounded(Precision::bfloat16, 1e9), 998244352);
+  EXPECT_EQ(rounded(Precision::bfloat16, 3.14159265), 3.140625);
+  EXPECT_EQ(rounded(Precision::float64, 0.1), 0.1);
+}
+
+TEST(Rounding, ToFloat32IsWhatTheProcessorDoes) {
+  support::Random random(22);
+  for (int k = 0; k < 1000; ++k) {
+    const double x = std::ldexp(support::number(random), static_cast<int>(support::below(random, 320)) - 160);
+    EXPECT_EQ(rounded(Precision::float32, x), static_cast<double>(static_cast<float>(x))) << x;
+  }
+}
+
+}  // namespace
+}  // namespace core::attention

@@ -2,6 +2,7 @@
 
 #include "core/editing/draw.hpp"
 #include "core/editing/presets.hpp"
+#include "core/graph/mistakes.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace tests {
@@ -26,9 +27,8 @@ SetPositions turned(const Change& change) {
 }
 
 Edit tiled() {
-  Model model = core::editing::find_preset("modern-grouped")->make();
-  model.departures.misplaced.groups_tiled = true;
-  return ReplaceModel{model};
+  const Model model = core::editing::find_preset("modern-grouped")->make();
+  return ReplaceModel{made(*core::mistakes::find_mistake("groups_tiled"), model)};
 }
 
 Edit typed_sentence() {

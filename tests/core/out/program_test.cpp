@@ -39,10 +39,10 @@ TEST(Program, DrawsWhatCameFromASeed) {
 
 TEST(Program, IsNotWrittenOfAModelWithMistakes) {
   Model model = find_preset("000-causal")->make();
-  model.departures.mask_edge.diagonal = 1;
+  model.mask.edge.diagonal = 1;
   EXPECT_EQ(support::error_of([&] { program(model); }),
             "departures: a program is written of attention as in the paper; mend the mistakes first");
-  model.departures = {};
+  model.mask.edge = {};
   model.dropout.rescale = false;
   EXPECT_THAT(support::error_of([&] { program(model); }), HasSubstr("departures"));
 }

@@ -12,7 +12,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/text.hpp"
-#include "core/graph/compare_switches.hpp"
+#include "core/graph/compare.hpp"
 
 namespace app::panels {
 

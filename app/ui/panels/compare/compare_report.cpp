@@ -85,7 +85,7 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
                         core::text::joined(explanation.mistakes, " and ", &core::mistakes::Mistake::title);
   for (const auto* mistake : explanation.mistakes) {
     pen.prose(mistake->about, frame.palette.text);
-    pen.prose(core::mistakes::remedy_in(*mistake, explanation.model), frame.palette.dim);
+    pen.prose(core::mistakes::fix_in(*mistake, explanation.model), frame.palette.dim);
   }
   if (!explanation.details.empty())
     pen.prose(core::text::joined(explanation.details, "; or "), frame.palette.dim);

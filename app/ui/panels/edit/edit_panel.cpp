@@ -97,7 +97,7 @@ std::vector<std::size_t> marked_rows(const Newest& view, MatrixPlace place) {
   if (!view.selection.pinned || place.name > MatrixName::key_embeddings) return {};
   const auto& stage = core::attention::info(view.selection.pinned->stage);
   const auto& [of, head, row, column] = *view.selection.pinned;
-  const bool other_keys = view.model.has_memory(), of_keys = place.name == MatrixName::key_embeddings;
+  const bool other_keys = view.model.has_key_embeddings(), of_keys = place.name == MatrixName::key_embeddings;
   std::vector<std::size_t> rows;
   if (!other_keys || (stage.rows == core::attention::Rows::keys) == of_keys) rows.push_back(row);
   if (stage.columns == core::attention::Columns::tokens && other_keys == of_keys) rows.push_back(column);

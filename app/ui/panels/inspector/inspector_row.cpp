@@ -67,14 +67,14 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
 /// What dropout makes of a row's sum, as far as it is so here.
 std::string dropout_words(const Frame& frame, const CellRef& cell) {
   const auto& model = frame.shown.model;
-  if (model.departures.dropout_place != core::attention::DropoutPlace::weights)
+  if (model.dropout.place != core::attention::DropoutPlace::weights)
     return "Dropout fell on the scores, before the softmax: these are the weights.";
   const double sum = core::attention::row_facts(frame.shown.trace.heads[cell.head].weights, cell.row).sum;
   constexpr double rounding = 1e-6;
   const std::string before = std::abs(sum - 1) <= rounding
                                  ? "The row sums to 1 before dropout, not after: "
                                  : "Before dropout the row sums to " + widgets::fixed(sum, 4) + ": ";
-  return before + (core::attention::survivor_factor(model.dropout) > 1
+  return before + (core::attention::dropout_scale(model.dropout) > 1
                        ? "survivors are enlarged by 1/(1 − p), so that the average over many masks is that."
                        : "survivors are not enlarged, so that the average over many masks is less.");
 }

@@ -390,7 +390,7 @@ int width_of_differences(const Frame& frame, const Layout& l) {
 void many_masks(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.work.laboratory;
   const std::size_t n = std::min(lab.n_masks, lab.count());
-  const bool enlarges = core::attention::survivor_factor(frame.shown.model.dropout) > 1;
+  const bool enlarges = core::attention::dropout_scale(frame.shown.model.dropout) > 1;
   heading(frame, l, y, "2",
           enlarges ? "Many masks: on average nothing changes, which is why survivors are enlarged"
                    : "Many masks: survivors are not enlarged, so that on average weights become smaller");

@@ -243,7 +243,7 @@ void draw_sizes(const Frame& frame, float width) {
                              number);
   };
   const std::string heads = std::to_string(sizes.n_heads) +
-                            (sizes.n_groups == sizes.n_heads ? "" : " : " + std::to_string(sizes.n_groups));
+                            (sizes.kv_heads == sizes.n_heads ? "" : " : " + std::to_string(sizes.kv_heads));
   pair(at.x, "layers", std::to_string(sizes.n_layers));
   pair(at.x + half, "heads", heads);
   y += pitch;

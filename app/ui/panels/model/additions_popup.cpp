@@ -269,7 +269,7 @@ void groups_row(PopupFields& fields, const Model& model) {
   std::size_t now = 0;
   for (std::size_t n = model.n_heads; n > 0; --n) {
     if (model.n_heads % n != 0) continue;
-    if (n == model.n_groups()) now = counts.size();
+    if (n == model.kv_heads()) now = counts.size();
     const char* remark = n == model.n_heads ? " · each head its own" : n == 1 ? " · all heads share" : "";
     options.push_back({std::to_string(n) + remark, ""});
     counts.push_back(n);
@@ -285,13 +285,13 @@ void groups_row(PopupFields& fields, const Model& model) {
 SetKeyEmbeddings with_keys(const Model& model, std::size_t n_keys) {
   SetKeyEmbeddings edit;
   for (const auto& sequence : model.sequences) {
-    arma::mat rows(n_keys, model.d_memory(), arma::fill::zeros);
+    arma::mat rows(n_keys, model.d_source(), arma::fill::zeros);
     const arma::mat& old = sequence.key_embeddings;
     if (const arma::uword kept = std::min<arma::uword>(n_keys, old.n_rows))
       rows.head_rows(kept) = old.head_rows(kept);
     edit.embeddings.emplace_back(std::move(rows));
   }
-  if (model.has_memory()) edit.tokens = model.sequences.front().keys();
+  if (model.has_key_embeddings()) edit.tokens = model.sequences.front().keys();
   for (std::size_t j = edit.tokens.size(); j < n_keys; ++j) edit.tokens.push_back(std::to_string(j));
   edit.tokens.resize(n_keys);
   return edit;
@@ -302,9 +302,9 @@ void keys_rows(PopupFields& fields, const Model& model) {
   const std::array options{widgets::Option{"the tokens", "Keys and values are projected from X"},
                            widgets::Option{"a copy of the tokens", "Own rows that begin as those of X"},
                            widgets::Option{"own rows, zeros", "As in cross-attention, or a cache"}};
-  const auto chosen = choice(fields, "keys are of", "more/keys", options, model.has_memory() ? 2 : 0,
+  const auto chosen = choice(fields, "keys are of", "more/keys", options, model.has_key_embeddings() ? 2 : 0,
                              "What keys and values are made of: key_embeddings");
-  if (chosen == 0u && model.has_memory()) fields.frame.commands.edit(SetKeyEmbeddings{});
+  if (chosen == 0u && model.has_key_embeddings()) fields.frame.commands.edit(SetKeyEmbeddings{});
   if (chosen == 1u) {
     SetKeyEmbeddings edit;
     for (const auto& sequence : model.sequences) edit.embeddings.push_back(sequence.embeddings);
@@ -313,12 +313,12 @@ void keys_rows(PopupFields& fields, const Model& model) {
   }
   if (chosen == 2u) {
     SetKeyEmbeddings edit;
-    const arma::mat zeros(model.n_keys(), model.d_memory(), arma::fill::zeros);
+    const arma::mat zeros(model.n_keys(), model.d_source(), arma::fill::zeros);
     edit.embeddings.assign(model.sequences.size(), SharedMatrix(zeros));
     fields.frame.commands.edit(std::move(edit));
   }
   const auto typed =
-      fields.field("as many", "more/n_keys", model.has_memory() ? std::to_string(model.n_keys()) : "",
+      fields.field("as many", "more/n_keys", model.has_key_embeddings() ? std::to_string(model.n_keys()) : "",
                    "How many keys have rows of their own; new ones are zeros. Empty: none.");
   if (!typed) return;
   const auto counts = counts_in(*typed);
@@ -403,9 +403,9 @@ void sink_row(PopupFields& fields, const Model& model) {
 std::string additions_words(const Model& model, std::size_t sequence) {
   std::vector<std::string> parts;
   const auto& a = model.additions;
-  if (model.n_groups() != model.n_heads)
-    parts.push_back("grouped " + std::to_string(model.n_heads) + " → " + std::to_string(model.n_groups()));
-  if (model.has_memory()) parts.push_back(core::text::counted(model.n_keys(), "own key"));
+  if (model.kv_heads() != model.n_heads)
+    parts.push_back("grouped " + std::to_string(model.n_heads) + " → " + std::to_string(model.kv_heads()));
+  if (model.has_key_embeddings()) parts.push_back(core::text::counted(model.n_keys(), "own key"));
   if (a.normalise) parts.push_back(norms.at(1 + static_cast<std::size_t>(a.normalise->rule)) + " norm");
   for (const std::string& words : positions_words(a.positions)) parts.push_back(words);
   if (a.score_cap) parts.push_back("cap " + core::text::number_text(*a.score_cap));

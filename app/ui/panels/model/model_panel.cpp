@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
@@ -120,21 +121,25 @@ using core::attention::Model;
 using core::editing::SwitchMistake;
 using core::mistakes::Mistake;
 
-/// Those that stand in options which only mistakes use, and so in no other row of the panel.
+/// Options that no other row of the panel shows.
+auto hidden_options(const Model& m) {
+  return std::tuple(m.arithmetic, m.mask.edge, m.mask.large_negative, m.dropout.place, m.dropout.rescale);
+}
+
+/// The mistakes in the code of a model, and those in options that no other row shows.
 std::vector<const Mistake*> hidden_mistakes(const Model& model) {
   std::vector<const Mistake*> found;
-  for (const Mistake& mistake : core::mistakes::mistakes()) {
-    if (!mistake.present(model)) continue;
-    const Model mended = mistake.mended(model);
-    if (!(mended.departures == model.departures) || mended.dropout.rescale != model.dropout.rescale)
+  for (const auto& made : model.mistakes) found.push_back(made.mistake);
+  for (const Mistake& mistake : core::mistakes::mistakes())
+    if (mistake.in_model && is_made(mistake, model) &&
+        hidden_options(mended(mistake, model)) != hidden_options(model))
       found.push_back(&mistake);
-  }
   return found;
 }
 
 bool has_hidden(const Frame& frame) {
   const Model& model = frame.newest.model;
-  return !(model.departures == core::attention::Departures()) || !model.dropout.rescale;
+  return core::mistakes::deviates(model) || !model.dropout.rescale;
 }
 
 void mistake_row(const Form& form) {

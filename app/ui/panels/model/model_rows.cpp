@@ -26,7 +26,7 @@ using namespace core::editing;
 using core::attention::Model;
 
 /// Presets of one notebook begin alike: "004", "chapter", "head".
-std::string_view group_of(const Preset& preset) {
+std::string_view kv_head_of(const Preset& preset) {
   const std::string_view name = preset.name;
   return name.substr(0, name.find('-'));
 }
@@ -38,10 +38,10 @@ void preset_row(const Form& form) {
   if (current && !document.is_preset) shown += " · edited";
   std::vector<widgets::Option> options;
   std::size_t index = presets().size();
-  std::string_view group = group_of(presets().front());
+  std::string_view group = kv_head_of(presets().front());
   for (const Preset& preset : presets()) {
     if (&preset == current) index = options.size();
-    const bool first = std::exchange(group, group_of(preset)) != group_of(preset);
+    const bool first = std::exchange(group, kv_head_of(preset)) != kv_head_of(preset);
     options.push_back({preset.title, preset.about, first});
   }
   if (const auto chosen = widgets::combo(form.frame, "model/preset", form.width, shown, options, index))

@@ -14,6 +14,7 @@
 #include "app/ui/widgets/text.hpp"
 #include "core/editing/edit.hpp"
 #include "core/graph/address.hpp"
+#include "core/graph/mistakes.hpp"
 
 namespace app::panels {
 
@@ -374,7 +375,7 @@ void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, 
   if (widgets::button(frame, "positions/reset", "as they stand", "Query and key where their tokens stand"))
     as_they_stand(frame);
   const float x = ImGui::GetItemRectMax().x + m.px(12);
-  const bool is_wrong = !(frame.shown.model.departures == core::attention::Departures());
+  const bool is_wrong = core::mistakes::deviates(frame.shown.model);
   const std::string shared = widgets::head_words(frame.shown.model, Stage::keys, c.head);
   const std::string words = is_wrong ? "the model makes a mistake; here pairs turn as they should"
                                      : "drag a tip to type its numbers over · keys of " + shared;

@@ -249,7 +249,7 @@ StripBlock measure(const Frame& frame, const StageInfo& stage, float index, floa
     for (int d = 0; d < 5; ++d)
       b.narrowest.at(static_cast<std::size_t>(d)) = widgets::cell_width_for(frame, needs.characters(d));
   }
-  b.own_names = frame.shown.model.has_memory() && stage.rows == core::attention::Rows::keys &&
+  b.own_names = frame.shown.model.has_key_embeddings() && stage.rows == core::attention::Rows::keys &&
                 stage.stage != Stage::values;
   b.names = std::max(index + m.px(13) + name, m.px(46));
   widgets::Heatmap map;
