@@ -137,6 +137,8 @@ struct Shown {
   std::uint64_t version;                ///< of the trace: another number, other numbers
   const Look& look;
   const Selection& selection;
+
+  const core::attention::Sequence& sequence() const { return model.sequences[look.sequence]; }
 };
 
 /// What edits change, whatever is shown: it may have no trace yet.

@@ -7,6 +7,17 @@
 #include <cmath>
 #include <limits>
 
+namespace core {
+
+double largest_finite(const arma::mat& numbers) {
+  double largest = 0;
+  for (const double number : numbers)
+    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
+}  // namespace core
+
 namespace core::text {
 
 void append_number(std::string& text, double number) {

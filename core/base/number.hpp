@@ -22,6 +22,9 @@ inline double abs_difference(double a, double b) {
   return std::isnan(d) ? std::numeric_limits<double>::infinity() : d;
 }
 
+/// The largest |number| that is finite, 0 without any.
+double largest_finite(const arma::mat& numbers);
+
 }  // namespace core
 
 namespace core::text {

@@ -110,13 +110,6 @@ void Agreement::add(double observed, double ours, const Limits& limits, std::siz
     largest = distance, row = in_row, column = in_column, of_nan = std::isnan(observed) || std::isnan(ours);
 }
 
-double largest_finite(const arma::mat& numbers) {
-  double largest = 0;
-  for (const double number : numbers)
-    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-  return largest;
-}
-
 // What a model computes.
 
 graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model) const {

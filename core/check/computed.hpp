@@ -71,9 +71,6 @@ struct Agreement {
   void add(double observed, double ours, const Limits& limits, std::size_t in_row, std::size_t in_column);
 };
 
-/// The largest |number| that is finite, 0 without any.
-double largest_finite(const arma::mat& numbers);
-
 /// Rows of one sequence, of which a few are enough to tell that a model does not give somebody's tensors.
 struct Sample {
   std::size_t sequence = 0;

@@ -21,7 +21,7 @@ constexpr Keys epsilon_keys{"rms_norm_eps", "layer_norm_epsilon", "layer_norm_ep
 /// The first of those members that is there and not null.
 std::optional<Json> any_member(const Json& top, Keys keys) {
   for (const char* key : keys)
-    if (auto place = top.member(key); place && !place->is_null()) return place;
+    if (auto place = top.given(key)) return place;
   return std::nullopt;
 }
 

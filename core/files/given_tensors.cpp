@@ -30,10 +30,6 @@ const TensorInfo& chosen(const TensorFile& file, const std::string& name, const 
               (names.empty() ? "none" : names));
 }
 
-bool has_bands(Stage stage) {
-  return stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
-}
-
 [[noreturn]] void refuse_shape(const TensorFile& file, const TensorInfo& tensor,
                                const std::string& expected) {
   throw Error(file.place() + tensor.name + ": expected " + expected + ", got " + shape_text(tensor.shape));
@@ -91,7 +87,7 @@ TensorStage stage_of(const Tensor& tensor, Stage stage, std::size_t n_heads, con
   require_few_matrices(read.n_sequences, n_axes > 2 ? tensor.shape[n_axes - 3] : 1, place);
   if (n_axes == 2) {
     const arma::mat all = matrix(tensor);
-    const std::size_t bands = has_bands(stage) ? n_heads : 1, width = all.n_cols / bands;
+    const std::size_t bands = attention::is_projected(stage) ? n_heads : 1, width = all.n_cols / bands;
     if (all.n_cols % bands != 0)
       throw Error(place + "expected columns for " + std::to_string(bands) + " heads, got " +
                   shape_text(tensor.shape));

@@ -224,6 +224,11 @@ std::optional<Json> Json::member(std::string_view key) const {
   return Json(document_, found->second);
 }
 
+std::optional<Json> Json::given(std::string_view key) const {
+  auto found = member(key);
+  return found && !found->is_null() ? found : std::nullopt;
+}
+
 Json Json::required(std::string_view key) const {
   if (const auto found = member(key)) return *found;
   fail("the key \"" + std::string(key) + "\"", "none");

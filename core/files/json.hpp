@@ -50,6 +50,8 @@ class Json {
   void expect_keys(std::initializer_list<std::string_view> known) const;
   /// The member under a key, or nothing, also when this is no object.
   std::optional<Json> member(std::string_view key) const;
+  /// The same, and nothing where it is null.
+  std::optional<Json> given(std::string_view key) const;
   /// The member that must be there.
   Json required(std::string_view key) const;
   /// All members of an object.

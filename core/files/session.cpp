@@ -257,7 +257,7 @@ std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
 Linear read_linear(const Json& place) {
   place.expect_keys({"weight", "bias"});
   Linear linear{place.required("weight").matrix(), {}};
-  if (const auto bias = place.member("bias"); bias && !bias->is_null()) linear.bias = bias->row();
+  if (const auto bias = place.given("bias")) linear.bias = bias->row();
   return linear;
 }
 
@@ -268,8 +268,7 @@ std::optional<Projections> read_projections(const Json& place) {
                 read_linear(place.required("key")),
                 read_linear(place.required("value")),
                 {}};
-  if (const auto output = place.member("output"); output && !output->is_null())
-    p.output = read_linear(*output);
+  if (const auto output = place.given("output")) p.output = read_linear(*output);
   return p;
 }
 
@@ -346,9 +345,8 @@ Model read_model(const Json& top, const SessionFolder& folder) {
     read_checkpoint(*p, folder, n_heads ? std::optional(m.n_heads) : std::nullopt, m);
   else if (p)
     m.projections = read_projections(*p);
-  if (const auto groups = top.member("n_kv_heads"); groups && !groups->is_null())
-    m.n_kv_heads = groups->whole(1);
-  if (const auto memory = top.member("key_embeddings"); memory && !memory->is_null())
+  if (const auto groups = top.given("n_kv_heads")) m.n_kv_heads = groups->whole(1);
+  if (const auto memory = top.given("key_embeddings"))
     read_key_embeddings(*memory, is_batch, folder, m.sequences);
   attention::require_size(attention::size_of(m), top.place());
   name_tokens(top, is_batch, folder, m);
@@ -360,7 +358,7 @@ Model read_model(const Json& top, const SessionFolder& folder) {
   if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
   if (const auto d = top.member("departures")) read_departures(*d, m);
   if (const auto list = top.member("mistakes")) read_mistakes(*list, m);
-  if (const auto c = top.member("context_length"); c && !c->is_null()) m.context_length = c->whole(1);
+  if (const auto c = top.given("context_length")) m.context_length = c->whole(1);
   if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
   if (m.n_kv_heads == m.n_heads) m.n_kv_heads.reset();  // as if nothing was said
   return m;

@@ -149,7 +149,7 @@ Mask read_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
       {"causal", "method", "empty_rows", "cells", "align", "window", "prefix", "documents", "hidden_keys"});
   Mask mask;
   const auto take = [&](const char* key, auto read) {
-    if (const auto member = place.member(key); member && !member->is_null()) read(*member);
+    if (const auto member = place.given(key)) read(*member);
   };
   if (const auto causal = place.member("causal")) mask.causal = causal->boolean();
   if (const auto method = place.member("method")) mask.method = method->word(method_words);
@@ -192,16 +192,11 @@ using attention::HeadNorm;
 using positions::Rotary;
 using text::number_text;
 
-std::optional<Json> said(const Json& place, const char* key) {
-  auto member = place.member(key);
-  return member && !member->is_null() ? member : std::nullopt;
-}
-
 HeadNorm read_norm(const Json& place) {
   place.expect_keys({"rule", "query", "key", "epsilon"});
   HeadNorm norm{place.required("rule").word(norm_words), place.required("query").row(),
                 place.required("key").row()};
-  if (const auto epsilon = said(place, "epsilon")) norm.epsilon = epsilon->number();
+  if (const auto epsilon = place.given("epsilon")) norm.epsilon = epsilon->number();
   return norm;
 }
 
@@ -230,36 +225,36 @@ std::int64_t read_position(const Json& place) {
 Rotary read_rotary(const Json& place) {
   place.expect_keys({"base", "pairs", "dimensions", "first", "scaling", "inverse_frequencies"});
   Rotary rotary;
-  if (const auto base = said(place, "base")) rotary.base = base->number();
-  if (const auto pairs = said(place, "pairs")) rotary.pairs = pairs->word(pair_words);
-  if (const auto dimensions = said(place, "dimensions")) rotary.dimensions = dimensions->whole(2);
-  if (const auto first = said(place, "first")) rotary.first = read_position(*first);
-  if (const auto scaling = said(place, "scaling")) rotary.scaling = read_scaling(*scaling);
-  if (const auto all = said(place, "inverse_frequencies")) rotary.inverse_frequencies = all->row();
+  if (const auto base = place.given("base")) rotary.base = base->number();
+  if (const auto pairs = place.given("pairs")) rotary.pairs = pairs->word(pair_words);
+  if (const auto dimensions = place.given("dimensions")) rotary.dimensions = dimensions->whole(2);
+  if (const auto first = place.given("first")) rotary.first = read_position(*first);
+  if (const auto scaling = place.given("scaling")) rotary.scaling = read_scaling(*scaling);
+  if (const auto all = place.given("inverse_frequencies")) rotary.inverse_frequencies = all->row();
   return rotary;
 }
 
 positions::Alibi read_alibi(const Json& place) {
   place.expect_keys({"slopes"});
   positions::Alibi alibi;
-  if (const auto slopes = said(place, "slopes")) alibi.slopes = slopes->row();
+  if (const auto slopes = place.given("slopes")) alibi.slopes = slopes->row();
   return alibi;
 }
 
 positions::Relative read_relative(const Json& place) {
   place.expect_keys({"table", "max_distance", "bidirectional"});
   positions::Relative relative{place.required("table").matrix()};
-  if (const auto far = said(place, "max_distance")) relative.max_distance = far->whole(1);
-  if (const auto both = said(place, "bidirectional")) relative.bidirectional = both->boolean();
+  if (const auto far = place.given("max_distance")) relative.max_distance = far->whole(1);
+  if (const auto both = place.given("bidirectional")) relative.bidirectional = both->boolean();
   return relative;
 }
 
 attention::Positions read_positions(const Json& place) {
   place.expect_keys({"rotary", "alibi", "relative"});
   attention::Positions positions;
-  if (const auto rotary = said(place, "rotary")) positions.rotary = read_rotary(*rotary);
-  if (const auto alibi = said(place, "alibi")) positions.alibi = read_alibi(*alibi);
-  if (const auto relative = said(place, "relative")) positions.relative = read_relative(*relative);
+  if (const auto rotary = place.given("rotary")) positions.rotary = read_rotary(*rotary);
+  if (const auto alibi = place.given("alibi")) positions.alibi = read_alibi(*alibi);
+  if (const auto relative = place.given("relative")) positions.relative = read_relative(*relative);
   return positions;
 }
 

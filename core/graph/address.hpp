@@ -49,7 +49,4 @@ struct Cells {
 /// Where a cell stands among those that are given: that of a group for any of its heads.
 attention::GivenPlace given_place(const Model& model, std::size_t sequence, const CellAddress& cell);
 
-/// The numbers of a source; nullptr when the model has no such learned matrix.
-const arma::mat* find_numbers(const Model& model, const Trace& trace, Source source, std::size_t head);
-
 }  // namespace core::explain

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/difference.hpp"
 
@@ -37,20 +38,13 @@ const arma::mat& read(const StageInfo& stage, const Trace& trace, std::size_t he
   return room;
 }
 
-double largest_finite(const arma::mat& numbers) {
-  double largest = 0;
-  for (const double number : numbers)
-    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-  return largest;
-}
-
 bool is_never_computed(Stage stage) {
   return stage == Stage::embeddings || stage == Stage::mask || stage == Stage::dropout_mask;
 }
 
 /// Whether a model takes a stage as it is: given, or Q = K = V = X.
 bool copies(const Model& model, Stage stage) {
-  const bool projected = stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
+  const bool projected = is_projected(stage);
   return model.given.find(stage) || (projected && !model.projections);
 }
 

@@ -377,16 +377,6 @@ Stage stage_before(const Model& model, Stage stage) {
   return node->stage;
 }
 
-LastStages last_stages(const Model& model) {
-  graph::Graph g = graph::attention(model);
-  const auto read = [&](Stage stage, std::size_t k) { return *g.find(stage)->operation->inputs[k].stage(); };
-  const auto* products = g.get<graph::DotProducts>(Stage::scores);
-  const std::size_t of_queries = products && products->is_swapped ? 1 : 0;
-  Stage scores = read(Stage::masked_scores, 0);
-  if (graph::is_hidden(scores)) scores = read(scores, 0);
-  return {read(Stage::scores, of_queries), read(Stage::scores, 1 - of_queries), scores};
-}
-
 bool is_computed(const Model& model, Stage stage) {
   return contains(shown_stages(model), stage) && !model.given.find(stage);
 }

@@ -67,10 +67,8 @@ extern const Layout bands;         ///< head h has d_head neighboring columns
 extern const Layout interleaved;   ///< head h has columns h, h + n_heads, …
 extern const Layout untransposed;  ///< [token][d_out] read as [head][token][d_head]
 
-/// Returns how the heads of a model lie in queries, keys or values before they are split, and in the
-/// concatenated contexts, with the sizes of both; its mistakes count.
-const Layout& split_layout(const Model& model, Stage stage);
-const Layout& combine_layout(const Model& model);
+/// Returns the sizes of queries, keys or values before they are split, and of the concatenated context
+/// vectors.
 HeadSizes split_sizes(const Model& model, Stage stage);
 HeadSizes combined_sizes(const Model& model);
 

@@ -90,18 +90,6 @@ const Layout untransposed{
       return HeadCell{nth / each, nth % each / s.width, nth % s.width};
     }};
 
-const Layout& split_layout(const Model& m, Stage stage) {
-  if (m.mistakes.empty()) return bands;
-  Graph g = attention(m);
-  return *g.get<SplitHeads>(stage)->inputs[0].layout;
-}
-
-const Layout& combine_layout(const Model& m) {
-  if (m.mistakes.empty()) return m.merge == attention::MergeRule::concatenate ? bands : untransposed;
-  Graph g = attention(m);
-  return *g.get<CombineHeads>(Stage::concatenated)->inputs[0].layout;
-}
-
 HeadSizes split_sizes(const Model& m, Stage stage) {
   const std::size_t d_head = m.d_out() / m.n_heads;
   if (stage == Stage::queries) return {m.n_heads, m.n_tokens(), d_head};

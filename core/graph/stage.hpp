@@ -33,6 +33,11 @@ enum class Stage {
   output
 };
 
+/// Whether a stage is what a projection gives, split into heads: queries, keys and values.
+constexpr bool is_projected(Stage stage) {
+  return stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
+}
+
 constexpr std::size_t n_stages = static_cast<std::size_t>(Stage::output) + 1;
 
 }  // namespace core::attention

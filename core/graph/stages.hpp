@@ -63,13 +63,6 @@ bool is_computed(const Model& model, Stage stage);
 /// queries that are rotated.
 Stage stage_before(const Model& model, Stage stage);
 
-/// Returns what queries, keys or scores have become when scores are made of them, or the mask is laid on
-/// them.
-struct LastStages {
-  Stage queries, keys, scores;
-};
-LastStages last_stages(const Model& model);
-
 /// All stages, in the order of the computation.
 std::span<const StageInfo> stages();
 

@@ -262,11 +262,6 @@ ScoresAre judge_scores(const GivenStage& scores, const GivenStage* queries, cons
   return {done, {}, "the scores are scaled already", true};
 }
 
-/// Whether the columns of all heads may stand side by side.
-bool is_band(Stage stage) {
-  return stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
-}
-
 // Tensors beside stages that say how they go on: a scale, masks, a bias, whether it is causal.
 
 /// Tensors beside stages that say how they go on: a scale, masks, a bias, whether it is causal.
@@ -778,7 +773,7 @@ class StageImport {
   /// Reads a stage for as many heads as were said or as others have; a matrix a head tells how many those
   /// are.
   formats::TensorStage read(const StageSource& source) {
-    const bool has_bands = is_band(source.stage) && source.tensors.size() == 1;
+    const bool has_bands = attention::is_projected(source.stage) && source.tensors.size() == 1;
     formats::TensorStage all{{source.stage, {}}, 1};
     for (const std::string& name : source.tensors) {
       const std::string place = file_.place() + name + ": ";
@@ -804,7 +799,8 @@ class StageImport {
   /// Reads all stages, those first that tell of heads, of as many sequences each.
   std::vector<GivenStage> read_all(std::size_t& n_sequences) {
     std::vector<StageSource> stages = stages_;
-    std::ranges::stable_partition(stages, [](const StageSource& s) { return !is_band(s.stage); });
+    std::ranges::stable_partition(stages,
+                                  [](const StageSource& s) { return !attention::is_projected(s.stage); });
     std::vector<GivenStage> all;
     for (const StageSource& source : stages) {
       formats::TensorStage stage = read(source);
@@ -830,7 +826,8 @@ class StageImport {
 
   /// Gives every query's head the keys or values of its group.
   void repeat_groups(const StageSource& source, formats::TensorStage& stage) {
-    if (!n_heads_ || !is_band(source.stage) || source.stage == Stage::queries || stage.n_sequences == 0)
+    if (!n_heads_ || !attention::is_projected(source.stage) || source.stage == Stage::queries ||
+        stage.n_sequences == 0)
       return;
     auto& matrices = stage.given.matrices;
     const std::size_t n = matrices.size() / stage.n_sequences;

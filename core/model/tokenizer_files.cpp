@@ -19,14 +19,8 @@ using formats::GgufMetadata;
 using formats::Json;
 using formats::Word;
 
-/// A member that is not null.
-std::optional<Json> given_member(const Json& place, const char* key) {
-  auto member = place.member(key);
-  return member && !member->is_null() ? member : std::nullopt;
-}
-
 bool flag(const Json& place, const char* key, bool otherwise) {
-  const auto member = given_member(place, key);
+  const auto member = place.given(key);
   return member ? member->boolean() : otherwise;
 }
 
@@ -138,7 +132,7 @@ std::size_t number_of_piece(const Json& place, std::size_t n_pieces) {
 
 /// What this program has no way of doing must not be passed over.
 void expect_nothing(const Json& model, const char* key) {
-  const auto member = given_member(model, key);
+  const auto member = model.given(key);
   if (member && !(member->is_text() && member->text().empty()) &&
       !(member->is_number() && member->number() == 0))
     member->fail("null, as this is not known here");
@@ -153,7 +147,7 @@ BytePairs byte_pairs_of(const Json& model, const Vocabulary& vocabulary) {
   BytePairs pairs;
   for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
     expect_nothing(model, key);
-  if (const auto unknown = given_member(model, "unk_token")) pairs.unknown = id_of(*unknown, vocabulary);
+  if (const auto unknown = model.given("unk_token")) pairs.unknown = id_of(*unknown, vocabulary);
   pairs.joins_unknown = flag(model, "fuse_unk", false);
   pairs.falls_back_to_bytes = flag(model, "byte_fallback", false);
   pairs.takes_whole_words = flag(model, "ignore_merges", false);
@@ -184,15 +178,15 @@ BytePairs byte_pairs_of(const Json& model, const Vocabulary& vocabulary) {
 WordPieces word_pieces_of(const Json& model, const Vocabulary& vocabulary) {
   WordPieces pieces;
   pieces.unknown = id_of(model.required("unk_token"), vocabulary);
-  if (const auto prefix = given_member(model, "continuing_subword_prefix")) pieces.continues = prefix->text();
-  if (const auto longest = given_member(model, "max_input_chars_per_word"))
+  if (const auto prefix = model.given("continuing_subword_prefix")) pieces.continues = prefix->text();
+  if (const auto longest = model.given("max_input_chars_per_word"))
     if (pieces.longest_word = longest->whole(1); pieces.longest_word > longest_word)
       longest->fail("a number of characters up to " + std::to_string(longest_word));
   return pieces;
 }
 
 std::string type_of_model(const Json& model) {
-  if (const auto type = given_member(model, "type")) return type->text();
+  if (const auto type = model.given("type")) return type->text();
   return model.member("merges") ? "BPE" : "WordPiece";
 }
 
@@ -411,11 +405,6 @@ void read_word_pieces(const GgufMetadata& metadata, Recipe& recipe) {
 
 constexpr std::size_t largest_file = std::size_t{256} << 20;
 
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
-
 Json json_of(const fs::path& path) {
   return formats::parse_json(system::read_file(path, largest_file), path.string());
 }
@@ -462,7 +451,7 @@ Recipe recipe_of_merges(const fs::path& folder) {
 
 bool lowers(const fs::path& folder) {
   const fs::path path = folder / "tokenizer_config.json";
-  if (!is_file(path)) return true;
+  if (!system::is_file(path)) return true;
   const auto said = json_of(path).member("do_lower_case");
   return !said || !said->is_boolean() || said->boolean();
 }
@@ -498,7 +487,7 @@ Recipe recipe_of_json(const Json& top) {
     model.fail("a model BPE or WordPiece, the only ones known here", "\"" + type + "\"");
   Recipe recipe;
   read_vocabulary(model.required("vocab"), recipe.vocabulary);
-  if (const auto list = given_member(top, "added_tokens")) {
+  if (const auto list = top.given("added_tokens")) {
     read_added(*list, recipe);
     for (const AddedToken& token : recipe.added) recipe.vocabulary.put(token.text, token.id);
   }
@@ -506,9 +495,9 @@ Recipe recipe_of_json(const Json& top) {
     recipe.model = byte_pairs_of(model, recipe.vocabulary);
   else
     recipe.model = word_pieces_of(model, recipe.vocabulary);
-  if (const auto place = given_member(top, "normalizer")) add_normalizer(*place, recipe.normalizers);
-  if (const auto place = given_member(top, "pre_tokenizer")) add_pre_tokenizer(*place, recipe.pre_tokenizers);
-  if (const auto place = given_member(top, "post_processor")) read_post_processor(*place, recipe);
+  if (const auto place = top.given("normalizer")) add_normalizer(*place, recipe.normalizers);
+  if (const auto place = top.given("pre_tokenizer")) add_pre_tokenizer(*place, recipe.pre_tokenizers);
+  if (const auto place = top.given("post_processor")) read_post_processor(*place, recipe);
   recipe.spelling = spelling_of(recipe);
   recipe.strips_first_blank = puts_blank_in_front(recipe);
   return recipe;
@@ -531,16 +520,16 @@ Recipe recipe_of_gguf(const GgufMetadata& metadata) {
 }
 
 bool has_tokenizer(const fs::path& folder) {
-  return is_file(folder / "tokenizer.json") || is_file(folder / "vocab.txt") ||
-         (is_file(folder / "vocab.json") && is_file(folder / "merges.txt"));
+  return system::is_file(folder / "tokenizer.json") || system::is_file(folder / "vocab.txt") ||
+         (system::is_file(folder / "vocab.json") && system::is_file(folder / "merges.txt"));
 }
 
 Tokenizer open_tokenizer(const fs::path& folder) {
-  if (is_file(folder / "tokenizer.json"))
+  if (system::is_file(folder / "tokenizer.json"))
     return Tokenizer(recipe_of_json(json_of(folder / "tokenizer.json")));
-  if (is_file(folder / "vocab.json") && is_file(folder / "merges.txt"))
+  if (system::is_file(folder / "vocab.json") && system::is_file(folder / "merges.txt"))
     return Tokenizer(recipe_of_merges(folder));
-  if (is_file(folder / "vocab.txt")) return Tokenizer(recipe_of_lines(folder));
+  if (system::is_file(folder / "vocab.txt")) return Tokenizer(recipe_of_lines(folder));
   throw Error(folder.string() +
               ": expected a tokenizer: tokenizer.json, vocab.json with merges.txt, or vocab.txt");
 }

@@ -22,20 +22,15 @@ constexpr std::size_t max_config_bytes = std::size_t{1} << 24;
 
 // Opening.
 
-bool has_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
-
 bool is_gguf(const fs::path& path) {
-  return has_file(path) && formats::looks_like_gguf(system::read_begin(path, 4));
+  return system::is_file(path) && formats::looks_like_gguf(system::read_begin(path, 4));
 }
 
 /// The file of tensors in a folder.
 fs::path tensors_in(const fs::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json"})
-    if (has_file(folder / name)) return folder / name;
+    if (system::is_file(folder / name)) return folder / name;
   std::vector<fs::path> others;
   for (const fs::path& path : system::list_folder(folder).paths)
     if (path.extension() == ".safetensors") others.push_back(path);
@@ -206,7 +201,7 @@ Direction direction_of(const Architecture& architecture, const Weights& weights,
 
 bool is_transformer(const fs::path& path) {
   if (is_gguf(path)) return true;
-  return has_file(path / "config.json") && tokenizers::has_tokenizer(path);
+  return system::is_file(path / "config.json") && tokenizers::has_tokenizer(path);
 }
 
 std::shared_ptr<const Transformer> open_transformer(const fs::path& path, std::uint64_t keep_at_most) {

@@ -133,7 +133,7 @@ arma::mat bias_of(const HeadTrace& head) {
 bool computes_scores(const Model& model, const Trace& trace) {
   using attention::Stage;
   const auto is_before = [](const attention::GivenStage& given) {
-    return given.stage == Stage::queries || given.stage == Stage::keys || given.stage == Stage::values;
+    return attention::is_projected(given.stage);
   };
   return std::ranges::all_of(model.given.stages, is_before) && model.given.cells.empty() &&
          trace.heads.front().queries.n_rows() > 0 && model.scores == attention::ScoreRule::query_key;

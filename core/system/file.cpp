@@ -162,6 +162,11 @@ std::string read_begin(const fs::path& path, std::size_t count) {
   return begin;
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 std::string read_file(const fs::path& path, std::size_t limit) {
   const Descriptor file = opened(path);
   struct stat about;

@@ -42,6 +42,9 @@ std::optional<int> own_descriptor(const std::filesystem::path& path);
 /// regular file with all of it from then on. Leaves every other path alone.
 void read_pipe_whole(const std::filesystem::path& path, std::size_t limit = std::size_t{4} << 30);
 
+/// Whether there is a regular file, or a link to one; false also where that cannot be known. Throws nothing.
+bool is_file(const std::filesystem::path& path);
+
 /// Returns the content of a regular file of at most limit bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit);
 

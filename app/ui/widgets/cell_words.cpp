@@ -34,8 +34,7 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   std::string words = ex::name(*operand.place);
   words.erase(std::remove(words.begin(), words.end(), '_'), words.end());
   if (stage)
-    words += "  " + row_tokens(core::attention::info(*stage),
-                               frame.shown.model.sequences[frame.shown.look.sequence])[operand.place->row];
+    words += "  " + row_tokens(core::attention::info(*stage), frame.shown.sequence())[operand.place->row];
   ImGui::BeginTooltip();
   platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
@@ -179,7 +178,7 @@ double cell_value(const Frame& frame, const CellRef& cell) {
 
 CellWords cell_words(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const core::attention::Sequence& sequence = frame.shown.sequence();
   CellWords words;
   words.title = stage.one;
   words.subject = row_tokens(stage, sequence)[cell.row];
@@ -285,7 +284,7 @@ struct ColumnWidths {
 
 ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::size_t>& shown) {
   ImFont* mono = pen.frame.fonts.mono14;
-  const auto& sequence = pen.frame.shown.model.sequences[pen.frame.shown.look.sequence];
+  const auto& sequence = pen.frame.shown.sequence();
   ColumnWidths columns;
   float signs_width = 0, value = 0;
   for (const std::size_t k : shown) {
@@ -325,7 +324,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   }
   pen.skip(9);
   float x = indent;
-  const std::string label = ex::words(line.label, frame.shown.model.sequences[frame.shown.look.sequence]);
+  const std::string label = ex::words(line.label, frame.shown.sequence());
   const float room = is_term ? widths.label : text_width(frame.fonts.sans14, label) + frame.metrics.px(10);
   if (!label.empty() && room > 0) {
     // Of "column 93" the number tells more than the word.

@@ -111,7 +111,8 @@ TEST(Graph, KnowsWhereACombinedCellComesFromAndBack) {
   for (const char* mistake : {"", "heads_interleaved:combined", "merge_without_transpose"}) {
     if (*mistake) model = made(*mistakes::find_any_mistake(mistake), right);
     const Trace trace = attention::attend(model);
-    const Layout& layout = combine_layout(model);
+    Graph g = attention(model);
+    const Layout& layout = *g.get<CombineHeads>(Stage::concatenated)->inputs[0].layout;
     for (std::size_t row = 0; row < 3; ++row)
       for (std::size_t column = 0; column < 4; ++column) {
         const HeadCell from = layout.split({row, column}, combined_sizes(model));

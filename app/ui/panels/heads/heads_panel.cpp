@@ -19,8 +19,7 @@ namespace app::panels {
 using core::attention::HeadFigure;
 
 const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
-  return frame.work.statistics.heads(frame.shown.trace, frame.shown.version,
-                                     frame.shown.model.sequences[frame.shown.look.sequence].tokens);
+  return frame.work.statistics.heads(frame.shown.trace, frame.shown.version, frame.shown.sequence().tokens);
 }
 
 std::string figure_text(HeadFigure figure, const std::optional<double>& value, std::size_t n_tokens) {
@@ -94,7 +93,7 @@ void fit_picture(const Frame& frame, const StageInfo& stage, const core::attenti
 }
 
 float label_width(const Frame& frame, const StageInfo& stage, bool names) {
-  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const core::attention::Sequence& sequence = frame.shown.sequence();
   const auto& tokens = row_tokens(stage, sequence);
   const float index =
       widgets::text_width(frame.fonts.mono12, std::to_string(std::max<std::size_t>(1, tokens.size()) - 1)) +

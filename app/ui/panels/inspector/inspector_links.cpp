@@ -34,7 +34,7 @@ std::string token_words(const std::vector<std::string>& tokens, const char* what
 
 std::string place_words(const Frame& frame, const Cells& cells) {
   const auto& stage = core::attention::info(std::get<Stage>(cells.source));
-  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const core::attention::Sequence& sequence = frame.shown.sequence();
   std::string words = cells.count() == 1 ? stage.one : stage.title;
   if (stage.per_head && frame.shown.model.n_heads > 1)
     words += ", " + widgets::head_words(frame.shown.model, stage.stage, cells.head);

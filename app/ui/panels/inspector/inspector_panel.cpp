@@ -227,8 +227,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   if (widgets::link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle,
                     frame.palette.accent, "copy as text")) {
     const auto worked = core::explain::explain(frame.shown.model, frame.shown.trace, cell);
-    frame.commands.add(
-        CopyText{core::explain::plain_text(worked, frame.shown.model.sequences[frame.shown.look.sequence])});
+    frame.commands.add(CopyText{core::explain::plain_text(worked, frame.shown.sequence())});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies how this number comes about");
   const float x = pen.right - widgets::text_width(font, "copy as text") - frame.metrics.px(14);

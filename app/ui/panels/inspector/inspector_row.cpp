@@ -88,8 +88,7 @@ void explain_lines(const Pen& pen, float top, const char* words) {
 /// The row of a weight: to whom it goes, its sum and how spread it is.
 void draw_weight_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  const auto &tokens = frame.shown.model.sequences[frame.shown.look.sequence].tokens,
-             &keys = frame.shown.model.sequences[frame.shown.look.sequence].keys();
+  const auto &tokens = frame.shown.sequence().tokens, &keys = frame.shown.sequence().keys();
   const StageInfo& stage = core::attention::info(cell.stage);
   const arma::rowvec row = stage.matrix(frame.shown.trace, cell.head).row(cell.row);
   const RowFacts facts = core::attention::row_facts(row);
@@ -203,10 +202,6 @@ using widgets::Pen;
 
 constexpr std::size_t most_keys = 3;
 
-const core::attention::Sequence& sequence_of(const Frame& frame) {
-  return frame.shown.model.sequences[frame.shown.look.sequence];
-}
-
 /// The visible keys with the largest weights of the query's row, the largest first.
 std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weights, std::size_t query) {
   std::vector<std::size_t> keys;
@@ -233,7 +228,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
                      std::to_string(key));
   const float words = index + frame.metrics.px(8);
   widgets::draw_text(frame.fonts.sans14, {words, middle}, Align::left_middle, packed(frame.palette.dim),
-                     widgets::shortened(frame.fonts.sans14, sequence_of(frame).keys()[key],
+                     widgets::shortened(frame.fonts.sans14, frame.shown.sequence().keys()[key],
                                         from - words - frame.metrics.px(4)));
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
@@ -302,7 +297,7 @@ void draw_query(Pen& pen) {
   const float room = pen.right - pen.left - widgets::text_width(frame.fonts.sans19, "Query  " + number);
   widgets::draw_text(
       frame.fonts.sans19, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
-      widgets::shortened(frame.fonts.sans19, sequence_of(frame).tokens[*query], room) + number);
+      widgets::shortened(frame.fonts.sans19, frame.shown.sequence().tokens[*query], room) + number);
   pen.skip(24);
   const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(*query)));
   const std::string words =

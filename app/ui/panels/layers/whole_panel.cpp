@@ -21,6 +21,20 @@ using core::transformer::HeadRoles;
 
 constexpr std::size_t n_listed = 3;
 
+/// A bar between two ends that begins at zero, of a share of −1 … 1.
+void draw_signed_bar(const Frame& frame, ImVec2 left_middle, float right, float zero, double share) {
+  const float left = left_middle.x, half = frame.metrics.px(4), top = left_middle.y - half,
+              bottom = left_middle.y + half;
+  share = std::clamp(share, -1.0, 1.0);
+  const float to = zero + static_cast<float>(share) * (right - left) / 2;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled({left, top}, {right, bottom}, packed(frame.palette.control.rest));
+  list->AddRectFilled(
+      {std::min(zero, to), top}, {std::max(zero, to), bottom},
+      packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + share / 2)));
+  list->AddRectFilled({zero, top - 2}, {zero + 1, bottom + 2}, packed(frame.palette.faint));
+}
+
 struct Lines {
   const Frame& frame;
   float width;
@@ -69,15 +83,7 @@ struct Lines {
                 right = at.x + width - column() - frame.metrics.px(8), zero = std::round((left + right) / 2);
     widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
                        packed(frame.palette.dim), words);
-    ImDrawList* list = ImGui::GetWindowDrawList();
-    const float top = middle - frame.metrics.px(4), bottom = middle + frame.metrics.px(4);
-    list->AddRectFilled({left, top}, {right, bottom}, packed(frame.palette.control.rest));
-    const double part = value && end > 0 ? std::clamp(*value / end, -1.0, 1.0) : 0;
-    const float to = zero + static_cast<float>(part) * (right - left) / 2;
-    list->AddRectFilled(
-        {std::min(zero, to), top}, {std::max(zero, to), bottom},
-        packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + part / 2)));
-    list->AddRectFilled({zero, top - 2}, {zero + 1, bottom + 2}, packed(frame.palette.faint));
+    draw_signed_bar(frame, {left, middle}, right, zero, value && end > 0 ? *value / end : 0);
     widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
                        packed(frame.palette.text), value ? signed_text(*value, 2) : "–");
     ImGui::Dummy({width, frame.metrics.px(21)});
@@ -270,16 +276,7 @@ void draw_share(const Frame& frame, const char* words, double value, double end,
               right = at.x + width - frame.metrics.px(64);
   widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
                      packed(frame.palette.dim), words);
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  const float top = middle - frame.metrics.px(4), bottom = middle + frame.metrics.px(4),
-              zero = (left + right) / 2;
-  list->AddRectFilled({left, top}, {right, bottom}, packed(frame.palette.control.rest));
-  const double share = end > 0 ? std::clamp(value / end, -1.0, 1.0) : 0;
-  const float to = zero + static_cast<float>(share) * (right - left) / 2;
-  list->AddRectFilled(
-      {std::min(zero, to), top}, {std::max(zero, to), bottom},
-      packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + share / 2)));
-  list->AddRectFilled({zero, top - 2}, {zero + 1, bottom + 2}, packed(frame.palette.faint));
+  draw_signed_bar(frame, {left, middle}, right, (left + right) / 2, end > 0 ? value / end : 0);
   widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
                      packed(frame.palette.text), signed_text(value, 2));
   ImGui::Dummy({width, frame.metrics.px(20)});

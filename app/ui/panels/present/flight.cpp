@@ -60,7 +60,7 @@ bool shows_decoding(const Frame& frame) {
 
 /// "Token 3 of 6, “journey”: 2 keys and values are kept, 1 is new".
 std::string decoding_words(const Frame& frame, std::size_t now) {
-  const auto& tokens = frame.shown.model.sequences[frame.shown.look.sequence].tokens;
+  const auto& tokens = frame.shown.sequence().tokens;
   const std::string which = "Token " + std::to_string(now + 1) + " of " +
                             std::to_string(frame.shown.model.n_tokens()) + ", “" + tokens[now] + "”: ";
   if (now == 0) return which + "its key and value are the first to be kept";

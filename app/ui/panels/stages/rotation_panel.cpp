@@ -366,7 +366,7 @@ TurningChoice turning_choice(const Frame& frame) {
 
 void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, float width) {
   const auto& m = frame.metrics;
-  const auto& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const auto& sequence = frame.shown.sequence();
   platform::move_to(at);
   if (const auto query = token_field(frame, "query", c.query, sequence.tokens, frame.palette.selection))
     pin(frame, c, *query, c.key);
@@ -505,7 +505,7 @@ std::string sum_words(const RotaryDot& now) {
 }
 
 void draw_sum(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 at, float width) {
-  const auto& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const auto& sequence = frame.shown.sequence();
   const std::string of =
       "score of " + sequence.tokens[c.query] + " and " + sequence.keys()[c.key] + ", before scaling";
   const float words = widgets::text_width(frame.fonts.sans14, of);

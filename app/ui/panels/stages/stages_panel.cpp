@@ -228,7 +228,7 @@ float title_width(const Frame& frame, const StripBlock& b) {
 
 /// The widest name of a token, at most as wide as a label may be.
 float widest_name(const Frame& frame) {
-  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const core::attention::Sequence& sequence = frame.shown.sequence();
   float widest = 0;
   for (const auto* names : {&sequence.tokens, &sequence.keys()})
     for (std::size_t i = 0; i < std::min<std::size_t>(names->size(), 512); ++i)
@@ -328,7 +328,7 @@ int fitting_decimals(const Frame& frame, const std::vector<StripBlock>& line, fl
 }  // namespace
 
 std::array<std::vector<StripBlock>, 4> strip_blocks(const Frame& frame, float width) {
-  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const core::attention::Sequence& sequence = frame.shown.sequence();
   const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
   const float index = widgets::text_width(frame.fonts.mono12, std::to_string(n - 1));
   const float name = widest_name(frame);

@@ -109,10 +109,10 @@ constexpr float most_grey = 0.21f;
 constexpr int bends = 22, smooth_bends = 56;  // of a line; of one that is thick or bright among few
 
 const std::vector<std::string>& tokens_of(const Frame& frame) {
-  return frame.shown.model.sequences[frame.shown.look.sequence].tokens;
+  return frame.shown.sequence().tokens;
 }
 const std::vector<std::string>& keys_of(const Frame& frame) {
-  return frame.shown.model.sequences[frame.shown.look.sequence].keys();
+  return frame.shown.sequence().keys();
 }
 
 /// The next of 1, 2, 5, 10 … times a power of ten.
@@ -372,7 +372,7 @@ TokenLayout columns(const Frame& frame, float left, float width) {
   const float wide = std::max(m.px(86), std::min(m.px(130), width * 0.17f)),
               narrow = std::min(wide, std::max(m.px(86), title_width(frame, keys_title, keys_words)));
   float longest = 0;
-  const core::attention::Sequence& sequence = frame.shown.model.sequences[frame.shown.look.sequence];
+  const core::attention::Sequence& sequence = frame.shown.sequence();
   for (const auto* tokens : {&sequence.tokens, &sequence.keys()})
     for (const std::string& token : *tokens)
       longest = std::max(longest, widgets::text_width(frame.fonts.sans15, token));
@@ -416,7 +416,7 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   title(l.keys, keys_title, keys_words, l.takes - l.keys - frame.metrics.px(8));
   const auto query = frame.shown.look.tokens.query();
   if (!query) return;
-  const std::string& token = frame.shown.model.sequences[frame.shown.look.sequence].tokens[*query];
+  const std::string& token = frame.shown.sequence().tokens[*query];
   const float room = l.right - l.takes;
   const std::string name = widgets::shortened(
       frame.fonts.sans16, token,

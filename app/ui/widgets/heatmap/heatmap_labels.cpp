@@ -46,13 +46,10 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
   }
 }
 
-const core::attention::Sequence& sequence_of(const Frame& frame) {
-  return frame.shown.model.sequences[frame.shown.look.sequence];
-}
-
 /// The tokens that name the columns.
 const std::vector<std::string>& column_tokens(const Frame& frame, const Heatmap& map) {
-  return map.other && map.other->of_stage && map.other->keys ? *map.other->keys : sequence_of(frame).keys();
+  return map.other && map.other->of_stage && map.other->keys ? *map.other->keys
+                                                             : frame.shown.sequence().keys();
 }
 
 bool has_column_tokens(const Heatmap& map) {
@@ -100,7 +97,7 @@ ColumnNames column_names(const Frame& frame, const std::vector<std::string>& tok
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.label_width <= 0) return;
   const auto& tokens =
-      map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, sequence_of(frame));
+      map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, frame.shown.sequence());
   const float index_right = d.corner.x - frame.metrics.px(6);
   // Names that are a little too high for their rows are set smaller; if that does not do, every second has
   // one.

@@ -329,7 +329,7 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
   if (!pinned || (!has_cells_of_stage(map) && !map.other->of_tokens)) return;
   const StageInfo& from = core::attention::info(pinned->stage);
   const bool here = pinned->stage == map.stage && shows_head(frame, map, pinned->head);
-  const bool other_keys = !frame.shown.model.sequences[frame.shown.look.sequence].key_tokens.empty();
+  const bool other_keys = !frame.shown.sequence().key_tokens.empty();
   if (!here && other_keys && d.stage.rows != from.rows && from.columns != Columns::tokens) return;
   const bool both_tokens = from.columns == Columns::tokens && d.stage.columns == Columns::tokens;
   if (here || both_tokens) {
