@@ -198,6 +198,19 @@ class Reader {
     read(v);
     return v;
   }
+  /// The verb that begins with its name.
+  template <class... All>
+  std::optional<Command> one_of(VerbList<All...>) {
+    std::optional<Command> verb;
+    const std::string name = word();
+    const auto is_it = [&]<class Verb>(std::type_identity<Verb>) {
+      if (name != name_of<Verb>()) return false;
+      verb = value<Verb>();
+      return true;
+    };
+    if (!(is_it(std::type_identity<All>()) || ...)) fail("a verb by its name and not " + name);
+    return verb;
+  }
   void end() {
     if (!rest_.empty()) fail("the end");
   }
@@ -308,15 +321,18 @@ void Reader::read(SetField& v) {
 
 std::string to_text(const Command& command) {
   Writer writer;
-  writer.write(command);
-  return writer.text.substr(1);
+  command.visit([&]<class Verb>(const Verb& verb) {
+    writer.text += name_of<Verb>();
+    writer.write(verb);
+  });
+  return writer.text;
 }
 
 Command command_of(std::string_view line) {
   Reader reader(line);
-  auto command = reader.value<Command>();
+  std::optional<Command> command = reader.one_of(Verbs());
   reader.end();
-  return command;
+  return *std::move(command);
 }
 
 }  // namespace app

@@ -3,6 +3,7 @@
 #include <any>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -288,17 +289,54 @@ struct GoInLesson {
 /// Brings the person's own work back.
 struct LeaveLesson {};
 
-using Command =
-    std::variant<SetField, PinCell, FollowCell, GoBack, ReleaseCell, StopPointing, PinQuery, FoldStage,
-                 ShowWhole, EditAt, Present, Zoom, MovePart, BringIntoPart, StepDecoding, PlayFlight,
-                 StepFlight, AdvanceFlight, StartTour, GoOnInTour, LeaveTour, ApplyEdit, EndGesture, Undo,
-                 Redo, LoadPreset, OpenFile, ReadText, LookAtLayer, SwitchHead, DropEdits, WriteToken,
-                 CompareEdits, SweepHeads, ImportTensors, ChooseLayer, FinishOpening, MeasureTensor,
-                 PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText,
-                 ShowMessage, Quit, DiscardAndContinue, SaveAndContinue, CancelQuestion, TakeMemory, GoOn,
-                 RestoreLeft, DropLeft, KeepLeft, EndNow, StartLesson, GoInLesson, LeaveLesson, KeepReference,
-                 KeepSwitched, GiveFile, FillFromFile, LoadReference, CheckTensors, MapTensor, ReadTensorsAs,
-                 SearchCauses, StopSearch, DropReference, RenameReference, ShowReference>;
+template <class... Verbs>
+struct VerbList {};
+using Verbs =
+    VerbList<SetField, PinCell, FollowCell, GoBack, ReleaseCell, StopPointing, PinQuery, FoldStage, ShowWhole,
+             EditAt, Present, Zoom, MovePart, BringIntoPart, StepDecoding, PlayFlight, StepFlight,
+             AdvanceFlight, StartTour, GoOnInTour, LeaveTour, ApplyEdit, EndGesture, Undo, Redo, LoadPreset,
+             OpenFile, ReadText, LookAtLayer, SwitchHead, DropEdits, WriteToken, CompareEdits, SweepHeads,
+             ImportTensors, ChooseLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading, SaveFile,
+             SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue,
+             SaveAndContinue, CancelQuestion, TakeMemory, GoOn, RestoreLeft, DropLeft, KeepLeft, EndNow,
+             StartLesson, GoInLesson, LeaveLesson, KeepReference, KeepSwitched, GiveFile, FillFromFile,
+             LoadReference, CheckTensors, MapTensor, ReadTensorsAs, SearchCauses, StopSearch, DropReference,
+             RenameReference, ShowReference>;
+
+/// One of Verbs. It cannot be changed, and copies share it; a variant of all would take seconds to compile in
+/// every source that makes one.
+class Command {
+ public:
+  template <class Verb>
+  requires(!std::is_same_v<Verb, Command>) Command(Verb verb)  // NOLINT(google-explicit-constructor)
+      : index_(index_of<Verb>(Verbs())), verb_(std::make_shared<const Verb>(std::move(verb))) {}
+
+  /// The verb, or nullptr when it is another one.
+  template <class Verb>
+  const Verb* get_if() const {
+    return index_ == index_of<Verb>(Verbs()) ? static_cast<const Verb*>(verb_.get()) : nullptr;
+  }
+  /// Calls the function with the verb.
+  template <class Function>
+  void visit(Function&& function) const {
+    const auto try_each = [&]<class... All>(VerbList<All...>) {
+      (void)((get_if<All>() ? (function(*get_if<All>()), true) : false) || ...);
+    };
+    try_each(Verbs());
+  }
+
+ private:
+  template <class Verb, class... All>
+  static constexpr std::size_t index_of(VerbList<All...>) {
+    static_assert((std::is_same_v<Verb, All> || ...), "a verb of the list");
+    std::size_t index = 0;
+    (void)((std::is_same_v<Verb, All> ? true : (++index, false)) || ...);
+    return index;
+  }
+
+  std::size_t index_;
+  std::shared_ptr<const void> verb_;
+};
 
 /// The verb as one line, "PinCell 14 0 1 2": its name and its fields one after the other.
 std::string to_text(const Command& command);

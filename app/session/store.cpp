@@ -36,7 +36,7 @@ void Store::dispatch(const Command& command) {
 }
 
 void Store::perform(const Command& command) {
-  attempt("what was asked for", [&] { std::visit([this](const auto& c) { handle(c); }, command); });
+  attempt("what was asked for", [&] { command.visit([this](const auto& c) { handle(c); }); });
   tidy();
 }
 
@@ -276,14 +276,14 @@ bool Store::may_leave(const Command& command) {
 
 void Store::leave_when_written(const Command& command) {
   wait_for(command, true);
-  if (!std::holds_alternative<Quit>(command)) return;
+  if (!command.get_if<Quit>()) return;
   view_.forms.question =
       writer_.path().filename().string() + " is being written. attnscope quits when that is done.";
   view_.forms.dialog = Dialog::writing;
 }
 
 bool Store::is_quitting() const {
-  return waiting_.next && std::holds_alternative<Quit>(*waiting_.next);
+  return waiting_.next && waiting_.next->get_if<Quit>();
 }
 
 bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
@@ -399,7 +399,7 @@ bool has_browser(Dialog dialog) {
 }  // namespace
 
 void Store::wait_for(const Command& next, bool is_for_writing) {
-  if (!std::holds_alternative<FinishOpening>(next)) drop_opened();
+  if (!next.get_if<FinishOpening>()) drop_opened();
   waiting_.next = next;
   waiting_.is_for_writing = is_for_writing;
 }
@@ -413,7 +413,7 @@ void Store::go_on() {
 }
 
 void Store::stay() {
-  if (waiting_.next && std::holds_alternative<FinishOpening>(*waiting_.next)) drop_opened();
+  if (waiting_.next && waiting_.next->get_if<FinishOpening>()) drop_opened();
   waiting_.next.reset();
   waiting_.given_up.reset();
   waiting_.is_for_writing = false;

@@ -89,7 +89,7 @@ class Panels : public Program {
   std::vector<Kind> asked() const {
     std::vector<Kind> found;
     for (const app::Command& command : *asked_)
-      if (const auto* kind = std::get_if<Kind>(&command)) found.push_back(*kind);
+      if (const auto* kind = command.get_if<Kind>()) found.push_back(*kind);
     return found;
   }
   /// The edits of one kind among them.

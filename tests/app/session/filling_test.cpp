@@ -23,7 +23,7 @@ struct FilledFromAFile : testing::Test {
     support::look(program.store, [=](View& v) { v.look.edited.name = matrix; });
     program.run();
     const auto command = dropped(directory / name, program.store.view(), program.store.model(), true);
-    ASSERT_NE(std::get_if<FillFromFile>(&command), nullptr);
+    ASSERT_NE(command.get_if<FillFromFile>(), nullptr);
     program.store.dispatch(command);
     program.run(3);
   }
@@ -76,7 +76,7 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   const auto model = Program().store.model();
   View view;
   const auto is_opened = [&](const char* name, bool over_editor) {
-    return std::holds_alternative<OpenFile>(dropped(name, view, model, over_editor));
+    return dropped(name, view, model, over_editor).get_if<OpenFile>() != nullptr;
   };
   EXPECT_TRUE(is_opened("w.csv", false));
   EXPECT_FALSE(is_opened("w.csv", true));
@@ -84,10 +84,10 @@ TEST(Dropped, MeansWhatItIsDroppedOn) {
   for (const char* name : {"w.pt", "w.pth", "w.bin", "w.pkl", "w.ckpt", "w.safetensors.index.json"})
     EXPECT_FALSE(is_opened(name, true)) << name;
   view.look.tab = Tab::compare;
-  EXPECT_TRUE(std::holds_alternative<CheckTensors>(dropped("w.npz", view, model, false)));
-  EXPECT_TRUE(std::holds_alternative<FillFromFile>(dropped("w.npz", view, model, true)));
+  EXPECT_TRUE(dropped("w.npz", view, model, false).get_if<CheckTensors>());
+  EXPECT_TRUE(dropped("w.npz", view, model, true).get_if<FillFromFile>());
   view.forms.dialog = Dialog::open_reference;
-  EXPECT_TRUE(std::holds_alternative<LoadReference>(dropped("w.npz", view, model, true)));
+  EXPECT_TRUE(dropped("w.npz", view, model, true).get_if<LoadReference>());
 }
 
 }  // namespace

@@ -74,7 +74,6 @@ TEST(Verbs, AreReadAsTheyWereWritten) {
   for (const Command& verb : some_verbs()) {
     const std::string line = to_text(verb);
     const Command read = command_of(line);
-    EXPECT_EQ(read.index(), verb.index()) << line;
     EXPECT_EQ(to_text(read), line);
     EXPECT_EQ(line.find('\n'), line.npos) << line;
   }
@@ -95,7 +94,7 @@ TEST(Verbs, OfARunDoTheSameAgain) {
   Store first;
   first.record_to([&](const std::string& line) { lines += line + "\n"; });
   for (const Command& verb : some_verbs()) {
-    if (std::holds_alternative<ExportAs>(verb)) continue;
+    if (verb.get_if<ExportAs>()) continue;
     first.dispatch(verb);
     first.update();
     support::finish_reading(first);
