@@ -225,7 +225,7 @@ void describe_model(Options options, OfModel& command,
   options
       .text("--first-line", "WHAT",
             "What a table's first line is where that is 0, 1, 2 …: names, of the columns, or numbers",
-            [&choices](Text, Text what) { choices.first_line_is_names = what == "names"; })
+            [&choices](Text, Text what) { choices.has_header_line = what == "names"; })
       ->check(CLI::IsMember({"names", "numbers"}));
   options
       .texts("--ignore", "NAMES",
@@ -241,7 +241,7 @@ void describe_model(Options options, OfModel& command,
       ->needs(file)
       ->excludes(text);
   options.flag("--allow-outside", "Open files that a session names and that do not lie beside it",
-               choices.elsewhere, core::Elsewhere::allowed);
+               choices.elsewhere, core::UntrustedPaths::allowed);
 }
 
 void describe_mistakes(Options options, OfModel& command) {

@@ -229,8 +229,8 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
 std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, std::ostream& err) {
   auto given = command.choices.given;
   for (auto& tensor : given) {
-    tensor.first_line_is_names = command.choices.first_line_is_names == true;
-    if (command.choices.first_line_is_names) continue;
+    tensor.has_header_line = command.choices.has_header_line == true;
+    if (command.choices.has_header_line) continue;
     const auto file = core::formats::open_tensors(core::formats::address_of(tensor.source).file);
     if (core::formats::has_index_header(file, core::Token()))
       print_error(err, "note: " + file.path().filename().string() +
@@ -281,7 +281,7 @@ core::check::Matched matched_tensors(const Check& command, const core::attention
                                      std::ostream& err) {
   core::system::read_pipe_whole(command.against);
   auto file = core::formats::open_tensors(command.against);
-  if (command.choices.first_line_is_names == true)
+  if (command.choices.has_header_line == true)
     file = core::formats::with_index_header_as_names(file, core::Token());
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   const std::string& layer = command.choices.layer;
@@ -442,7 +442,7 @@ struct Runner {
       return check_whole_model(command, out, err) ? done : failed;
     OfModel of_model = command;
     if (has_no_layers(command)) of_model.choices.layer.clear();
-    of_model.choices.first_line_is_names.reset();  // it is that of the tensors
+    of_model.choices.has_header_line.reset();  // it is that of the tensors
     const core::attention::Model model = model_of(of_model, err).model;
     const check::Matched matched = matched_tensors(command, model, err);
     core::Token token;

@@ -77,7 +77,7 @@ void turn_over(ImDrawData& data) {
 
 namespace {
 
-constexpr std::size_t most_areas = 40;      // each of them costs a look at all that is drawn
+constexpr std::size_t max_areas = 40;       // each of them costs a look at all that is drawn
 constexpr double most_of_the_window = 0.6;  // beyond it everything is drawn
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
@@ -259,7 +259,7 @@ std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& ve
   if (same_size)
     for (std::size_t i = 0; i < now.size(); ++i) differs[i] = now[i] != before_[i];
   before_ = std::move(now);
-  std::vector<Area> areas = joined(differs, columns, most_areas);
+  std::vector<Area> areas = joined(differs, columns, max_areas);
   const auto n_differ = static_cast<double>(std::count(differs.begin(), differs.end(), true));
   if (n_differ > most_of_the_window * static_cast<double>(differs.size())) areas = {{0, 0, columns, rows}};
   for (Area& a : areas) {

@@ -55,7 +55,7 @@ class FontLoader {
 
   Set now_;
   std::optional<Set> coming_;  // that were loaded
-  Lane lane_;
+  JobQueue lane_;
 };
 
 }  // namespace app::platform

@@ -78,7 +78,7 @@ Memory read_memory(const fs::path& directory) {
     if (equals != std::string::npos) memory.settings[line.substr(0, equals)] = line.substr(equals + 1);
   }
   for (const std::string& line : lines_of(directory / "recent")) memory.recent.emplace_back(line);
-  if (memory.recent.size() > most_recent) memory.recent.resize(most_recent);
+  if (memory.recent.size() > max_recent) memory.recent.resize(max_recent);
   return memory;
 }
 

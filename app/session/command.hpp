@@ -125,19 +125,19 @@ struct StepDecoding {
   void change(View& view) const { step_decoding(view, n_tokens, by); }
 };
 // Flights of so many steps.
-struct PlayFlight {
+struct PlayAnimation {
   std::size_t n = 0;
-  void change(View& view) const { play_flight(view, n); }
+  void change(View& view) const { play_animation(view, n); }
 };
-struct StepFlight {
+struct StepAnimation {
   int by = 1;
   std::size_t n = 0;
-  void change(View& view) const { step_flight(view, by, n); }
+  void change(View& view) const { step_animation(view, by, n); }
 };
-struct AdvanceFlight {
+struct AdvanceAnimation {
   double by = 0;
   std::size_t n = 0;
-  void change(View& view) const { advance_flight(view, by, n); }
+  void change(View& view) const { advance_animation(view, by, n); }
 };
 struct StartTour {};
 struct GoOnInTour {};
@@ -156,8 +156,8 @@ struct LoadPreset {
 };
 struct OpenFile {
   std::filesystem::path path;
-  core::Elsewhere elsewhere = core::Elsewhere::refused;  ///< where a session may name files
-  bool as_tensors = false;                               ///< even where it is a whole model
+  core::UntrustedPaths elsewhere = core::UntrustedPaths::refused;  ///< where a session may name files
+  bool as_tensors = false;                                         ///< even where it is a whole model
   std::string text = {};  ///< that a whole model is to read, or "" for one that shows something
   std::size_t layer = 0;  ///< of it, to be looked at
 };
@@ -293,15 +293,15 @@ template <class... Verbs>
 struct VerbList {};
 using Verbs =
     VerbList<SetField, PinCell, FollowCell, GoBack, ReleaseCell, StopPointing, PinQuery, FoldStage, ShowWhole,
-             EditAt, Present, Zoom, MovePart, BringIntoPart, StepDecoding, PlayFlight, StepFlight,
-             AdvanceFlight, StartTour, GoOnInTour, LeaveTour, ApplyEdit, EndGesture, Undo, Redo, LoadPreset,
-             OpenFile, ReadText, LookAtLayer, SwitchHead, DropEdits, WriteToken, CompareEdits, SweepHeads,
-             ImportTensors, ChooseLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading, SaveFile,
-             SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit, DiscardAndContinue,
-             SaveAndContinue, CancelQuestion, TakeMemory, GoOn, RestoreLeft, DropLeft, KeepLeft, EndNow,
-             StartLesson, GoInLesson, LeaveLesson, KeepReference, KeepSwitched, GiveFile, FillFromFile,
-             LoadReference, CheckTensors, MapTensor, ReadTensorsAs, SearchCauses, StopSearch, DropReference,
-             RenameReference, ShowReference>;
+             EditAt, Present, Zoom, MovePart, BringIntoPart, StepDecoding, PlayAnimation, StepAnimation,
+             AdvanceAnimation, StartTour, GoOnInTour, LeaveTour, ApplyEdit, EndGesture, Undo, Redo,
+             LoadPreset, OpenFile, ReadText, LookAtLayer, SwitchHead, DropEdits, WriteToken, CompareEdits,
+             SweepHeads, ImportTensors, ChooseLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading,
+             SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
+             DiscardAndContinue, SaveAndContinue, CancelQuestion, TakeMemory, GoOn, RestoreLeft, DropLeft,
+             KeepLeft, EndNow, StartLesson, GoInLesson, LeaveLesson, KeepReference, KeepSwitched, GiveFile,
+             FillFromFile, LoadReference, CheckTensors, MapTensor, ReadTensorsAs, SearchCauses, StopSearch,
+             DropReference, RenameReference, ShowReference>;
 
 /// One of Verbs. It cannot be changed, and copies share it; a variant of all would take seconds to compile in
 /// every source that makes one.

@@ -169,13 +169,13 @@ bool is_quick(const core::attention::Model& model) {
 }
 
 ComparedState state_of(const LiveTrace& trace) {
-  return {trace.model(), trace.lease().trace, trace.sequence(), trace.is_exact()};
+  return {trace.model(), trace.read_lock().trace, trace.sequence(), trace.is_exact()};
 }
 
 /// Matrices of all stages: whoever owns them last lets them go beside the window.
 std::shared_ptr<const Comparison> left(const Jobs& jobs, std::shared_ptr<const Comparison> comparison) {
   using Owned = std::shared_ptr<const Comparison>;
-  const std::shared_ptr<Owned> owner = jobs.leave(std::make_unique<Owned>(std::move(comparison)));
+  const std::shared_ptr<Owned> owner = jobs.destroyed_async(std::make_unique<Owned>(std::move(comparison)));
   return {owner, owner->get()};
 }
 
@@ -225,7 +225,7 @@ void Comparing::follow_kept(const Reference& reference, const LiveTrace& live, c
   wanted_ = key;
   if (kept_.sequence() != sequence || !(kept_.model() == kept_model_)) return;
   wanted_->trace = kept_.version();
-  const When when = is_quick(kept_.model()) && is_quick(live.model()) ? When::at_once : When::beside;
+  const When when = is_quick(kept_.model()) && is_quick(live.model()) ? When::at_once : When::background;
   if (!comparisons_.needs(*wanted_, when)) return;
   const auto* last = comparisons_.value();
   comparisons_.begin(
@@ -234,7 +234,7 @@ void Comparing::follow_kept(const Reference& reference, const LiveTrace& live, c
        older = last ? *last : nullptr](const core::Token& token) {
         return left(jobs, compared(key, revision, kept, now, older.get(), token));
       },
-      live.lease().recalled);
+      live.read_lock().recalled);
 }
 
 void Comparing::follow_tensors(const Reference& reference, const LiveTrace& live, const ComparisonKey& key,
@@ -262,18 +262,18 @@ void Comparing::follow_tensors(const Reference& reference, const LiveTrace& live
   }
   if (!found || !comparisons_.needs(*wanted_)) return;
   comparisons_.begin(
-      *wanted_, When::beside,
+      *wanted_, When::background,
       [&jobs = jobs_, key = *wanted_, revision = ++revision_, check = *found,
        now = state_of(live)](const core::Token& token) {
         return left(jobs, compared_tensors(key, revision, check, now, token));
       },
-      live.lease().recalled);
+      live.read_lock().recalled);
 }
 
-void Comparing::begin_check(Slot<CheckKey, Check>& where, const CheckKey& key, const Reference& reference,
-                            const LiveTrace& live) {
+void Comparing::begin_check(AsyncValue<CheckKey, Check>& where, const CheckKey& key,
+                            const Reference& reference, const LiveTrace& live) {
   if (!where.needs(key)) return;
-  where.begin(key, When::beside, [key, reference, model = live.model()](const core::Token& token) {
+  where.begin(key, When::background, [key, reference, model = live.model()](const core::Token& token) {
     return checked_tensors(key, reference, model, token);
   });
 }

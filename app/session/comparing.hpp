@@ -182,7 +182,7 @@ class Comparing {
                    bool compares);
   void follow_tensors(const Reference& reference, const LiveTrace& live, const ComparisonKey& key,
                       bool compares);
-  void begin_check(Slot<CheckKey, Check>& where, const CheckKey& key, const Reference& reference,
+  void begin_check(AsyncValue<CheckKey, Check>& where, const CheckKey& key, const Reference& reference,
                    const LiveTrace& live);
 
   Jobs& jobs_;
@@ -190,13 +190,13 @@ class Comparing {
   bool is_of_tensors_ = false;
   core::attention::Model kept_model_;  // whose trace is wanted
   LiveTrace kept_;
-  Slot<CheckKey, Check> checks_,
+  AsyncValue<CheckKey, Check> checks_,
       searches_;  // without and with a search, so that the first difference is there at once
   bool wants_search_ = false;
   std::optional<CheckKey> search_for_;
   std::optional<ComparisonKey> wanted_;  // that is shown, or is to be
   std::uint64_t revision_ = 0;
-  Slot<ComparisonKey, std::shared_ptr<const Comparison>> comparisons_;
+  AsyncValue<ComparisonKey, std::shared_ptr<const Comparison>> comparisons_;
 };
 
 }  // namespace app

@@ -130,7 +130,7 @@ std::vector<fs::path> planned_files(const core::attention::Model& model, const E
 
 namespace {
 
-using core::formats::CopyExtent;
+using core::formats::CopyScope;
 
 constexpr const char* edited_words = "the edited matrix";
 
@@ -219,7 +219,7 @@ std::optional<std::string> copied_number(const Situation& s) {
 }
 
 std::string copied_as(const Situation& s, const CopySource& source, CopyChoice choice) {
-  const CopyExtent extent = source.has_cell ? choice.extent : CopyExtent::matrix;
+  const CopyScope extent = source.has_cell ? choice.extent : CopyScope::matrix;
   return core::formats::copy_forms()
       .at(choice.form)
       .text(source.matrix, {extent, source.row, source.column}, s.settings.copy_decimals);

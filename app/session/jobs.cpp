@@ -18,7 +18,7 @@ Failure failure_of(const std::string& what) {
     throw;
   } catch (const core::Stopped& stopped) {
     return {stopped.what(), true};
-  } catch (const core::Outside& outside) {
+  } catch (const core::UntrustedPath& outside) {
     return {outside.what(), false, false, true};
   } catch (const core::Error& error) {
     return {error.what()};
@@ -35,7 +35,7 @@ Failure failure_of(const std::string& what) {
 
 namespace {
 
-constexpr std::size_t most_threads = 16;  // a long job never keeps a short one waiting
+constexpr std::size_t max_threads = 16;  // a long job never keeps a short one waiting
 
 }  // namespace
 
@@ -43,67 +43,67 @@ Jobs::Jobs() = default;
 
 Jobs::~Jobs() {
   {
-    const std::lock_guard lock(board_->mutex);
-    board_->is_open = false;
-    board_->wake = {};
+    const std::lock_guard lock(shared_->mutex);
+    shared_->is_open = false;
+    shared_->wake = {};
     for (auto& thread : threads_) thread.request_stop();
   }
   threads_.clear();
-  // What was not taken over may hold things that hold the board.
-  const auto ready = std::exchange(board_->ready, {});
-  const auto ended = std::exchange(board_->ended, {});
-  const auto discarded = std::exchange(board_->discarded, {});
+  // What was not taken over may hold things that hold what is shared.
+  const auto ready = std::exchange(shared_->ready, {});
+  const auto ended = std::exchange(shared_->ended, {});
+  const auto discarded = std::exchange(shared_->discarded, {});
 }
 
 void Jobs::wake_by(std::function<void()> wake) {
-  const std::lock_guard lock(board_->mutex);
-  board_->wake = std::move(wake);
+  const std::lock_guard lock(shared_->mutex);
+  shared_->wake = std::move(wake);
 }
 
 void Jobs::need_thread() {
-  if (board_->n_idle >= board_->ready.size() + (board_->discarded.empty() ? 0 : 1) ||
-      threads_.size() >= most_threads)
+  if (shared_->n_idle >= shared_->ready.size() + (shared_->discarded.empty() ? 0 : 1) ||
+      threads_.size() >= max_threads)
     return;
-  threads_.emplace_back([board = board_](const std::stop_token& ends) { board->run(ends); });
+  threads_.emplace_back([shared = shared_](const std::stop_token& ends) { shared->run(ends); });
 }
 
-void Jobs::start(const std::shared_ptr<Line>& line, std::shared_ptr<Started> job) {
+void Jobs::start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Started> job) {
   std::deque<std::shared_ptr<Started>> outdated;  // ends here, not under the lock
-  const std::unique_lock lock(board_->mutex);
-  job->line = line;
-  job->epoch = line->epoch;
+  const std::unique_lock lock(shared_->mutex);
+  job->queue = queue;
+  job->epoch = queue->epoch;
   job->since = Clock::now();
-  ++line->undelivered;
-  if (!line->keeps_every) {
-    outdated = std::exchange(line->waiting, {});
-    line->undelivered -= static_cast<int>(outdated.size());
+  ++queue->undelivered;
+  if (!queue->keeps_every) {
+    outdated = std::exchange(queue->waiting, {});
+    queue->undelivered -= static_cast<int>(outdated.size());
   }
-  if (line->running) {
-    line->waiting.push_back(std::move(job));
+  if (queue->running) {
+    queue->waiting.push_back(std::move(job));
     return;
   }
-  line->running = job;
-  board_->ready.push_back(std::move(job));
+  queue->running = job;
+  shared_->ready.push_back(std::move(job));
   need_thread();
-  board_->changed.notify_all();
+  shared_->changed.notify_all();
 }
 
 void Jobs::deliver() {
   ++frame_;
   std::vector<std::shared_ptr<Started>> ended;
   {
-    const std::lock_guard lock(board_->mutex);
-    ended = std::exchange(board_->ended, {});
-    if (!board_->discarded.empty()) need_thread();
+    const std::lock_guard lock(shared_->mutex);
+    ended = std::exchange(shared_->ended, {});
+    if (!shared_->discarded.empty()) need_thread();
   }
   for (const auto& job : ended) take(*job);
 }
 
 void Jobs::take(Started& job) {
   {
-    const std::lock_guard lock(board_->mutex);
+    const std::lock_guard lock(shared_->mutex);
     if (!job.is_wanted()) return;
-    --job.line->undelivered;
+    --job.queue->undelivered;
   }
   if (!job.has_failed) {
     try {
@@ -120,21 +120,21 @@ void Jobs::take(Started& job) {
 void Jobs::finish() {
   for (;;) {
     deliver();
-    std::unique_lock lock(board_->mutex);
-    board_->changed.wait(
-        lock, [this] { return !board_->ended.empty() || (board_->ready.empty() && board_->n_busy == 0); });
-    if (board_->ended.empty()) return;
+    std::unique_lock lock(shared_->mutex);
+    shared_->changed.wait(
+        lock, [this] { return !shared_->ended.empty() || (shared_->ready.empty() && shared_->n_busy == 0); });
+    if (shared_->ended.empty()) return;
   }
 }
 
-void Jobs::Board::bin(std::shared_ptr<void> thing) {
+void Jobs::Shared::discard(std::shared_ptr<void> thing) {
   const std::lock_guard lock(mutex);
   if (!is_open) return;
   discarded.push_back(std::move(thing));
   changed.notify_all();
 }
 
-void Jobs::Board::run(const std::stop_token& ends) {
+void Jobs::Shared::run(const std::stop_token& ends) {
   std::unique_lock lock(mutex);
   for (;;) {
     ++n_idle;
@@ -156,14 +156,14 @@ void Jobs::Board::run(const std::stop_token& ends) {
   }
 }
 
-void Jobs::Board::run_one(std::unique_lock<std::mutex>& lock) {
+void Jobs::Shared::run_one(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<Started> job = std::move(ready.front());
   ready.pop_front();
   ++n_busy;
   lock.unlock();
   try {
     job->delivery = job->job(job->token);
-    if (!job->token.goes_on() && !job->line->keeps_every) job->problem.is_stopped = job->has_failed = true;
+    if (!job->token.goes_on() && !job->queue->keeps_every) job->problem.is_stopped = job->has_failed = true;
   } catch (...) {
     job->has_failed = true;
     job->problem = failure_of();
@@ -171,9 +171,9 @@ void Jobs::Board::run_one(std::unique_lock<std::mutex>& lock) {
   job->job = {};  // what it held may end beside the window
   lock.lock();
   --n_busy;
-  job->line->running.reset();
-  if (auto& waiting = job->line->waiting; !waiting.empty()) {
-    job->line->running = waiting.front();
+  job->queue->running.reset();
+  if (auto& waiting = job->queue->waiting; !waiting.empty()) {
+    job->queue->running = waiting.front();
     ready.push_back(std::move(waiting.front()));
     waiting.pop_front();
   }
@@ -182,71 +182,71 @@ void Jobs::Board::run_one(std::unique_lock<std::mutex>& lock) {
   if (wake) wake();
 }
 
-Lane::Lane(Jobs& jobs, Takes takes) : jobs_(jobs), line_(std::make_shared<Jobs::Line>()) {
-  line_->keeps_every = takes == Takes::every;
+JobQueue::JobQueue(Jobs& jobs, Takes takes) : jobs_(jobs), queue_(std::make_shared<Jobs::Queue>()) {
+  queue_->keeps_every = takes == Takes::every;
 }
 
-Lane::~Lane() {
-  if (!line_->keeps_every) cancel();
+JobQueue::~JobQueue() {
+  if (!queue_->keeps_every) cancel();
   wait();
   cancel();
 }
 
-void Lane::start(Jobs::Job job, Jobs::Failed failed, core::Token::Recalled recalled) {
+void JobQueue::start(Jobs::Job job, Jobs::Failed failed, core::Token::Recalled recalled) {
   auto started = std::make_shared<Jobs::Started>(std::move(recalled));
   started->job = std::move(job);
   started->failed = std::move(failed);
-  jobs_.start(line_, std::move(started));
+  jobs_.start(queue_, std::move(started));
 }
 
-void Lane::cancel() {
+void JobQueue::cancel() {
   std::deque<std::shared_ptr<Jobs::Started>> outdated;
-  const std::unique_lock lock(jobs_.board_->mutex);
-  outdated = std::exchange(line_->waiting, {});
-  line_->undelivered = 0;
-  ++line_->epoch;
-  if (line_->running) line_->running->token.stop();
+  const std::unique_lock lock(jobs_.shared_->mutex);
+  outdated = std::exchange(queue_->waiting, {});
+  queue_->undelivered = 0;
+  ++queue_->epoch;
+  if (queue_->running) queue_->running->token.stop();
 }
 
-void Lane::stop(bool and_those_that_wait) {
+void JobQueue::stop(bool and_those_that_wait) {
   std::deque<std::shared_ptr<Jobs::Started>> outdated;  // ends here, not under the lock
-  const std::lock_guard lock(jobs_.board_->mutex);
+  const std::lock_guard lock(jobs_.shared_->mutex);
   if (and_those_that_wait) {
-    outdated = std::exchange(line_->waiting, {});
-    line_->undelivered -= static_cast<int>(outdated.size());
+    outdated = std::exchange(queue_->waiting, {});
+    queue_->undelivered -= static_cast<int>(outdated.size());
   }
-  if (line_->running) line_->running->token.stop();
+  if (queue_->running) queue_->running->token.stop();
 }
 
-bool Lane::is_busy() const {
-  const std::lock_guard lock(jobs_.board_->mutex);
-  return line_->undelivered > 0;
+bool JobQueue::is_busy() const {
+  const std::lock_guard lock(jobs_.shared_->mutex);
+  return queue_->undelivered > 0;
 }
 
-bool Lane::is_running() const {
-  const std::lock_guard lock(jobs_.board_->mutex);
-  return line_->running != nullptr;
+bool JobQueue::is_running() const {
+  const std::lock_guard lock(jobs_.shared_->mutex);
+  return queue_->running != nullptr;
 }
 
-double Lane::seconds() const {
-  const std::lock_guard lock(jobs_.board_->mutex);
-  if (!line_->running || !line_->running->is_wanted()) return 0;
-  return std::chrono::duration<double>(Jobs::Clock::now() - line_->running->since).count();
+double JobQueue::seconds() const {
+  const std::lock_guard lock(jobs_.shared_->mutex);
+  if (!queue_->running || !queue_->running->is_wanted()) return 0;
+  return std::chrono::duration<double>(Jobs::Clock::now() - queue_->running->since).count();
 }
 
-double Lane::share() const {
-  const std::lock_guard lock(jobs_.board_->mutex);
-  return line_->running ? line_->running->token.share() : 0;
+double JobQueue::share() const {
+  const std::lock_guard lock(jobs_.shared_->mutex);
+  return queue_->running ? queue_->running->token.share() : 0;
 }
 
-std::uint64_t Lane::done() const {
-  const std::lock_guard lock(jobs_.board_->mutex);
-  return line_->running ? line_->running->token.done() : 0;
+std::uint64_t JobQueue::done() const {
+  const std::lock_guard lock(jobs_.shared_->mutex);
+  return queue_->running ? queue_->running->token.done() : 0;
 }
 
-void Lane::wait() {
-  std::unique_lock lock(jobs_.board_->mutex);
-  jobs_.board_->changed.wait(lock, [this] { return !line_->running; });
+void JobQueue::wait() {
+  std::unique_lock lock(jobs_.shared_->mutex);
+  jobs_.shared_->changed.wait(lock, [this] { return !queue_->running; });
 }
 
 }  // namespace app

@@ -23,7 +23,7 @@ struct Failure {
   std::string words;        ///< one line
   bool is_stopped = false;  ///< it was asked to stop
   bool lacks_memory = false;
-  bool is_outside = false;  ///< a file names others elsewhere
+  bool is_untrusted = false;  ///< a file names others elsewhere
 };
 
 /// What the exception that is being handled says; what was to be had is named where the exception does not.
@@ -34,7 +34,7 @@ Failure failure_of(const std::string& what = "");
 constexpr double unnoticed_seconds = 0.5;
 
 /// What takes longer than a frame is done here, on threads beside the window; what comes of it is taken over
-/// once a frame. Jobs are started through a Lane or a Slot.
+/// once a frame. Jobs are started through a JobQueue or an AsyncValue.
 ///
 /// All members but wake() are for one thread, that of the window.
 class Jobs {
@@ -68,24 +68,25 @@ class Jobs {
   /// Until no job is left to run or to be taken over.
   void finish();
 
-  /// Ends a thing beside the window, soon, as giving back gigabytes of memory takes longer than a frame;
+  /// Destroys a thing in the background, soon, as giving back gigabytes of memory takes longer than a frame;
   /// nobody may read it any longer.
   template <class Thing>
-  void let_go(Thing thing) {
-    board_->bin(std::make_shared<Thing>(std::move(thing)));
+  void destroy_async(Thing thing) {
+    shared_->discard(std::make_shared<Thing>(std::move(thing)));
   }
-  /// A thing whose last owner, in whatever thread, lets it go so.
+  /// A thing that is destroyed so when its last owner, in whatever thread, drops it.
   template <class Thing>
-  std::shared_ptr<Thing> leave(std::unique_ptr<Thing> thing) const {
-    return {thing.release(), [board = board_](Thing* last) { board->bin(std::shared_ptr<Thing>(last)); }};
+  std::shared_ptr<Thing> destroyed_async(std::unique_ptr<Thing> thing) const {
+    return {thing.release(),
+            [shared = shared_](Thing* last) { shared->discard(std::shared_ptr<Thing>(last)); }};
   }
 
  private:
-  friend class Lane;
+  friend class JobQueue;
 
   struct Started;
-  /// The jobs of one lane; guarded by the board's mutex.
-  struct Line {
+  /// The jobs of one queue; guarded by the shared mutex.
+  struct Queue {
     bool keeps_every = false;
     std::deque<std::shared_ptr<Started>> waiting;
     std::shared_ptr<Started> running;
@@ -98,17 +99,17 @@ class Jobs {
     Failed failed;
     core::Token token;
     Clock::time_point since;
-    std::shared_ptr<Line> line;
+    std::shared_ptr<Queue> queue;
     Delivery delivery;
     Failure problem;
     std::uint64_t epoch = 0;
     bool has_failed = false;
 
-    bool is_wanted() const { return epoch == line->epoch; }
+    bool is_wanted() const { return epoch == queue->epoch; }
   };
   /// What the threads share with the window's; it outlives both.
-  struct Board {
-    void bin(std::shared_ptr<void> thing);
+  struct Shared {
+    void discard(std::shared_ptr<void> thing);
     void run(const std::stop_token& ends);
     void run_one(std::unique_lock<std::mutex>& lock);
 
@@ -122,25 +123,25 @@ class Jobs {
     bool is_open = true;
   };
 
-  void start(const std::shared_ptr<Line>& line, std::shared_ptr<Started> job);
+  void start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Started> job);
   void take(Started& job);
   void need_thread();
 
-  std::shared_ptr<Board> board_ = std::make_shared<Board>();
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   Failed failed_;
   std::uint64_t frame_ = 0;
   std::vector<std::jthread> threads_;  // the last member, so that they end first
 };
 
-/// One line of jobs: one at a time, of those that wait the newest alone, or each in its turn.
-class Lane {
+/// A queue of jobs: one at a time, of those that wait the newest alone, or each in its turn.
+class JobQueue {
  public:
   enum class Takes { newest, every };
-  explicit Lane(Jobs& jobs, Takes takes = Takes::newest);
+  explicit JobQueue(Jobs& jobs, Takes takes = Takes::newest);
   /// Stops the job under way and waits for it; where each has its turn, all are done first.
-  ~Lane();
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  ~JobQueue();
+  JobQueue(const JobQueue&) = delete;
+  JobQueue& operator=(const JobQueue&) = delete;
 
   Jobs& jobs() const { return jobs_; }
   /// Without failed, a failure goes to whom Jobs tells. A job that reads what may be recalled stops then.
@@ -165,14 +166,14 @@ class Lane {
 
  private:
   Jobs& jobs_;
-  std::shared_ptr<Jobs::Line> line_;
+  std::shared_ptr<Jobs::Queue> queue_;
 };
 
 /// When a value is to be worked out that is not there yet.
 enum class When {
-  at_once,    ///< before anything else: it is quick
-  beside,     ///< beside the window
-  when_still  ///< beside it, when it is asked for in a second frame: not in every frame of a drag
+  at_once,     ///< before anything else: it is quick
+  background,  ///< on another thread
+  when_still   ///< there too, when it is asked for in a second frame: not in every frame of a drag
 };
 
 /// A value that is worked out of a key, while the last one stays.
@@ -181,22 +182,22 @@ enum class When {
 /// the one under way is given up when its value is of no use any more, which is for key.is_near(newest) to
 /// say. All members are for one thread.
 template <class Key, class Value>
-class Slot {
+class AsyncValue {
  public:
   /// What makes the value; it owns what it reads where that is beside the window. What it gives after it was
   /// told not to go on is dropped.
   using Make = std::function<Value(const core::Token&)>;
 
-  explicit Slot(Jobs& jobs) : lane_(jobs) {}
+  explicit AsyncValue(Jobs& jobs) : queue_(jobs) {}
 
   /// Whether the value of this key is to be begun now. To be called in every frame in which it is wanted.
-  bool needs(const Key& key, When when = When::beside) {
-    if (seen_ != key) seen_ = key, seen_in_ = lane_.jobs().frame();
+  bool needs(const Key& key, When when = When::background) {
+    if (seen_ != key) seen_ = key, seen_in_ = queue_.jobs().frame();
     if (key_ == key) return cancel(), false;
     if (when == When::at_once) return !has_failed(key);
     if (asked_ == key) return false;  // it is under way, or has failed
-    if (lane_.is_busy() && asked_ && asked_->is_near(key)) return false;
-    return when == When::beside || lane_.jobs().frame() > seen_in_;
+    if (queue_.is_busy() && asked_ && asked_->is_near(key)) return false;
+    return when == When::background || queue_.jobs().frame() > seen_in_;
   }
   /// Begins the value of a key that is needed; at once throws what make throws. Beside the window it is begun
   /// anew later when what it reads is recalled.
@@ -209,7 +210,7 @@ class Slot {
       asked_.reset();
       return;
     }
-    lane_.start(
+    queue_.start(
         [this, key, make](const core::Token& token) {
           const auto value = std::make_shared<Value>(make(token));
           return [this, key, value] {
@@ -220,7 +221,7 @@ class Slot {
         },
         [this](const Failure& failure) {
           if (failure.is_stopped) return asked_.reset();  // it may be asked for again
-          lane_.jobs().tell(failure);
+          queue_.jobs().tell(failure);
         },
         std::move(recalled));
   }
@@ -232,26 +233,32 @@ class Slot {
     key_ = key;
   }
 
+  /// The last value, which is not known any longer from now on, or nothing.
+  std::optional<Value> take() {
+    key_.reset();
+    return std::exchange(value_, std::nullopt);
+  }
   /// The last value and its key, or nullptr.
   const Value* value() const { return value_ ? &*value_ : nullptr; }
   const Key* key() const { return key_ ? &*key_ : nullptr; }
   bool is_of(const Key& key) const { return key_ == key; }
 
   /// Whether the value of this key was asked for and could not be worked out.
-  bool has_failed(const Key& key) const { return asked_ == key && !lane_.is_busy(); }
+  bool has_failed(const Key& key) const { return asked_ == key && !queue_.is_busy(); }
   /// Whether a value is being worked out, or will be in the next frame.
   bool is_busy() const {
-    const bool is_next = seen_ && lane_.jobs().frame() <= seen_in_ + 1 && asked_ != seen_ && key_ != seen_;
-    return lane_.is_busy() || is_next;
+    const bool is_next = seen_ && queue_.jobs().frame() <= seen_in_ + 1 && asked_ != seen_ && key_ != seen_;
+    return queue_.is_busy() || is_next;
   }
   /// For how long the value under way has been, in seconds.
-  double seconds() const { return lane_.seconds(); }
-  /// What its token has counted.
-  std::uint64_t done() const { return lane_.done(); }
+  double seconds() const { return queue_.seconds(); }
+  /// The share of it that is done, and what its token has counted.
+  double share() const { return queue_.share(); }
+  std::uint64_t done() const { return queue_.done(); }
   /// Drops what is under way.
   void cancel() {
     if (!asked_) return;
-    lane_.cancel();
+    queue_.cancel();
     asked_.reset();
   }
   /// Drops the last value as well.
@@ -266,7 +273,7 @@ class Slot {
   std::optional<Value> value_;
   std::optional<Key> key_, asked_, seen_;  // asked_ is also what has failed, so that it is not tried again
   std::uint64_t seen_in_ = 0;              // the frame in which seen_ was first asked for
-  Lane lane_;
+  JobQueue queue_;
 };
 
 }  // namespace app

@@ -102,14 +102,14 @@ constexpr const char* lock_ending = ".lock";
 constexpr const char* content_ending = ".journal";
 constexpr std::size_t largest_journal = 2 * formats::largest_session + longest_journal_head;
 
-fs::path lock_beside(fs::path content) {
+fs::path sibling_lock(fs::path content) {
   return content.replace_extension(lock_ending);
 }
 
 }  // namespace
 
 Journal::Journal(fs::path content, core::system::LockFile lock)
-    : content_(std::move(content)), lock_path_(lock_beside(content_)), lock_(std::move(lock)) {}
+    : content_(std::move(content)), lock_path_(sibling_lock(content_)), lock_(std::move(lock)) {}
 
 Journal::Journal(const fs::path& folder) {
   lock_in(folder);
@@ -123,7 +123,7 @@ void Journal::lock_in(const fs::path& folder) {
   fs::permissions(folder, fs::perms::owner_all, ignored);  // what is in it is the work of one person
   do {
     content_ = folder / (core::system::random_name() + content_ending);
-    lock_path_ = lock_beside(content_);
+    lock_path_ = sibling_lock(content_);
     lock_ = core::system::LockFile::create(lock_path_, folder);
   } while (!lock_);  // another window may look at it in the moment before it is locked: then another name
 }

@@ -66,7 +66,7 @@ bool LiveTrace::State::compute(Change& change, const core::Token* token, const E
 }
 
 LiveTrace::LiveTrace(Jobs& jobs, const Model& model, double at_once_ms, std::function<void()> before)
-    : jobs_(jobs), at_once_ms_(at_once_ms), before_(std::move(before)), changes_in_place_(true), lane_(jobs) {
+    : jobs_(jobs), at_once_ms_(at_once_ms), before_(std::move(before)), changes_in_place_(true), next_(jobs) {
   auto first = new_state();
   first->model = model;
   compute(*first, change_, nullptr);
@@ -74,22 +74,28 @@ LiveTrace::LiveTrace(Jobs& jobs, const Model& model, double at_once_ms, std::fun
 }
 
 LiveTrace::LiveTrace(Jobs& jobs)
-    : jobs_(jobs), at_once_ms_(frame_ms), changes_in_place_(false), shown_(new_state()), lane_(jobs) {}
+    : jobs_(jobs), at_once_ms_(frame_ms), changes_in_place_(false), shown_(new_state()), next_(jobs) {}
 
-Lease LiveTrace::lease() const {
+ReadLock LiveTrace::read_lock() const {
   const auto reader = std::make_shared<const Reader>(shown_);
   return {{reader, &shown_->trace()}, recalled_};
 }
 
 void LiveTrace::clear() {
-  forget_what_was_asked();
+  cancel();
+  next_.clear();
   spare_.reset();
   shown_ = new_state();
 }
 
+bool LiveTrace::Wanted::is_near(const Wanted& newest) const {
+  return sequence == newest.sequence && same_shape(model, newest.model);
+}
+
 void LiveTrace::follow(const Model& model, std::size_t sequence) {
+  if (auto next = next_.take()) show(std::move(*next));
   if (shown_->is_of(model, sequence)) {
-    forget_what_was_asked();
+    cancel();
     spare_.reset();
     return;
   }
@@ -98,19 +104,21 @@ void LiveTrace::follow(const Model& model, std::size_t sequence) {
   const Engine::Plan plan = is_small(model) ? Engine::Plan() : shown_->engine.plan(model, sequence);
   const bool is_quick = is_small(model) || plan.ms <= at_once_ms_;
   if (is_quick && fits && may_change_in_place()) {
-    forget_what_was_asked();
+    cancel();
     update_in_place(model, sequence, plan);
   } else if (is_small(model) || (is_quick && changes_in_place_ && !fits)) {
     compute_at_once(model, sequence);
   } else {
-    if (!asked_ || asked_->sequence != sequence || !(asked_->model == model)) ask_for(model, sequence);
-    if (!lane_.is_busy() && !asked_->failed) begin();
+    if (!behind_since_) behind_since_ = Clock::now();
+    const Wanted wanted{model, sequence};
+    if (next_.needs(wanted)) begin(wanted);
+    has_failed_ = next_.has_failed(wanted);
   }
-  if (!asked_) spare_.reset();
+  if (!behind_since_) spare_.reset();
 }
 
 double LiveTrace::seconds_behind() const {
-  return asked_ ? std::chrono::duration<double>(Clock::now() - asked_->since).count() : 0;
+  return behind_since_ ? std::chrono::duration<double>(Clock::now() - *behind_since_).count() : 0;
 }
 
 core::attention::fast::RowView LiveTrace::rows(core::attention::Stage stage, std::size_t head) const {
@@ -135,13 +143,13 @@ bool LiveTrace::compute(State& state, Change& change, const core::Token* token,
   return state.compute(change, token, plan);
 }
 
-void LiveTrace::forget_what_was_asked() {
-  if (asked_) lane_.cancel();
-  asked_.reset();
+void LiveTrace::cancel() {
+  next_.cancel();
+  behind_since_.reset();
 }
 
 void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
-  forget_what_was_asked();
+  cancel();
   auto next = new_state();
   next->model = model;
   next->sequence = sequence;
@@ -150,7 +158,7 @@ void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
 }
 
 void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const Engine::Plan& plan) {
-  jobs_.let_go(made_stages(shown_->trace()));
+  jobs_.destroy_async(made_stages(shown_->trace()));
   Model other = model;  // what may throw comes first
   std::swap(shown_->model, other);
   const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
@@ -166,34 +174,23 @@ void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const 
   }
 }
 
-void LiveTrace::ask_for(const Model& model, std::size_t sequence) {
-  if (asked_ && (asked_->sequence != sequence || !same_shape(asked_->model, model))) lane_.cancel();
-  asked_ = Asked{model, sequence, asked_ ? asked_->since : Clock::now()};
-}
-
-void LiveTrace::begin() {
-  asked_->begun = true;
+void LiveTrace::begin(const Wanted& wanted) {
   if (spare_ && spare_->readers > 0) spare_.reset();  // somebody still reads it
   auto next = spare_ ? std::exchange(spare_, nullptr) : new_state();
-  next->model = asked_->model;
-  next->sequence = asked_->sequence;
-  lane_.start(
-      [this, next](const core::Token& token) -> Jobs::Delivery {
-        Change change;
-        if (!compute(*next, change, &token)) return {};
-        return [this, next] { show(next); };
-      },
-      [this](const Failure& failure) {
-        if (asked_ && asked_->begun) asked_->failed = true;
-        jobs_.tell(failure);
-      });
+  next->model = wanted.model;
+  next->sequence = wanted.sequence;
+  next_.begin(wanted, When::background, [this, next](const core::Token& token) {
+    Change change;
+    compute(*next, change, &token);  // what was called off is dropped
+    return next;
+  });
 }
 
 void LiveTrace::show(std::shared_ptr<State> state) {
   spare_ = std::exchange(shown_, std::move(state));
   change_ = {};
   ++version_;
-  if (asked_) asked_->since = Clock::now();
+  if (behind_since_) behind_since_ = Clock::now();
 }
 
 using core::attention::StageMatrix;
@@ -204,7 +201,7 @@ void Changes::edit(const core::attention::Model& model, std::size_t sequence) {
   if (is_under_way()) return;
   before_.reset();
   is_under_way_ = true;
-  if (model.n_heads * model.n_tokens() * model.n_keys() > most_cells) return;
+  if (model.n_heads * model.n_tokens() * model.n_keys() > max_cells) return;
   try {
     before_ = core::attention::attend(model, sequence);
   } catch (const core::Error&) {  // what cannot be computed is not compared

@@ -18,7 +18,7 @@
 namespace app {
 
 /// The right to read a trace beside the window. As long as one is held, the trace is not changed in place.
-struct Lease {
+struct ReadLock {
   std::shared_ptr<const core::attention::Trace> trace;
   /// Becomes true when the trace is wanted back: a job that is not to keep an edit waiting obeys it.
   core::Token::Recalled recalled;
@@ -54,7 +54,7 @@ class LiveTrace {
   std::size_t sequence() const { return shown_->sequence; }
   const core::attention::Trace& trace() const { return shown_->trace(); }
   /// The same, for those who read it beside the window.
-  Lease lease() const;
+  ReadLock read_lock() const;
   std::uint64_t version() const { return version_; }  ///< of the trace: another number, other numbers
   double compute_ms() const { return shown_->ms; }
   /// Whether the trace is attend()'s own, to the bit; else it may differ from it by rounding.
@@ -70,11 +70,11 @@ class LiveTrace {
     return shown_->is_of(model, sequence);
   }
   /// Whether the trace of the last model that was followed is still to come.
-  bool is_behind() const { return asked_ && !asked_->failed; }
+  bool is_behind() const { return behind_since_ && !has_failed_; }
   /// How long that has been so, in seconds.
   double seconds_behind() const;
   /// How much of the work is done, as far as can be foreseen: 0 … 1.
-  double share_done() const { return std::min(lane_.share(), 0.99); }
+  double share_done() const { return std::min(next_.share(), 0.99); }
 
  private:
   using Clock = Jobs::Clock;
@@ -93,11 +93,13 @@ class LiveTrace {
     bool compute(core::attention::fast::Change& change, const core::Token* token,
                  const core::attention::fast::Engine::Plan* plan);
   };
-  struct Asked {
+  /// What a trace is of.
+  struct Wanted {
     core::attention::Model model;
     std::size_t sequence = 0;
-    Clock::time_point since;  // when the last trace was shown, or nothing else was asked for
-    bool begun = false, failed = false;
+    /// Whether its trace may be shown on the way to the newest, so that a drag is seen to move.
+    bool is_near(const Wanted& newest) const;
+    friend bool operator==(const Wanted&, const Wanted&) = default;
   };
 
   /// Who reads a state beside the window.
@@ -113,13 +115,12 @@ class LiveTrace {
   void compute_at_once(const core::attention::Model& model, std::size_t sequence);
   void update_in_place(const core::attention::Model& model, std::size_t sequence,
                        const core::attention::fast::Engine::Plan& plan);
-  void ask_for(const core::attention::Model& model, std::size_t sequence);
-  void begin();
-  void forget_what_was_asked();
+  void begin(const Wanted& wanted);
+  void cancel();
   bool compute(State& state, core::attention::fast::Change& change, const core::Token* token,
                const core::attention::fast::Engine::Plan* plan = nullptr) const;
   void show(std::shared_ptr<State> state);
-  std::shared_ptr<State> new_state() const { return jobs_.leave(std::make_unique<State>()); }
+  std::shared_ptr<State> new_state() const { return jobs_.destroyed_async(std::make_unique<State>()); }
 
   Jobs& jobs_;
   double at_once_ms_;
@@ -130,8 +131,10 @@ class LiveTrace {
   std::shared_ptr<std::atomic<bool>> recalled_ = std::make_shared<std::atomic<bool>>(false);
   core::attention::fast::Change change_;
   std::uint64_t version_ = 0;
-  std::optional<Asked> asked_;
-  Lane lane_;
+  std::optional<Clock::time_point>
+      behind_since_;  // when the last trace was shown, or nothing else was wanted
+  bool has_failed_ = false;
+  AsyncValue<Wanted, std::shared_ptr<State>> next_;
 };
 
 constexpr double flash_seconds = 0.6;  ///< for so long a changed cell is lit
@@ -141,7 +144,7 @@ constexpr double flash_seconds = 0.6;  ///< for so long a changed cell is lit
 /// Only of models that are computed in no time; of others nothing is known.
 class Changes {
  public:
-  static constexpr std::size_t most_cells = std::size_t{1} << 14;  ///< of the weights of all heads
+  static constexpr std::size_t max_cells = std::size_t{1} << 14;  ///< of the weights of all heads
 
   /// To be called before an edit is carried out; edits of one gesture count as one.
   void edit(const core::attention::Model& model, std::size_t sequence);

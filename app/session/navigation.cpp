@@ -195,7 +195,7 @@ std::string why_not_decoded(const core::attention::Model& model) {
     return "the softmax goes over later keys as well, before they are hidden";
   if (sees_later) return "queries see later keys: rows would change with every new token";
   if (core::mistakes::deviates(model)) return "the model makes a mistake";
-  if (model.merge != core::attention::MergeRule::concatenate) return "the heads are not joined row by row";
+  if (model.merge != core::attention::CombineRule::concatenate) return "the heads are not joined row by row";
   if (!model.given.empty()) return "some of its numbers are given";
   if (model.dropout.training && (model.dropout.rate > 0 || !model.dropout.given.empty()))
     return "dropout is on";
@@ -221,7 +221,7 @@ std::vector<CellRef> flown_cells(const core::attention::Model& model, const core
   return cells;
 }
 
-std::optional<FlightLeg> leg_under_way(const Shown& shown) {
+std::optional<AnimationLeg> leg_under_way(const Shown& shown) {
   const auto& flight = shown.selection.presenting.flight;
   if (!flight || shown.selection.pinned != flight->cell) return std::nullopt;
   const auto cells = flown_cells(shown.model, shown.trace, flight->cell);
@@ -230,29 +230,30 @@ std::optional<FlightLeg> leg_under_way(const Shown& shown) {
   const double at = std::clamp(flight->at, 0.0, n);
   const bool whole = at > 0 && at == std::floor(at) && (!flight->runs || at == n);
   const auto index = static_cast<std::size_t>(whole ? at - 1 : std::min(std::floor(at), n - 1));
-  return FlightLeg{index, cells.size(), cells[index], whole ? 1.0 : at - static_cast<double>(index)};
+  return AnimationLeg{index, cells.size(), cells[index], whole ? 1.0 : at - static_cast<double>(index)};
 }
 
-void play_flight(View& view, std::size_t n) {
+void play_animation(View& view, std::size_t n) {
   auto& flight = view.selection.presenting.flight;
   if (!view.selection.pinned) return flight.reset();
   if (!flight || flight->cell != *view.selection.pinned || flight->at >= static_cast<double>(n))
-    flight = Flight{*view.selection.pinned, 0, true};
+    flight = OperandAnimation{*view.selection.pinned, 0, true};
   else
     flight->runs = !flight->runs;
 }
 
-void step_flight(View& view, int by, std::size_t n) {
+void step_animation(View& view, int by, std::size_t n) {
   auto& flight = view.selection.presenting.flight;
   if (!view.selection.pinned) return;
-  if (!flight || flight->cell != *view.selection.pinned) flight = Flight{*view.selection.pinned, 0, false};
+  if (!flight || flight->cell != *view.selection.pinned)
+    flight = OperandAnimation{*view.selection.pinned, 0, false};
   constexpr double close = 1e-6;
   const double to = by < 0 ? std::ceil(flight->at - 1 - close) : std::floor(flight->at + 1 + close);
   flight->at = std::clamp(to, 0.0, static_cast<double>(n));
   flight->runs = false;
 }
 
-void advance_flight(View& view, double by, std::size_t n) {
+void advance_animation(View& view, double by, std::size_t n) {
   auto& flight = view.selection.presenting.flight;
   if (!flight || !flight->runs) return;
   flight->at = std::min(flight->at + by, static_cast<double>(n));

@@ -91,22 +91,22 @@ std::vector<CellRef> flown_cells(const core::attention::Model& model, const core
                                  const CellRef& cell);
 
 /// One step of the flight under way.
-struct FlightLeg {
+struct AnimationLeg {
   std::size_t index = 0, count = 0;
   CellRef to;
   double share = 0;  ///< of it that is done, 0 … 1
 };
 /// Nothing where no flight to the pinned cell is under way; where it stands still between two steps, the one
 /// that was flown last.
-std::optional<FlightLeg> leg_under_way(const Shown& shown);
+std::optional<AnimationLeg> leg_under_way(const Shown& shown);
 
 /// Begins a flight to the pinned cell, stops the one under way, or lets it go on; from its start when it had
 /// arrived. n is the number of its steps.
-void play_flight(View& view, std::size_t n);
+void play_animation(View& view, std::size_t n);
 /// Goes to the beginning of the step before (−1), or to the end of this one (+1), and stands still there.
-void step_flight(View& view, int by, std::size_t n);
+void step_animation(View& view, int by, std::size_t n);
 /// Goes on by so many steps; arrived, it stands still.
-void advance_flight(View& view, double by, std::size_t n);
+void advance_animation(View& view, double by, std::size_t n);
 
 /// One thing to do in the window, and whether it was done.
 struct TourStep {

@@ -51,9 +51,9 @@ bool leaves_no_choice(const OpenedTensors& tensors) {
 
 }  // namespace
 
-FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress,
-                         core::Elsewhere elsewhere) {
-  FoundInFile found;
+Opened open_file(const std::filesystem::path& path, const core::Token& progress,
+                 core::UntrustedPaths elsewhere) {
+  Opened found{path};
   if (core::importing::is_session(path)) {
     found.stamp = core::system::file_stamp(path);
     core::importing::Choices choices;
@@ -65,10 +65,9 @@ FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& p
   OpenedTensors tensors = look_into(std::move(file), progress);
   if (!tensors.has_index_header && leaves_no_choice(tensors)) {
     try {
-      MadeOfTensors made = make_of(tensors, {}, progress);
-      found.imported = std::move(made.imported);
-      found.source = std::move(made.source);
-      return found;
+      Opened made = make_of(tensors, {}, progress);
+      made.path = path;
+      return made;
     } catch (const core::Stopped&) {
       throw;
     } catch (const core::Error& error) {
@@ -82,7 +81,7 @@ FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& p
 OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const core::Token& progress) {
   OpenedTensors tensors;
   tensors.layers = checkpoints::find_layers(file->tensors());
-  const checkpoints::Config config = checkpoints::config_beside(file->path());
+  const checkpoints::Config config = checkpoints::sibling_config(file->path());
   checkpoints::refuse_quantized(*file, config.quantization);
   for (const checkpoints::Layer& layer : tensors.layers) {
     try {
@@ -98,15 +97,15 @@ OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const c
   return tensors;
 }
 
-MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
-                      const core::Token& progress) {
-  MadeOfTensors made{core::importing::import_tensors(*tensors.file, choices, progress),
-                     {tensors, choices, {}}};
+Opened make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
+               const core::Token& progress) {
+  Opened made{tensors.file->path()};
+  made.imported = core::importing::import_tensors(*tensors.file, choices, progress);
   const auto& left_out = tensors.file->notes();
-  made.imported.notes.insert(made.imported.notes.begin(), left_out.begin(), left_out.end());
-  made.source.layers = core::importing::layers_in(*tensors.file, choices, progress);
-  for (std::size_t k = 0; k < made.source.layers.size(); ++k)
-    if (choices.layer == std::to_string(k)) made.source.layer = k;
+  made.imported->notes.insert(made.imported->notes.begin(), left_out.begin(), left_out.end());
+  made.source = TensorSource{tensors, choices, core::importing::layers_in(*tensors.file, choices, progress)};
+  for (std::size_t k = 0; k < made.source->layers.size(); ++k)
+    if (choices.layer == std::to_string(k)) made.source->layer = k;
   return made;
 }
 
@@ -232,7 +231,7 @@ OpenedWhole read_whole(const transformer::ModelRef& model, const experiment::Exp
 }
 
 OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,
-                             core::Elsewhere elsewhere, std::uint64_t keep_at_most,
+                             core::UntrustedPaths elsewhere, std::uint64_t keep_at_most,
                              const core::Token& progress) {
   OpenedWhole opened;
   opened.stamp = core::system::file_stamp(session);

@@ -56,23 +56,33 @@ struct OpenedWhole {
   std::string stamp = {};  ///< of the session's file, from before it was read, or ""
 };
 
-/// What became of a file: a model, or tensors from which is to be chosen, and why.
-struct FoundInFile {
-  std::shared_ptr<const OpenedWhole> whole;  ///< then nothing else
-  std::optional<core::importing::Imported> imported;
-  std::optional<TensorSource> source;    ///< of a model made of tensors
-  std::optional<OpenedTensors> tensors;  ///< where nothing was imported
-  std::string stamp;                     ///< of a session, from before it was read
-  std::string problem;
+/// What became of a file: a model that is to become the document, or tensors from which is to be chosen.
+struct Opened {
+  /// What a window before has left: its journal goes on.
+  struct Left {
+    std::shared_ptr<Journal> journal;
+    JournalHead head;
+    std::string in_lesson;  ///< a session, or ""
+  };
+  std::filesystem::path path;
+  std::shared_ptr<const OpenedWhole> whole = nullptr;  ///< then no other model
+  std::optional<core::importing::Imported> imported = {};
+  std::optional<TensorSource> source = {};    ///< of a model made of tensors
+  std::optional<OpenedTensors> tensors = {};  ///< where there is no model yet
+  std::string problem = {};                   ///< why there is none, or ""
+  std::string stamp = {};                     ///< of a session, from before it was read
+  std::optional<Left> left = {};
+
+  const core::attention::Model& model() const { return whole ? whole->layer : imported->model; }
 };
 
 /// Reads a file as far as it can be without asking: a session, or tensors of which but one model can be made,
 /// or one for each layer, of which it is the first.
 ///
-/// Takes as long as the disk does. Throws core::Error; Outside when a session names files elsewhere and that
-/// is refused.
-FoundInFile find_in_file(const std::filesystem::path& path, const core::Token& progress,
-                         core::Elsewhere elsewhere = core::Elsewhere::refused);
+/// Takes as long as the disk does. Throws core::Error; UntrustedPath when a session names files elsewhere and
+/// that is refused.
+Opened open_file(const std::filesystem::path& path, const core::Token& progress,
+                 core::UntrustedPaths elsewhere = core::UntrustedPaths::refused);
 
 /// Where a whole model lies that a path names: a folder with its tokenizer, a file in such a folder that has
 /// its tensors or its configuration, or a GGUF file; nothing for other paths.
@@ -90,21 +100,17 @@ OpenedWhole read_whole(const core::transformer::ModelRef& model, const core::exp
                        const std::filesystem::path& path, const core::Token& progress);
 
 /// The same of the text of a session of a whole model; session is where it stands. Throws core::Error, and
-/// Outside where the model does not lie beside it and that is refused.
+/// UntrustedPath where the model does not lie beside it and that is refused.
 OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,
-                             core::Elsewhere elsewhere, std::uint64_t keep_at_most,
+                             core::UntrustedPaths elsewhere, std::uint64_t keep_at_most,
                              const core::Token& progress);
 
 /// What is known of a file of tensors once it is open.
 OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file, const core::Token& progress);
 
 /// A model of tensors, and where it came from. Throws core::Error.
-struct MadeOfTensors {
-  core::importing::Imported imported;
-  TensorSource source;
-};
-MadeOfTensors make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
-                      const core::Token& progress);
+Opened make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
+               const core::Token& progress);
 
 /// The range of a tensor, or of its first part when it is too large to be read at once. Throws core::Error.
 TensorRange measure(const core::formats::TensorFile& file, const std::string& name,
@@ -175,46 +181,24 @@ class FileReader {
  private:
   std::filesystem::path path_;
   bool is_aside_ = false;
-  Lane lane_;
+  JobQueue lane_;
 };
 
 /// What is being written beside the window, each file in its turn.
 struct FileWriter {
-  explicit FileWriter(Jobs& jobs) : saving(jobs, Lane::Takes::every), exporting(jobs, Lane::Takes::every) {}
+  explicit FileWriter(Jobs& jobs)
+      : saving(jobs, JobQueue::Takes::every), exporting(jobs, JobQueue::Takes::every) {}
   bool is_busy() const { return saving.is_busy() || exporting.is_busy(); }
   /// The file that is waited for.
   const std::filesystem::path& path() const { return saving.is_busy() ? saved_to : exported; }
 
   std::filesystem::path saved_to, exported;  ///< or were last
-  Lane saving, exporting;
+  JobQueue saving, exporting;
 };
 
 /// A piece of work that begins with a whole model that was opened, and a view that shows its layers.
 Document document_of(const OpenedWhole& opened, Origin origin);
 void look_at_layers(View& view);
-
-/// What was found in files and is not yet part of the document.
-struct FoundInFiles {
-  /// What a window before has left: it is taken up with its journal.
-  struct Left {
-    std::shared_ptr<Journal> journal;
-    JournalHead head;
-    std::string in_lesson;  ///< a session, or ""
-  };
-  /// A model that was read, and where it came from.
-  struct Ready {
-    std::filesystem::path path;
-    core::importing::Imported imported;
-    std::optional<TensorSource> source;
-    std::string stamp;
-    std::shared_ptr<const OpenedWhole> whole = nullptr;  ///< instead of what was imported
-    std::optional<Left> left = {};                       ///< that it was in
-  };
-  std::optional<OpenedTensors> tensors;  ///< from which is to be chosen
-  std::optional<Ready> ready;            ///< until the question about unsaved work is answered
-  std::filesystem::path previewed;
-  std::string preview;
-};
 
 /// What dropping a file means: a dialog takes what it asks for, the comparison checks tensors, and the matrix
 /// editor takes the numbers of a file of tensors; anything else is opened.

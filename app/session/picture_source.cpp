@@ -96,8 +96,8 @@ using core::attention::Stage;
 using core::attention::StageInfo;
 
 /// The extent of all numbers that set the range of one matrix.
-ValueRange extent_in_force(RangeRule rule, const Model& model, const ExtentOf& extent, const StageInfo& stage,
-                           std::size_t head) {
+ValueRange range_in_force(RangeRule rule, const Model& model, const RangeOf& extent, const StageInfo& stage,
+                          std::size_t head) {
   ValueRange all;
   const auto add = [&](const ValueRange& e) {
     all.smallest = std::min(all.smallest, e.smallest);
@@ -127,7 +127,7 @@ double least_of(const Ends& ends, double smallest) {
 }
 
 /// The ends that follow the numbers or were typed.
-Ends free_ends(const ColorChoice& chosen, const Model& model, const ExtentOf& extent, Stage stage,
+Ends free_ends(const ColorChoice& chosen, const Model& model, const RangeOf& extent, Stage stage,
                std::size_t head) {
   const StageInfo& row = core::attention::info(stage);
   const double top = core::attention::top_of_range(model, stage);
@@ -135,7 +135,7 @@ Ends free_ends(const ColorChoice& chosen, const Model& model, const ExtentOf& ex
   const bool is_signed = row.coloring == Coloring::signed_values;
   const bool typed = chosen.range == RangeRule::typed;
   if (!is_signed && !chosen.logarithmic) return typed ? chosen.typed_weights : Ends{0, top};
-  const ValueRange of = extent_in_force(chosen.range, model, extent, row, head);
+  const ValueRange of = range_in_force(chosen.range, model, extent, row, head);
   const double most = std::max(-of.smallest, of.largest);
   Ends ends = is_signed ? Ends{-most, most} : Ends{0, top};
   if (typed) ends = is_signed ? chosen.typed_values : chosen.typed_weights;
@@ -145,7 +145,7 @@ Ends free_ends(const ColorChoice& chosen, const Model& model, const ExtentOf& ex
 
 }  // namespace
 
-Ends color_ends(const ColorChoice& chosen, const Model& model, const ExtentOf& extent, Stage stage,
+Ends color_ends(const ColorChoice& chosen, const Model& model, const RangeOf& extent, Stage stage,
                 std::size_t head) {
   const std::size_t of = core::attention::info(stage).per_head ? head : 0;
   if (chosen.locked)
@@ -181,20 +181,23 @@ std::pair<Stage, std::size_t> place_of(Stage stage, std::size_t head) {
 
 void PictureSource::follow(const LiveTrace& live) {
   live_ = &live;
-  if (std::exchange(version_, live.version()) == live.version()) {
-    if (wish_ && !lane_.is_busy()) begin(*wish_);
+  const bool is_other = std::exchange(version_, live.version()) != live.version();
+  if (is_other) {
+    stop();
+    extents_.clear();
+    failed_.clear();
+    changes_.clear();
+    if (!live.change().everything) changes_ = live.change().heads;
+    const core::attention::Model& model = live.model();
+    const Mask mask{model.mask, live.trace().sequence, model.n_tokens(), model.n_keys(),
+                    core::attention::info(Stage::mask).present(model)};
+    if (std::exchange(mask_, mask) != mask) ++mask_version_;
+  } else {
+    take_answer();
+    if (wish_) ask(*wish_);
     wish_.reset();
-    return;
   }
-  stop();
-  extents_.clear();
-  failed_.clear();
-  changes_.clear();
-  if (!live.change().everything) changes_ = live.change().heads;
-  const core::attention::Model& model = live.model();
-  const Mask mask{model.mask, live.trace().sequence, model.n_tokens(), model.n_keys(),
-                  core::attention::info(Stage::mask).present(model)};
-  if (std::exchange(mask_, mask) != mask) renew_visible();
+  follow_mask();
 }
 
 core::attention::fast::RowView PictureSource::rows(core::attention::Stage stage, std::size_t head) const {
@@ -202,24 +205,15 @@ core::attention::fast::RowView PictureSource::rows(core::attention::Stage stage,
   return live_->rows(stage, head);
 }
 
-void PictureSource::renew_visible() {
-  const core::attention::Model& model = live_->model();
-  const auto cells = [is_known = mask_->is_known,
-                      sequence = mask_->sequence](const core::attention::Model& of) {
-    return is_known ? core::attention::visible_cells(of, sequence)
-                    : arma::mat(of.n_tokens(), of.n_keys(), arma::fill::ones);
-  };
-  masks_.cancel();
-  visible_.reset();
-  ++mask_version_;
-  if (mask_->n_tokens * mask_->n_keys <= quick_picture_cells) {
-    visible_ = std::make_shared<const arma::mat>(cells(model));
-    return;
-  }
-  masks_.start([this, model, cells](const core::Token&) -> Jobs::Delivery {
-    const auto visible = std::make_shared<const arma::mat>(cells(model));
-    return [this, visible] { visible_ = visible; };
-  });
+void PictureSource::follow_mask() {
+  const When when = mask_->n_tokens * mask_->n_keys <= quick_picture_cells ? When::at_once : When::background;
+  if (!visible_.needs(*mask_, when)) return;
+  visible_.begin(*mask_, when,
+                 [model = live_->model(), is_known = mask_->is_known,
+                  sequence = mask_->sequence](const core::Token&) -> arma::mat {
+                   return is_known ? core::attention::visible_cells(model, sequence)
+                                   : arma::mat(model.n_tokens(), model.n_keys(), arma::fill::ones);
+                 });
 }
 
 bool PictureSource::is_small(Stage stage, std::size_t head) const {
@@ -255,25 +249,34 @@ const Beyond* PictureSource::outside(Stage stage, std::size_t head, const Range&
 
 void PictureSource::stop() {
   wish_.reset();
-  lane_.cancel();
+  answers_.clear();
 }
 
-void PictureSource::begin(const Wish& wish) {
-  const Lease lease = live_->lease();
-  const auto make = [this, trace = lease.trace, wish,
-                     version = version_](const core::Token&) -> Jobs::Delivery {
-    const auto& [stage, head] = wish.what;
-    const arma::mat& numbers = core::attention::info(stage).matrix(*trace, head);
-    if (!wish.outside) return [this, wish, extent = value_range(numbers)] { extents_[wish.what] = extent; };
-    const Beyond cells = beyond(numbers, *wish.outside);
-    return [this, wish, counted = Counted{*wish.outside, version, cells}] { counted_[wish.what] = counted; };
-  };
-  const auto failed = [this, wish, version = version_](const Failure& failure) {
-    if (failure.is_stopped) return;  // the panels wish again
-    if (version == version_) failed_.push_back(wish);
-    lane_.jobs().tell(failure);
-  };
-  lane_.start(make, failed, lease.recalled);
+void PictureSource::take_answer() {
+  if (!answers_.value()) return;
+  const Wish wish = answers_.key()->wish;
+  const Answer answer = *answers_.take();
+  if (const auto* cells = std::get_if<Beyond>(&answer))
+    counted_[wish.what] = {*wish.outside, version_, *cells};
+  else
+    extents_[wish.what] = std::get<ValueRange>(answer);
+}
+
+void PictureSource::ask(const Wish& wish) {
+  const Question question{version_, wish};
+  if (!answers_.needs(question)) {
+    if (answers_.has_failed(question)) failed_.push_back(wish);
+    return;
+  }
+  const ReadLock lock = live_->read_lock();
+  answers_.begin(
+      question, When::background,
+      [trace = lock.trace, wish](const core::Token&) -> Answer {
+        const arma::mat& numbers = core::attention::info(wish.what.first).matrix(*trace, wish.what.second);
+        if (wish.outside) return beyond(numbers, *wish.outside);
+        return value_range(numbers);
+      },
+      lock.recalled);
 }
 
 const core::attention::fast::HeadChange* PictureSource::change(std::size_t head) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "app/session/jobs.hpp"
@@ -69,10 +70,10 @@ class ValueRanges {
 };
 
 /// The extent of one matrix of a trace.
-using ExtentOf = std::function<ValueRange(core::attention::Stage stage, std::size_t head)>;
+using RangeOf = std::function<ValueRange(core::attention::Stage stage, std::size_t head)>;
 
 /// The ends of the colors of a matrix, as they were chosen: locked, typed, fixed, or following the numbers.
-Ends color_ends(const ColorChoice& chosen, const core::attention::Model& model, const ExtentOf& extent,
+Ends color_ends(const ColorChoice& chosen, const core::attention::Model& model, const RangeOf& extent,
                 core::attention::Stage stage, std::size_t head);
 
 /// Draws the figure in these colors; what the options say of colors does not count.
@@ -86,7 +87,7 @@ class LiveTrace;
 /// what of them has changed, and what is known of all of them.
 class PictureSource {
  public:
-  explicit PictureSource(Jobs& jobs) : lane_(jobs), masks_(jobs) {}
+  explicit PictureSource(Jobs& jobs) : answers_(jobs), visible_(jobs) {}
 
   /// Before every frame; the trace must stay until the next.
   void follow(const LiveTrace& live);
@@ -97,7 +98,7 @@ class PictureSource {
   const core::attention::fast::HeadChange* change(std::size_t head) const;
   /// n_tokens × n_keys, 0 = hidden; made anew only for another mask, and nullptr while that is done beside
   /// the window.
-  const arma::mat* visible() const { return visible_.get(); }
+  const arma::mat* visible() const { return mask_ && visible_.is_of(*mask_) ? visible_.value() : nullptr; }
   /// Another number: another mask.
   std::uint64_t mask_version() const { return mask_version_; }
 
@@ -112,13 +113,12 @@ class PictureSource {
   /// before, or nullptr.
   const Beyond* outside(core::attention::Stage stage, std::size_t head, const Range& range) const;
   /// Whether anything is being made, or will be in the next frame.
-  bool is_making() const { return wish_ || lane_.is_busy() || masks_.is_busy(); }
+  bool is_making() const { return wish_ || answers_.is_busy() || visible_.is_busy(); }
   /// Makes no more.
   void stop();
 
  private:
   using StageOf = std::pair<core::attention::Stage, std::size_t>;
-  using Visible = std::shared_ptr<const arma::mat>;
   struct Wish {
     StageOf what;
     std::optional<Range> outside;  // what is to be counted, else the numbers are to be made
@@ -129,6 +129,7 @@ class PictureSource {
     core::attention::Mask rule;
     std::size_t sequence = 0, n_tokens = 0, n_keys = 0;
     bool is_known = true;
+    bool is_near(const Mask& newest) const { return *this == newest; }
     friend bool operator==(const Mask&, const Mask&) = default;
   };
   struct Counted {
@@ -136,21 +137,29 @@ class PictureSource {
     std::uint64_t version = 0;
     Beyond cells;
   };
+  struct Question {
+    std::uint64_t version = 0;
+    Wish wish;
+    bool is_near(const Question& newest) const { return version == newest.version; }
+    friend bool operator==(const Question&, const Question&) = default;
+  };
+  using Answer = std::variant<ValueRange, Beyond>;
 
-  void begin(const Wish& wish);
+  void take_answer();
+  void ask(const Wish& wish);
   bool has_failed(const Wish& wish) const;
-  void renew_visible();
+  void follow_mask();
 
   const LiveTrace* live_ = nullptr;
   std::uint64_t version_ = 0, mask_version_ = 0;
   std::vector<core::attention::fast::HeadChange> changes_;  // [head]; empty for everything
   std::optional<Mask> mask_;
-  Visible visible_;
   std::map<StageOf, ValueRange> extents_;  // of this version
   std::map<StageOf, Counted> counted_;
   mutable std::optional<Wish> wish_;  // of the last frame, the first one
   std::vector<Wish> failed_;          // of this version: they are not tried again
-  Lane lane_, masks_;
+  AsyncValue<Question, Answer> answers_;
+  AsyncValue<Mask, arma::mat> visible_;
 };
 
 }  // namespace app

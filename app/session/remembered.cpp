@@ -214,7 +214,7 @@ Words remembered(const View& view) {
   s["weights_map"] = name_of(view.look.colors.sequential, core::color::sequential_maps());
   s["values_map"] = name_of(view.look.colors.diverging, core::color::diverging_maps());
   s["reduce_motion"] = view.settings.reduce_motion ? "yes" : "no";
-  s["flight_percent"] = percent(view.settings.flight_speed);
+  s["flight_percent"] = percent(view.settings.animation_speed);
   s["tour"] = view.settings.knows_tour ? "known" : "new";
   s["measure"] = view.look.colors.logarithmic ? "logarithmic" : "linear";
   return s;
@@ -237,7 +237,7 @@ void recall(const Words& s, View& view) {
   recall_map(word(s, "values_map"), core::color::diverging_maps(), view.look.colors.diverging);
   view.settings.reduce_motion = word(s, "reduce_motion") == "yes";
   if (const auto speed = remembered_number(s, "flight_percent", 25, 400))
-    view.settings.flight_speed = static_cast<float>(*speed) / 100;
+    view.settings.animation_speed = static_cast<float>(*speed) / 100;
   // Who has used the program before it had a tour has no need of one.
   view.settings.knows_tour = !s.empty() && word(s, "tour") != "new";
   view.look.colors.logarithmic = word(s, "measure") == "logarithmic";
@@ -247,7 +247,7 @@ std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path
                                                const std::filesystem::path& file) {
   std::erase(recent, file);
   recent.insert(recent.begin(), file);
-  if (recent.size() > most_recent) recent.resize(most_recent);
+  if (recent.size() > max_recent) recent.resize(max_recent);
   return recent;
 }
 

@@ -37,7 +37,7 @@ std::optional<int> remembered_number(const std::map<std::string, std::string>& s
                                      int least, int most);
 
 /// So many files are remembered, in memory and from one run to the next.
-constexpr std::size_t most_recent = 10;
+constexpr std::size_t max_recent = 10;
 
 /// A list of recent files, newest first, with one more; each stands in it once.
 std::vector<std::filesystem::path> with_recent(std::vector<std::filesystem::path> recent,

@@ -41,7 +41,7 @@ std::vector<RowFacts> facts_of_rows(const Trace& trace, core::attention::Stage s
 
 /// make(trace, token) gives the value of any trace.
 template <class Value, class Make>
-const Value* Statistics::worked_out(Slot<StatisticOf, Value>& slot, const Trace& trace,
+const Value* Statistics::worked_out(AsyncValue<StatisticOf, Value>& slot, const Trace& trace,
                                     const StatisticOf& key, bool is_quick, const Make& make) {
   const bool at_once = is_quick || !may_wait(trace);
   const When when = at_once ? When::at_once : When::when_still;
@@ -49,10 +49,10 @@ const Value* Statistics::worked_out(Slot<StatisticOf, Value>& slot, const Trace&
     if (at_once) {
       slot.begin(key, when, [&](const core::Token& token) { return make(trace, token); });
     } else {
-      const Lease lease = live_->lease();
+      const ReadLock lock = live_->read_lock();
       slot.begin(
-          key, when, [trace = lease.trace, make](const core::Token& token) { return make(*trace, token); },
-          lease.recalled);
+          key, when, [trace = lock.trace, make](const core::Token& token) { return make(*trace, token); },
+          lock.recalled);
     }
   }
   return slot.value() && slot.key()->is_near(key) ? slot.value() : nullptr;
@@ -95,12 +95,13 @@ const std::vector<RowFacts>& Statistics::rows(const Trace& trace, std::uint64_t 
   return known && found != known->end() ? found->second : no_rows_;
 }
 
-const arma::mat& Statistics::likeness(const Trace& trace, std::uint64_t version) {
+const arma::mat& Statistics::similarity(const Trace& trace, std::uint64_t version) {
   const auto make = [](const Trace& of, const core::Token& token) {
-    return core::attention::likeness_of_heads(of, token);
+    return core::attention::similarity_of_heads(of, token);
   };
-  const auto* known = worked_out(likeness_, trace, key_of(trace, version), likeness_is_quick(trace), make);
-  return known ? *known : no_likeness_;
+  const auto* known =
+      worked_out(similarity_, trace, key_of(trace, version), similarity_is_quick(trace), make);
+  return known ? *known : no_similarity_;
 }
 
 const TokenLines& Statistics::lines(const Trace& trace, std::uint64_t version, const LineChoice& choice) {
@@ -120,7 +121,7 @@ void Statistics::read_from(const LiveTrace& live) {
   ++row_choices_;
 }
 
-bool likeness_is_quick(const Trace& trace) {
+bool similarity_is_quick(const Trace& trace) {
   const std::uint64_t n_heads = trace.heads.size(), n_tokens = trace.mask.n_rows();
   return n_heads * (n_heads - 1) / 2 * n_tokens * n_tokens <= quick_logarithms;
 }
@@ -146,7 +147,7 @@ struct MaskDrawing::Portion {
   std::vector<arma::vec> row_sums;
   arma::mat mean;  ///< empty when it is what it was
   arma::mat difference;
-  ValueRange mean_extent, difference_extent;
+  ValueRange mean_range, difference_range;
 
   void advance(std::size_t n_masks, const core::Token& token) {
     const auto end = std::chrono::steady_clock::now() + portion_time;
@@ -154,7 +155,7 @@ struct MaskDrawing::Portion {
     do {
       study->advance(1);
       if (study->count() == n_masks) mean = study->mean();
-    } while (study->count() < Laboratory::most_masks && token.goes_on() &&
+    } while (study->count() < Laboratory::max_masks && token.goes_on() &&
              std::chrono::steady_clock::now() < end);
     if (study->count() < n_masks) mean = study->mean();
     const auto first = static_cast<std::ptrdiff_t>(before);
@@ -162,81 +163,76 @@ struct MaskDrawing::Portion {
     row_sums.assign(study->row_sums().begin() + first, study->row_sums().end());
     if (mean.empty()) return;
     difference = mean - study->weights();
-    mean_extent = value_range(mean), difference_extent = value_range(difference);
+    mean_range = value_range(mean), difference_range = value_range(difference);
   }
 };
 
 void MaskDrawing::follow(const LiveTrace& live, std::size_t head, std::size_t n_masks) {
-  const Of now{live.version(), head, n_masks};
-  if (of_ != now) {
-    lane_.cancel();
-    of_ = now;
+  Of of{live.version(), head, n_masks};
+  if (of_ != of) {
+    of_ = of;
     study_.reset();
+    portions_.clear();
     const bool same_place = shown_ && shown_->head == head && shown_->sequence == live.sequence() &&
                             shown_->n_rows() == live.model().n_tokens();
     if (!same_place) shown_.reset();
-    begin(live);
-  } else if (study_ && !shown_->is_complete() && !lane_.is_busy()) {
-    begin(live);
   }
+  if (const auto portion = portions_.take()) take(**portion);
+  if (study_ && shown_->is_complete()) return;
+  if (study_) of.n_before = shown_->count();
+  if (portions_.needs(of)) begin(live, of);
 }
 
 void MaskDrawing::stop() {
-  lane_.cancel();
+  portions_.clear();
   of_.reset();
   shown_.reset();
   study_.reset();
 }
 
-void MaskDrawing::begin(const LiveTrace& live) {
+void MaskDrawing::begin(const LiveTrace& live, const Of& of) {
   if (study_) {
-    lane_.start(
-        [this, study = study_, n_masks = of_->n_masks](const core::Token& token) -> Jobs::Delivery {
-          const auto portion = lane_.jobs().leave(std::make_unique<Portion>());
-          portion->study = study;
-          portion->advance(n_masks, token);
-          return [this, portion] { take(std::move(*portion)); };
-        },
-        [this](const Failure& failure) { give_up(failure); });
+    portions_.begin(of, When::background,
+                    [&jobs = jobs_, study = study_, n_masks = of.n_masks](const core::Token& token) {
+                      const Next portion = jobs.destroyed_async(std::make_unique<Portion>());
+                      portion->study = study;
+                      portion->advance(n_masks, token);
+                      return portion;
+                    });
     return;
   }
-  const Lease lease = live.lease();
-  const auto begin = [this, of = *of_, model = live.model(), sequence = live.sequence(),
-                      trace = lease.trace](const core::Token& token) -> Jobs::Delivery {
-    const auto& head = trace->heads[of.head];
-    const auto portion = lane_.jobs().leave(std::make_unique<Portion>());
-    portion->study =
-        lane_.jobs().leave(std::make_unique<DropoutStudy>(model, sequence, of.head, *head.weights));
-    portion->start = std::make_unique<Laboratory>();
-    Laboratory& lab = *portion->start;
-    lab.n_masks = of.n_masks;
-    lab.sums_before = sums_of_rows(head.weights), lab.sums_after = sums_of_rows(head.dropped_weights);
-    lab.ones = core::attention::dropped_ones(model.dropout, 10);
-    lab.version = of.version, lab.head = of.head, lab.sequence = sequence;
-    portion->advance(of.n_masks, token);
-    return [this, portion] { take(std::move(*portion)); };
-  };
-  lane_.start(
-      begin, [this](const Failure& failure) { give_up(failure); }, lease.recalled);
+  const ReadLock lock = live.read_lock();
+  portions_.begin(
+      of, When::background,
+      [&jobs = jobs_, of, model = live.model(), sequence = live.sequence(),
+       trace = lock.trace](const core::Token& token) {
+        const auto& head = trace->heads[of.head];
+        const Next portion = jobs.destroyed_async(std::make_unique<Portion>());
+        portion->study =
+            jobs.destroyed_async(std::make_unique<DropoutStudy>(model, sequence, of.head, *head.weights));
+        portion->start = std::make_unique<Laboratory>();
+        Laboratory& lab = *portion->start;
+        lab.n_masks = of.n_masks;
+        lab.sums_before = sums_of_rows(head.weights), lab.sums_after = sums_of_rows(head.dropped_weights);
+        lab.ones = core::attention::dropped_ones(model.dropout, 10);
+        lab.version = of.version, lab.head = of.head, lab.sequence = sequence;
+        portion->advance(of.n_masks, token);
+        return portion;
+      },
+      lock.recalled);
 }
 
-void MaskDrawing::give_up(const Failure& failure) {
-  study_.reset();
-  if (failure.is_stopped) return of_.reset();  // it is begun anew
-  lane_.jobs().tell(failure);                  // once: it is not tried again
-}
-
-void MaskDrawing::take(Portion portion) {
+void MaskDrawing::take(Portion& portion) {
   study_ = std::move(portion.study);
-  if (portion.start) shown_ = lane_.jobs().leave(std::move(portion.start));
+  if (portion.start) shown_ = jobs_.destroyed_async(std::move(portion.start));
   Laboratory& lab = *shown_;
   lab.revision = ++revision_;
   std::ranges::move(portion.distances, std::back_inserter(lab.distances));
   std::ranges::move(portion.row_sums, std::back_inserter(lab.row_sums));
   if (portion.mean.empty()) return;
-  lane_.jobs().let_go(std::exchange(lab.mean, std::move(portion.mean)));
-  lane_.jobs().let_go(std::exchange(lab.difference, std::move(portion.difference)));
-  lab.mean_extent = portion.mean_extent, lab.difference_extent = portion.difference_extent;
+  jobs_.destroy_async(std::exchange(lab.mean, std::move(portion.mean)));
+  jobs_.destroy_async(std::exchange(lab.difference, std::move(portion.difference)));
+  lab.mean_range = portion.mean_range, lab.difference_range = portion.difference_range;
 }
 
 TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice,

@@ -69,14 +69,14 @@ struct StatisticOf {
 /// the same shape, or empty ones.
 class Statistics {
  public:
-  explicit Statistics(Jobs& jobs) : heads_(jobs), likeness_(jobs), lines_(jobs), rows_(jobs) {}
+  explicit Statistics(Jobs& jobs) : heads_(jobs), similarity_(jobs), lines_(jobs), rows_(jobs) {}
 
   /// The facts of every head, as many as the trace has heads.
   const std::vector<core::attention::HeadFacts>& heads(const core::attention::Trace& trace,
                                                        std::uint64_t version,
                                                        std::span<const std::string> tokens);
   /// n_heads × n_heads, or empty.
-  const arma::mat& likeness(const core::attention::Trace& trace, std::uint64_t version);
+  const arma::mat& similarity(const core::attention::Trace& trace, std::uint64_t version);
   /// The facts of every row of a stage, or none.
   const std::vector<core::attention::RowFacts>& rows(const core::attention::Trace& trace,
                                                      std::uint64_t version, core::attention::Stage stage,
@@ -90,48 +90,48 @@ class Statistics {
   void read_from(const LiveTrace& live);
   /// Whether anything is worked out beside the window, or will be in the next frame.
   bool is_busy() const {
-    return heads_.is_busy() || likeness_.is_busy() || lines_.is_busy() || rows_.is_busy();
+    return heads_.is_busy() || similarity_.is_busy() || lines_.is_busy() || rows_.is_busy();
   }
 
  private:
   using RowsOf = std::pair<core::attention::Stage, std::size_t>;
   using AllRows = std::map<RowsOf, std::vector<core::attention::RowFacts>>;
   template <class Value, class Make>
-  const Value* worked_out(Slot<StatisticOf, Value>& slot, const core::attention::Trace& trace,
+  const Value* worked_out(AsyncValue<StatisticOf, Value>& slot, const core::attention::Trace& trace,
                           const StatisticOf& key, bool is_quick, const Make& make);
   bool may_wait(const core::attention::Trace& trace) const { return live_ && &live_->trace() == &trace; }
 
   const LiveTrace* live_ = nullptr;
   std::vector<core::attention::HeadFacts> no_facts_;
-  const arma::mat no_likeness_;
+  const arma::mat no_similarity_;
   const TokenLines no_lines_;
   const std::vector<core::attention::RowFacts> no_rows_;
   std::optional<LineChoice> choice_;
   std::uint64_t choices_ = 0;
   std::set<RowsOf> wanted_rows_, asked_rows_;  // in the last frame, and so far in this one
   std::uint64_t row_choices_ = 0;
-  Slot<StatisticOf, std::vector<core::attention::HeadFacts>> heads_;
-  Slot<StatisticOf, arma::mat> likeness_;
-  Slot<StatisticOf, TokenLines> lines_;
-  Slot<StatisticOf, AllRows> rows_;
+  AsyncValue<StatisticOf, std::vector<core::attention::HeadFacts>> heads_;
+  AsyncValue<StatisticOf, arma::mat> similarity_;
+  AsyncValue<StatisticOf, TokenLines> lines_;
+  AsyncValue<StatisticOf, AllRows> rows_;
 };
 
-/// Whether the likeness of a trace's heads takes no longer than a frame or two.
-bool likeness_is_quick(const core::attention::Trace& trace);
+/// Whether the similarity of a trace's heads takes no longer than a frame or two.
+bool similarity_is_quick(const core::attention::Trace& trace);
 
 class LiveTrace;
 
 /// What the dropout laboratory shows: a study of the shown head as far as it has been drawn.
 struct Laboratory {
   /// The curve of the mean's distance ends after so many masks.
-  static constexpr std::size_t most_masks = 1024;
+  static constexpr std::size_t max_masks = 1024;
 
   std::size_t n_masks = 64;         ///< over how many the mean is taken
   std::vector<double> distances;    ///< as of DropoutStudy
   std::vector<arma::vec> row_sums;  ///< likewise
   arma::mat mean,
       difference;  ///< of the first n_masks, or of as many as were drawn; the mean less the weights
-  ValueRange mean_extent, difference_extent;
+  ValueRange mean_range, difference_range;
   arma::vec sums_before, sums_after;  ///< of the trace's weights, and of what its one mask leaves
   arma::rowvec ones;                  ///< ten ones under the same dropout
   std::uint64_t revision = 0;         ///< another number, other numbers
@@ -140,39 +140,42 @@ struct Laboratory {
 
   std::size_t count() const { return distances.size(); }
   std::size_t n_rows() const { return mean.n_rows; }
-  bool is_complete() const { return count() >= most_masks; }
+  bool is_complete() const { return count() >= max_masks; }
 };
 
-/// Draws the laboratory's masks beside the window, a portion at a time.
+/// Draws the laboratory's masks in the background, a portion at a time.
 class MaskDrawing {
  public:
-  explicit MaskDrawing(Jobs& jobs) : lane_(jobs) {}
+  explicit MaskDrawing(Jobs& jobs) : jobs_(jobs), portions_(jobs) {}
 
   /// Before every frame in which the laboratory is shown. The study of an older trace stays until the newest
   /// has its first masks.
   void follow(const LiveTrace& live, std::size_t head, std::size_t n_masks);
-  /// Lets go of everything.
+  /// Drops everything.
   void stop();
   const Laboratory* laboratory() const { return shown_.get(); }
-  bool is_busy() const { return lane_.is_busy(); }
+  bool is_busy() const { return portions_.is_busy(); }
 
  private:
   struct Of {
     std::uint64_t version = 0;
     std::size_t head = 0, n_masks = 0;
+    std::size_t n_before = 0;  // masks that were drawn before this portion
+    bool is_near(const Of& newest) const { return *this == newest; }
     friend bool operator==(const Of&, const Of&) = default;
   };
   struct Portion;
+  using Next = std::shared_ptr<Portion>;
 
-  void begin(const LiveTrace& live);
-  void take(Portion portion);
-  void give_up(const Failure& failure);
+  void begin(const LiveTrace& live, const Of& of);
+  void take(Portion& portion);
 
-  std::optional<Of> of_;
+  Jobs& jobs_;
+  std::optional<Of> of_;  // the first portion
   std::shared_ptr<Laboratory> shown_;
   std::shared_ptr<core::attention::DropoutStudy> study_;  // only the worker reads and advances it
   std::uint64_t revision_ = 0;
-  Lane lane_;
+  AsyncValue<Of, Next> portions_;
 };
 
 }  // namespace app

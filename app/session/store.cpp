@@ -405,7 +405,7 @@ void Store::wait_for(const Command& next, bool is_for_writing) {
 }
 
 void Store::drop_opened() {
-  if (found_.ready) jobs_.let_go(std::exchange(found_.ready, std::nullopt));
+  if (opened_) jobs_.destroy_async(std::exchange(opened_, std::nullopt));
 }
 
 void Store::go_on() {
@@ -439,23 +439,24 @@ void Store::tidy() {
   if (view_.forms.dialog == Dialog::none && !recorder_.left().empty() && !is_reading()) show_left();
   const Dialog open = view_.forms.dialog;
   if (waiting_.next && !waiting_.is_for_writing && !is_answered_in(open)) stay();
-  if (found_.tensors && open != Dialog::import_tensors)
-    jobs_.let_go(std::exchange(found_.tensors, std::nullopt));
+  if (choosing_ && open != Dialog::import_tensors)
+    jobs_.destroy_async(std::exchange(choosing_, std::nullopt));
   if (!view_.forms.browser.entries.empty() && !has_browser(open)) view_.forms.browser.entries = {};
 }
 
 void Store::read_for_document(const std::filesystem::path& path, const Jobs::Job& reading) {
   const auto layer = [this] { return document_.whole ? document_.whole->layer : 0; };
-  read_beside(path,
-              [this, path, reading, layer, of = document_.mark,
-               of_layer = layer()](const core::Token& progress) -> Jobs::Delivery {
-                return [this, path, layer, of, of_layer, delivery = reading(progress)] {
-                  if (document_.mark != of || layer() != of_layer)
-                    throw core::Error(path.string() +
-                                      ": what it was read for is no longer there, nothing was changed");
-                  delivery();
-                };
-              });
+  read_in_background(
+      path,
+      [this, path, reading, layer, of = document_.mark,
+       of_layer = layer()](const core::Token& progress) -> Jobs::Delivery {
+        return [this, path, layer, of, of_layer, delivery = reading(progress)] {
+          if (document_.mark != of || layer() != of_layer)
+            throw core::Error(path.string() +
+                              ": what it was read for is no longer there, nothing was changed");
+          delivery();
+        };
+      });
 }
 
 }  // namespace app

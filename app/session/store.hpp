@@ -170,8 +170,8 @@ class Store {
   /// What is there now becomes a step of undo; says when that lets go of others.
   void record_step(const std::string& target, const std::string& words);
   /// What a window before has left becomes the document, and its journal goes on.
-  void restore(const FoundInFiles::Ready& ready);
-  void start_with_whole(const FoundInFiles::Ready& ready);
+  void restore(const Opened& ready);
+  void start_with_whole(const Opened& ready);
   /// What a window before has left of a lesson; its journal is kept until all of it is back.
   struct Tried {
     std::string session = {};  // or ""
@@ -205,7 +205,7 @@ class Store {
   void record_in(const std::filesystem::path& folder);
   void show_left();
   void ask(std::string question, std::string answer, const Command& next);
-  bool is_changed_elsewhere() const;
+  bool is_changed_on_disk() const;
   void leave_lesson();
   void assess_lesson();
   void run_laboratory();
@@ -214,8 +214,8 @@ class Store {
 
   /// Reads something beside the window and carries out what it gives; what was being read before is given up.
   /// A session that names files elsewhere is asked about where there is a command to go on with.
-  void read_beside(const std::filesystem::path& path, const Jobs::Job& reading,
-                   const std::optional<Command>& if_elsewhere = {});
+  void read_in_background(const std::filesystem::path& path, const Jobs::Job& reading,
+                          const std::optional<Command>& if_untrusted = {});
   /// The same for what is to be done with the document and the layer of it that are there now, and with no
   /// other.
   void read_for_document(const std::filesystem::path& path, const Jobs::Job& reading);
@@ -226,7 +226,7 @@ class Store {
   void list(const std::filesystem::path& directory);
   void list_files();
   void list_again_after_it();
-  void take(const std::filesystem::path& path, FoundInFile found);
+  void take(Opened opened);
   /// What was opened and is not wanted ends beside the window.
   void drop_opened();
   Jobs::Job making_of(const OpenedTensors& tensors, const core::importing::Choices& choices);
@@ -276,7 +276,10 @@ class Store {
   Lessons lessons_;
   std::vector<Reference> references_;
   std::uint64_t last_reference_ = 0;
-  FoundInFiles found_;
+  std::optional<OpenedTensors> choosing_;  // from which is to be chosen
+  std::optional<Opened> opened_;           // until the question about unsaved work is answered
+  std::filesystem::path previewed_;
+  std::string preview_;
   std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
   std::function<std::uint64_t()> free_memory_;
 

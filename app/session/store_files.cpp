@@ -27,9 +27,9 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
 }
 
 /// A whole model; or one of its layers, where it is of a kind that can be looked at so alone, and why.
-FoundInFile as_whole_or_tensors(const std::filesystem::path& whole, const OpenFile& command,
-                                std::uint64_t keep_at_most, const core::Token& progress) {
-  FoundInFile found;
+Opened as_whole_or_tensors(const std::filesystem::path& whole, const OpenFile& command,
+                           std::uint64_t keep_at_most, const core::Token& progress) {
+  Opened found{command.path};
   try {
     found.whole = std::make_shared<const OpenedWhole>(
         open_whole(whole, command.text, command.layer, keep_at_most, progress));
@@ -40,7 +40,7 @@ FoundInFile as_whole_or_tensors(const std::filesystem::path& whole, const OpenFi
     if (!command.text.empty() || command.layer > 0) throw;
     const std::string why = "Not as a whole model: " + std::string(error.what());
     try {
-      found = find_in_file(command.path, progress, command.elsewhere);
+      found = open_file(command.path, progress, command.elsewhere);
     } catch (const core::Stopped&) {
       throw;
     } catch (const core::Error&) {
@@ -54,8 +54,8 @@ FoundInFile as_whole_or_tensors(const std::filesystem::path& whole, const OpenFi
 
 }  // namespace
 
-void Store::read_beside(const std::filesystem::path& path, const Jobs::Job& reading,
-                        const std::optional<Command>& if_elsewhere) {
+void Store::read_in_background(const std::filesystem::path& path, const Jobs::Job& reading,
+                               const std::optional<Command>& if_untrusted) {
   list_again_after_it();
   waiting_.was_read = {};
   reader_.begin(
@@ -63,9 +63,9 @@ void Store::read_beside(const std::filesystem::path& path, const Jobs::Job& read
       [this, reading](const core::Token& progress) -> Jobs::Delivery {
         return [this, was_read = reading(progress)] { take_when_answered(was_read); };
       },
-      [this, path, if_elsewhere](const Failure& failure) {
-        if (!failure.is_outside || !if_elsewhere) return fail_to_read(path, failure);
-        take_when_answered([this, words = failure.words, next = *if_elsewhere] {
+      [this, path, if_untrusted](const Failure& failure) {
+        if (!failure.is_untrusted || !if_untrusted) return fail_to_read(path, failure);
+        take_when_answered([this, words = failure.words, next = *if_untrusted] {
           ask(words + ". Files elsewhere on this computer are opened only when you say so.",
               "Open it all the same", next);
         });
@@ -133,9 +133,9 @@ Opening Store::opening() const {
                   .is_reading = reader_.is_busy(),
                   .seconds = reader_.seconds(),
                   .bytes = reader_.bytes(),
-                  .tensors = found_.tensors ? &*found_.tensors : nullptr,
-                  .previewed = found_.previewed,
-                  .preview = found_.preview};
+                  .tensors = choosing_ ? &*choosing_ : nullptr,
+                  .previewed = previewed_,
+                  .preview = preview_};
   if (!writer_.exporting.is_busy() || !reader_.is_free_for_asides()) return opening;
   opening.path = writer_.exported;
   opening.is_reading = opening.is_writing = true;
@@ -152,42 +152,38 @@ void Store::handle(const OpenFile& command) {
     view_.forms.import.choices.embeddings = command.path;
     return;
   }
-  read_beside(
+  read_in_background(
       command.path,
       [this, command, free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
-        auto found = std::make_shared<FoundInFile>();
+        const auto opened = std::make_shared<Opened>(Opened{command.path});
         const auto whole = command.as_tensors ? std::nullopt : whole_model_at(command.path);
         if (core::experiment::is_saved_experiment(command.path))
-          found->whole = std::make_shared<const OpenedWhole>(
+          opened->whole = std::make_shared<const OpenedWhole>(
               open_saved_whole(core::system::read_file(command.path, formats::largest_session), command.path,
                                command.elsewhere, free / 2, progress));
         else if (whole)
-          *found = as_whole_or_tensors(*whole, command, free / 2, progress);
+          *opened = as_whole_or_tensors(*whole, command, free / 2, progress);
         else
-          *found = find_in_file(command.path, progress, command.elsewhere);
-        return [this, found, path = command.path] { take(path, std::move(*found)); };
+          *opened = open_file(command.path, progress, command.elsewhere);
+        return [this, opened] { take(std::move(*opened)); };
       },
-      OpenFile{.path = command.path, .elsewhere = core::Elsewhere::allowed});
+      OpenFile{.path = command.path, .elsewhere = core::UntrustedPaths::allowed});
 }
 
-void Store::take(const std::filesystem::path& path, FoundInFile found) {
-  if (found.whole) {
-    found_.ready = {path, {}, {}, "", found.whole};
-    return handle(FinishOpening{});
-  }
-  if (!found.imported) {
-    const bool names_tell = !found.tensors->layers.empty() || !found.tensors->stages.empty();
-    const bool counts = found.tensors->has_index_header;
-    choose_from(std::move(*found.tensors));
-    if (!found.problem.empty())
-      say(found.problem, true);
+void Store::take(Opened opened) {
+  if (opened.tensors) {
+    const bool names_tell = !opened.tensors->layers.empty() || !opened.tensors->stages.empty();
+    const bool counts = opened.tensors->has_index_header;
+    choose_from(std::move(*opened.tensors));
+    if (!opened.problem.empty())
+      say(opened.problem, true);
     else if (counts)
       say("The first line of the table is 0, 1, 2 …: say whether it names the columns.");
     else if (!names_tell)
       say("The names do not tell what the tensors are: say which is which.");
     return;
   }
-  found_.ready = {path, std::move(*found.imported), std::move(found.source), found.stamp};
+  opened_ = std::move(opened);
   handle(FinishOpening{});
 }
 
@@ -199,12 +195,12 @@ void Store::choose_from(OpenedTensors tensors) {
             : !form.choices.stages.empty() || std::ranges::any_of(tensors.file->tensors(), is_of_heads)
                 ? ImportAs::stages
                 : ImportAs::by_hand;
-  if (tensors.has_index_header) form.choices.first_line_is_names = true;
+  if (tensors.has_index_header) form.choices.has_header_line = true;
   if (tensors.has_index_header && form.as == ImportAs::by_hand && !tensors.embeddings.empty())
     form.as = ImportAs::embeddings, form.choices.embeddings_tensor = tensors.embeddings;
   const auto& source = lessons_.own(document_).origin.source;
   if (source && source->tensors.file == tensors.file) form.layer = source->layer;
-  found_.tensors = std::move(tensors);
+  choosing_ = std::move(tensors);
   view_.forms.import = std::move(form);
   view_.forms.dialog = Dialog::import_tensors;
   message_ = {};
@@ -212,17 +208,13 @@ void Store::choose_from(OpenedTensors tensors) {
 
 Jobs::Job Store::making_of(const OpenedTensors& tensors, const core::importing::Choices& choices) {
   return [this, tensors, choices](const core::Token& progress) -> Jobs::Delivery {
-    auto made = std::make_shared<MadeOfTensors>(make_of(tensors, choices, progress));
-    return [this, made] {
-      found_.ready = {made->source.tensors.file->path(), std::move(made->imported), std::move(made->source),
-                      ""};
-      handle(FinishOpening{});
-    };
+    const auto made = std::make_shared<Opened>(make_of(tensors, choices, progress));
+    return [this, made] { take(std::move(*made)); };
   };
 }
 
 void Store::handle(const ImportTensors& command) {
-  if (found_.tensors) read_beside(found_.tensors->file->path(), making_of(*found_.tensors, command.choices));
+  if (choosing_) read_in_background(choosing_->file->path(), making_of(*choosing_, command.choices));
 }
 
 void Store::handle(const ChooseLayer& command) {
@@ -234,17 +226,16 @@ void Store::handle(const ChooseLayer& command) {
 }
 
 void Store::handle(const FinishOpening& command) {
-  if (!found_.ready) return;
+  if (!opened_) return;
   try {
-    const auto& whole = found_.ready->whole;
-    if (!may_take_memory(whole ? whole->layer : found_.ready->imported.model, command)) return;
+    if (!may_take_memory(opened_->model(), command)) return;
   } catch (const core::Error&) {
     drop_opened();
     throw;
   }
   leave_lesson();
   if (!may_leave(command)) return;
-  FoundInFiles::Ready ready = *std::exchange(found_.ready, std::nullopt);
+  Opened ready = *std::exchange(opened_, std::nullopt);
   if (ready.left) return restore(ready);
   if (ready.whole) return start_with_whole(ready);
   Origin origin{ready.path.filename().string()};
@@ -252,30 +243,30 @@ void Store::handle(const FinishOpening& command) {
     origin.source = std::make_shared<const TensorSource>(std::move(*ready.source));
   else
     origin.path = lasting_path(ready.path), origin.stamp = ready.stamp;
-  origin.account = std::move(ready.imported.account);
-  origin.notes = ready.imported.notes;
-  start_with(document_of(ready.imported.model, std::move(origin)));
-  recall_view(ready.imported.view, view_);
+  origin.account = std::move(ready.imported->account);
+  origin.notes = ready.imported->notes;
+  start_with(document_of(ready.imported->model, std::move(origin)));
+  recall_view(ready.imported->view, view_);
   keep_view_within_model();
   remember(ready.path);
-  say(opened_words(ready.path, ready.imported.notes));
+  say(opened_words(ready.path, ready.imported->notes));
 }
 
 void Store::handle(const MeasureTensor& command) {
-  if (!found_.tensors || found_.tensors->ranges.contains(command.name)) return;
-  const auto file = found_.tensors->file;
+  if (!choosing_ || choosing_->ranges.contains(command.name)) return;
+  const auto file = choosing_->file;
   read_aside(file->path(), [this, file, name = command.name](const core::Token& progress) -> Jobs::Delivery {
     const TensorRange range = measure(*file, name, progress);
     return [this, file, name, range] {
-      if (found_.tensors && found_.tensors->file == file) found_.tensors->ranges[name] = range;
+      if (choosing_ && choosing_->file == file) choosing_->ranges[name] = range;
     };
   });
 }
 
 void Store::handle(const PreviewFile& command) {
   if (!reader_.is_free_for_asides()) return;
-  found_.previewed = command.path;
-  found_.preview = "";
+  previewed_ = command.path;
+  preview_ = "";
   read_aside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
     std::string preview;
     try {
@@ -286,7 +277,7 @@ void Store::handle(const PreviewFile& command) {
       preview = error.what();
     }
     return [this, path, preview] {
-      if (found_.previewed == path) found_.preview = preview;
+      if (previewed_ == path) preview_ = preview;
     };
   });
 }
@@ -332,7 +323,7 @@ namespace formats = core::formats;
 void Store::handle(const SaveFile&) {
   if (lesson()) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
   if (!document_.origin.path) return handle(ShowDialog{Dialog::save_as});
-  if (is_changed_elsewhere())
+  if (is_changed_on_disk())
     return ask(
         document_.origin.path->string() +
             " has been changed by somebody else since it was read here. Saving replaces what is there.",
@@ -348,7 +339,7 @@ void Store::handle(const SaveFileAs& command) {
 void Store::handle(const SaveAndContinue&) {
   view_.forms.dialog = Dialog::none;
   if (!document_.origin.path) return handle(ShowDialog{Dialog::save_as});
-  if (is_changed_elsewhere()) {
+  if (is_changed_on_disk()) {
     handle(ShowDialog{Dialog::save_as});
     return say(document_.origin.path->string() + " has been changed by somebody else since it was read here.",
                true);
@@ -403,7 +394,7 @@ void Store::note_saved(Document& own, const std::filesystem::path& path, const s
 }
 
 void Store::handle(const ExportAs& command) {
-  const auto trace = shows_newest() ? live_.lease().trace : nullptr;
+  const auto trace = shows_newest() ? live_.read_lock().trace : nullptr;
   writer_.exported = command.path;
   writer_.exporting.start(
       [this, command, model = document_.model, trace, view = view_, title = document_.origin.title,
@@ -486,39 +477,37 @@ void Store::handle(const RestoreLeft& command) {
   const JournalHead head = journal->head();
   const std::filesystem::path path = head.path.value_or(head.title);
   message_ = {};
-  read_beside(
+  read_in_background(
       path,
       [this, journal, head, path, free = free_memory_()](const core::Token& progress) -> Jobs::Delivery {
         JournalTexts texts = journal->texts();
-        auto ready = std::make_shared<FoundInFiles::Ready>();
-        ready->path = path;
-        ready->left = FoundInFiles::Left{journal, head, std::move(texts.in_lesson)};
+        const auto ready = std::make_shared<Opened>(Opened{path});
+        ready->left = Opened::Left{journal, head, std::move(texts.in_lesson)};
         if (core::experiment::is_saved_experiment_text(texts.own)) {
           // Paths in it are from the root.
-          ready->whole = std::make_shared<const OpenedWhole>(
-              open_saved_whole(texts.own, "/" + head.title, core::Elsewhere::allowed, free / 2, progress));
+          ready->whole = std::make_shared<const OpenedWhole>(open_saved_whole(
+              texts.own, "/" + head.title, core::UntrustedPaths::allowed, free / 2, progress));
         } else {
           core::formats::Session session = core::formats::parse_session(texts.own, head.title);
           ready->imported = {std::move(session.model), {}, session.view};
           for (std::string& words : session.left_out)
-            ready->imported.account.not_supported.push_back({"", std::move(words)});
+            ready->imported->account.not_supported.push_back({"", std::move(words)});
         }
         return [this, ready, journal] {
           if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted any more
-          found_.ready = std::move(*ready);
-          handle(FinishOpening{});
+          take(std::move(*ready));
         };
       });
 }
 
-void Store::restore(const FoundInFiles::Ready& ready) {
+void Store::restore(const Opened& ready) {
   if (!std::ranges::count(recorder_.left(), ready.left->journal))
     throw core::Error("What was left by a window before is there no longer.");
   const JournalHead& head = ready.left->head;
   Origin origin = origin_of(head);
-  origin.account = ready.imported.account;
+  if (ready.imported) origin.account = ready.imported->account;
   start_with(ready.whole ? document_of(*ready.whole, std::move(origin))
-                         : document_of(ready.imported.model, std::move(origin)));
+                         : document_of(ready.imported->model, std::move(origin)));
   if (const auto* preset = core::editing::find_preset(document_.origin.preset))
     document_.first = preset->make();  // and not what had become of it
   if (!head.is_saved) {                // it is nowhere but in the journal
@@ -529,7 +518,7 @@ void Store::restore(const FoundInFiles::Ready& ready) {
     whole_.begin_with(*document_.whole, {ready.whole->reading, ready.whole->before});
     look_at_layers(view_);
   }
-  recall_view(ready.whole ? ready.whole->view : ready.imported.view, view_);
+  recall_view(ready.whole ? ready.whole->view : ready.imported->view, view_);
   keep_view_within_model();
   const std::string words =
       "Recovered: " + left_words(head) + (head.is_saved ? "." : ". It is not saved yet.");
@@ -545,7 +534,7 @@ void Store::try_again(const Tried& tried) {
   record_step("", "what was tried before");
   if (document_.whole) {
     const auto saved = core::experiment::parse_experiment(tried.session, "/" + document_.origin.title,
-                                                          core::Elsewhere::allowed);
+                                                          core::UntrustedPaths::allowed);
     experiment_with(core::experiment::with_saved_edits(saved, *document_.whole->model), "", "");
   } else {
     document_.model = core::formats::parse_session(tried.session, document_.origin.title).model;
@@ -582,7 +571,7 @@ void Store::ask(std::string question, std::string answer, const Command& next) {
   view_.forms.dialog = Dialog::question;
 }
 
-bool Store::is_changed_elsewhere() const {
+bool Store::is_changed_on_disk() const {
   const Origin& origin = lessons_.own(document_).origin;
   if (!origin.path || origin.stamp.empty()) return false;
   const std::string now = core::system::file_stamp(*origin.path);

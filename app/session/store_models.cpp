@@ -46,7 +46,7 @@ core::attention::Model layer_with(const core::attention::Model& of_pass, experim
 
 }  // namespace
 
-void Store::start_with_whole(const FoundInFiles::Ready& ready) {
+void Store::start_with_whole(const Opened& ready) {
   const OpenedWhole& opened = *ready.whole;
   Origin origin{opened.model->description().path.filename().string()};
   if (!opened.stamp.empty())
@@ -69,7 +69,7 @@ void Store::start_with_model_of(const core::lessons::Lesson& lesson, const Tried
   if (found == models.end())
     throw core::Error(std::string("The lesson needs the model ") + lesson.model +
                       ", which belongs to the program and was not found beside it.");
-  read_beside(
+  read_in_background(
       *found,
       [this, &lesson, tried, path = *found, free = free_memory_()](const core::Token&) -> Jobs::Delivery {
         const auto model = core::transformer::open_transformer(path, free / 2);
@@ -324,45 +324,47 @@ void Store::handle(const ShowReference& command) {
 }
 
 void Store::handle(const LoadReference& command) {
-  read_beside(command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
-    auto found = std::make_shared<FoundInFile>(find_in_file(path, progress));
-    if (!found->imported)
-      throw core::Error(path.string() +
-                        ": expected a session, or tensors of which but one model can be made");
-    return [this, found, path] {
-      keep(std::move(found->imported->model), path.filename().string());
-      close(Dialog::open_reference);
-      view_.look.tab = Tab::compare;
-      const std::string obstacle = why_not_in_place_of(references_.back().model, document_.model);
-      const std::string reservations = core::importing::reservations_text(found->imported->account);
-      say("Opened " + path.string() + " as " + references_.back().name +
-              (obstacle.empty() ? "" : "; " + obstacle) + (reservations.empty() ? "" : "; " + reservations),
-          !obstacle.empty());
-    };
-  });
+  read_in_background(
+      command.path, [this, path = command.path](const core::Token& progress) -> Jobs::Delivery {
+        auto found = std::make_shared<Opened>(open_file(path, progress));
+        if (!found->imported)
+          throw core::Error(path.string() +
+                            ": expected a session, or tensors of which but one model can be made");
+        return [this, found, path] {
+          keep(std::move(found->imported->model), path.filename().string());
+          close(Dialog::open_reference);
+          view_.look.tab = Tab::compare;
+          const std::string obstacle = why_not_in_place_of(references_.back().model, document_.model);
+          const std::string reservations = core::importing::reservations_text(found->imported->account);
+          say("Opened " + path.string() + " as " + references_.back().name +
+                  (obstacle.empty() ? "" : "; " + obstacle) +
+                  (reservations.empty() ? "" : "; " + reservations),
+              !obstacle.empty());
+        };
+      });
 }
 
 void Store::handle(const CheckTensors& command) {
-  read_beside(command.path,
-              [this, path = command.path, model = document_.model,
-               sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
-                auto file = std::make_shared<const core::formats::TensorFile>(
-                    core::formats::open_tensors(path, progress));
-                // When nothing fits, it says so and nothing is kept.
-                core::check::match(model, *file, {}, {.sequence = sequence}, progress);
-                return [this, path, file] {
-                  keep(document_.model, path.filename().string());
-                  references_.back().name = "T" + std::to_string(references_.back().id);
-                  references_.back().tensors = file;
-                  close(Dialog::open_tensors);
-                  view_.look.tab = Tab::compare;
-                  comparing_.search();
-                  std::string words = "B are the tensors of " + path.string();
-                  for (const std::string& note : file->notes())
-                    words += (words.ends_with('.') ? " " : ". ") + note;
-                  say(words);
-                };
-              });
+  read_in_background(command.path,
+                     [this, path = command.path, model = document_.model,
+                      sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
+                       auto file = std::make_shared<const core::formats::TensorFile>(
+                           core::formats::open_tensors(path, progress));
+                       // When nothing fits, it says so and nothing is kept.
+                       core::check::match(model, *file, {}, {.sequence = sequence}, progress);
+                       return [this, path, file] {
+                         keep(document_.model, path.filename().string());
+                         references_.back().name = "T" + std::to_string(references_.back().id);
+                         references_.back().tensors = file;
+                         close(Dialog::open_tensors);
+                         view_.look.tab = Tab::compare;
+                         comparing_.search();
+                         std::string words = "B are the tensors of " + path.string();
+                         for (const std::string& note : file->notes())
+                           words += (words.ends_with('.') ? " " : ". ") + note;
+                         say(words);
+                       };
+                     });
 }
 
 void Store::handle(const MapTensor& command) {

@@ -67,18 +67,18 @@ struct PositionsLook {
 };
 
 /// The numbers of the pinned cell on the way from what they are made of to their place, stage after stage.
-struct Flight {
+struct OperandAnimation {
   core::explain::CellAddress cell;
   double at = 0;     ///< how many of its steps have been flown, and how much of the next
   bool runs = true;  ///< else it stands still
-  friend bool operator==(const Flight&, const Flight&) = default;
+  friend bool operator==(const OperandAnimation&, const OperandAnimation&) = default;
 };
 
 /// What is done for an audience.
 struct Presenting {
   bool on = false;           ///< one stage and what it is made of fill the window
   bool full_screen = false;  ///< the window fills the screen
-  std::optional<Flight> flight;
+  std::optional<OperandAnimation> flight;
   friend bool operator==(const Presenting&, const Presenting&) = default;
 };
 
@@ -141,7 +141,7 @@ enum class ExportForm { csv, npy, npz, svg, png, pdf, session, program };
 
 /// How something is copied: how much of a matrix, and the row of core::formats::copy_forms().
 struct CopyChoice {
-  core::formats::CopyExtent extent = core::formats::CopyExtent::matrix;
+  core::formats::CopyScope extent = core::formats::CopyScope::matrix;
   std::size_t form = 0;
   friend bool operator==(const CopyChoice&, const CopyChoice&) = default;
 };
@@ -159,7 +159,7 @@ struct Settings {
   CopyChoice copy;                                  ///< the last one
   int copy_decimals = 3;                            ///< in forms that are for people to read
   bool reduce_motion = false;                       ///< nothing flies or flashes
-  float flight_speed = 1;                           ///< of numbers that fly to their place, 0.25 … 4
+  float animation_speed = 1;                        ///< of numbers that fly to their place, 0.25 … 4
   bool knows_tour = false;                          ///< the tour was taken or skipped
 };
 
@@ -194,7 +194,7 @@ struct Selection {
   bool shows_a = false;  ///< a kept state stands in place of the live one as long as its key is held
   std::optional<CellRef> copied_cell;  ///< whose menu is open
   std::optional<Stage> sought;         ///< the stage to which the Compare view has yet to scroll
-  std::uint64_t likeness_of = 0;       ///< the version of a large trace whose heads' likeness was asked for
+  std::uint64_t similarity_of = 0;     ///< the version of a large trace whose heads' similarity was asked for
   std::optional<LessonPlace> lesson;
   std::optional<bool>
       inspects;  ///< whether a narrow window has the inspector in EDIT's place; nothing: when pinned
@@ -276,14 +276,14 @@ struct Typed {
 };
 
 /// The field whose text was handed in last, and what was answered when it was refused.
-struct HandedIn {
+struct Submitted {
   std::string field;       ///< its landmark
   std::string error = {};  ///< or "" until the answer is there
-  friend bool operator==(const HandedIn&, const HandedIn&) = default;
+  friend bool operator==(const Submitted&, const Submitted&) = default;
 };
 
 /// Ops that are drawn before what is wanted, as they were typed.
-struct DrawnBefore {
+struct RngPrefix {
   std::string text;
   std::string error;  ///< why they cannot be drawn, or ""
 };
@@ -293,14 +293,14 @@ struct DrawnBefore {
 struct FillForm {
   core::editing::MatrixPlace place;
   core::editing::Fill fill{core::editing::FillRule::randn, 123, {}};
-  DrawnBefore before;
+  RngPrefix before;
   core::attention::SharedMatrix numbers;
 };
 
 /// What the dialog that draws a whole model asks for.
 struct DrawForm {
   core::editing::ModelDraw draw;
-  DrawnBefore before;
+  RngPrefix before;
 };
 
 /// The sentence being typed in its dialog.
@@ -327,7 +327,7 @@ struct ExportChoice {
 struct Forms {
   Dialog dialog = Dialog::none;
   std::optional<Typed> typed;  ///< in any field of the window
-  std::optional<HandedIn> handed_in;
+  std::optional<Submitted> submitted;
   ActionSearch search;            ///< of the palette
   std::string question;           ///< what is asked before something is done, such as taking much memory
   std::string answer;             ///< that lets it be done
@@ -425,12 +425,12 @@ using ViewFields = Members<
     &ColorChoice::diverging, &ComparedLook::reference, &ComparedLook::difference, &PositionsLook::decoded,
     &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::held, &Selection::hovered,
     &Selection::pinned, &Selection::trail, &Selection::unfolded, &Selection::hovered_head, &Selection::cursor,
-    &Selection::scrolled_at, &Selection::copied_cell, &Selection::sought, &Selection::likeness_of,
+    &Selection::scrolled_at, &Selection::copied_cell, &Selection::sought, &Selection::similarity_of,
     &Selection::lesson, &Selection::inspects, &Presenting::on, &Presenting::full_screen, &Presenting::flight,
     &Settings::dark, &Settings::scale, &Settings::text_size, &Settings::left_width, &Settings::right_width,
     &Settings::export_form, &Settings::export_scale, &Settings::export_dark, &Settings::export_numbers,
-    &Settings::copy, &Settings::copy_decimals, &Settings::reduce_motion, &Settings::flight_speed,
-    &Forms::dialog, &Forms::typed, &Forms::handed_in, &Forms::search, &Forms::fill, &Forms::given_stage,
+    &Settings::copy, &Settings::copy_decimals, &Settings::reduce_motion, &Settings::animation_speed,
+    &Forms::dialog, &Forms::typed, &Forms::submitted, &Forms::search, &Forms::fill, &Forms::given_stage,
     &ActionSearch::text, &ActionSearch::line, &ActionSearch::waiting, &Browser::name,
     &Browser::asks_to_replace, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
     &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,

@@ -31,8 +31,8 @@ BothReadings read_both(const transformer::WholeModel& model, const experiment::E
                        const std::shared_ptr<const experiment::Reading>& last_before, const Jobs& jobs,
                        const transformer::Means& means) {
   const auto read = [&](const experiment::Experiment& what, const experiment::Reading* nearest) {
-    return std::shared_ptr<const experiment::Reading>(
-        jobs.leave(std::make_unique<experiment::Reading>(experiment::read(model, what, nearest, means))));
+    return std::shared_ptr<const experiment::Reading>(jobs.destroyed_async(
+        std::make_unique<experiment::Reading>(experiment::read(model, what, nearest, means))));
   };
   experiment::Experiment plain = wanted;
   plain.heads_off.clear(), plain.layers.clear();
@@ -74,36 +74,33 @@ void HeadEffects::follow(const core::transformer::ModelRef& model, const Effects
     found_.of = key;
     found_.sweeps = sweeps;
   }
-  if (lane_.is_busy()) return;
+  if (const auto portion = portions_.take())
+    for (const auto& [head, effect] : *portion) {
+      found_.effects[head] = effect;
+      found_.largest = std::max(found_.largest, std::abs(effect.logit_change));
+    }
   const std::vector<Head> heads = found_.has_failed ? std::vector<Head>() : missing(wanted);
   if (heads.empty()) {
     found_.sweeps = false;
     return;
   }
-  const auto find = [this, key, heads, model, pool](const core::Token& token) -> Jobs::Delivery {
-    const auto begin = Jobs::Clock::now();
-    std::vector<std::pair<Head, AblationEffect>> found;
-    for (const Head& head : heads) {
-      found.emplace_back(head, experiment::ablation_effect(*model, *key.reading, head, key.token,
-                                                           key.temperature, {*pool, token}));
-      if (Jobs::Clock::now() - begin > between_deliveries) break;
-    }
-    return [this, found] {
-      for (const auto& [head, effect] : found) {
-        found_.effects[head] = effect;
-        found_.largest = std::max(found_.largest, std::abs(effect.logit_change));
+  const PortionKey next{key, heads};
+  if (portions_.needs(next))
+    portions_.begin(next, When::background, [next, model, pool](const core::Token& token) {
+      const auto begin = Jobs::Clock::now();
+      std::vector<std::pair<Head, AblationEffect>> found;
+      for (const Head& head : next.heads) {
+        found.emplace_back(head, experiment::ablation_effect(*model, *next.of.reading, head, next.of.token,
+                                                             next.of.temperature, {*pool, token}));
+        if (Jobs::Clock::now() - begin > between_deliveries) break;
       }
-    };
-  };
-  lane_.start(find, [this](const Failure& failure) {
-    found_.has_failed = true;
-    found_.sweeps = false;
-    lane_.jobs().tell(failure);
-  });
+      return found;
+    });
+  found_.has_failed = portions_.has_failed(next);
 }
 
 void HeadEffects::clear() {
-  lane_.cancel();
+  portions_.clear();
   found_ = {};
 }
 
@@ -172,7 +169,7 @@ void WholeReading::follow_text(const WholeModel& whole) {
   if (!readings_.needs(key)) return;
   const BothReadings* last = readings();
   readings_.begin(
-      key, When::beside,
+      key, When::background,
       [model = whole.model, wanted = key.experiment, now = last ? last->now : nullptr,
        before = last ? last->before : nullptr, pool = pool_, &jobs = jobs_](const core::Token& token) {
         return read_both(*model, wanted, now, before, jobs, {*pool, token});
@@ -182,7 +179,7 @@ void WholeReading::follow_text(const WholeModel& whole) {
 void WholeReading::follow_random_roles(const WholeModel& whole) {
   const RandomKey key{whole.model.get()};
   if (!random_roles_.needs(key)) return;
-  random_roles_.begin(key, When::beside, [model = whole.model, pool = pool_](const core::Token& token) {
+  random_roles_.begin(key, When::background, [model = whole.model, pool = pool_](const core::Token& token) {
     return experiment::roles_on_random_tokens(*model, {*pool, token});
   });
 }
@@ -202,7 +199,7 @@ std::uint64_t WholeReading::version_of(std::size_t layer) const {
 void WholeReading::follow_prediction(const WholeModel& whole, const LayersLook& look) {
   const PredictionKey key{readings()->now, readings()->before, look.token, look.temperature};
   const bool is_quick = key.now->logits.n_elem <= quick_logits;
-  const When when = is_quick ? When::at_once : When::beside;
+  const When when = is_quick ? When::at_once : When::background;
   if (!prediction_.needs(key, when)) return;
   prediction_.begin(key, when, [key, model = whole.model, pool = pool_](const core::Token& token) {
     return experiment::predict_next(*model, *key.now, *key.before, key.token, key.temperature,
@@ -223,7 +220,7 @@ void WholeReading::follow_layer(const WholeModel& whole) {
     return;
   }
   const auto& sizes = whole.model->description().sizes;
-  const When when = sizes.d_model * sizes.d_model * 4 <= quick_numbers ? When::at_once : When::beside;
+  const When when = sizes.d_model * sizes.d_model * 4 <= quick_numbers ? When::at_once : When::background;
   if (!layer_.needs(key, when)) return;
   layer_.begin(key, when, [key, now, model = whole.model](const core::Token&) {
     return LayerMade{experiment::layer_of(*model, *now, key.layer), key.computed, key.layer};
@@ -245,7 +242,7 @@ void WholeReading::follow_stream(const WholeModel& whole,
   const Reading now = readings()->now;
   const auto key = pinned ? stream_key(whole, *pinned) : std::nullopt;
   if (!key || now->pass->computed(key->layer) != key->computed || !stream_.needs(*key)) return;
-  stream_.begin(*key, When::beside,
+  stream_.begin(*key, When::background,
                 [key = *key, now, model = whole.model, pool = pool_](const core::Token& token) {
                   return model->stream(*now->pass, key.layer, key.row, key.column, {*pool, token});
                 });

@@ -33,7 +33,7 @@ class HeadEffects {
  public:
   using Head = std::pair<std::size_t, std::size_t>;  ///< layer and number
 
-  explicit HeadEffects(Jobs& jobs) : lane_(jobs) {}
+  explicit HeadEffects(Jobs& jobs) : portions_(jobs) {}
 
   /// Requests the effect of one head, and those of all heads during a sweep; drops effects of another key.
   /// Once a frame.
@@ -48,7 +48,7 @@ class HeadEffects {
   std::size_t n_known() const { return found_.effects.size(); }
   double largest() const { return found_.largest; }  ///< on the logit
   bool is_sweeping() const { return found_.sweeps; }
-  bool is_busy() const { return lane_.is_busy() || found_.sweeps; }
+  bool is_busy() const { return portions_.is_busy() || found_.sweeps; }
 
  private:
   /// The effects of one key.
@@ -60,8 +60,15 @@ class HeadEffects {
   };
   std::vector<Head> missing(Head wanted) const;
 
+  struct PortionKey {
+    EffectsKey of;
+    std::vector<Head> heads;
+    bool is_near(const PortionKey& newest) const { return of == newest.of; }
+    friend bool operator==(const PortionKey&, const PortionKey&) = default;
+  };
+
   Found found_;
-  Lane lane_;
+  AsyncValue<PortionKey, std::vector<std::pair<Head, AblationEffect>>> portions_;
 };
 
 /// The readings of a text with the edits and without.
@@ -176,11 +183,11 @@ class WholeReading {
 
   Jobs& jobs_;
   std::shared_ptr<core::ThreadPool> pool_;
-  Slot<Key, BothReadings> readings_;
-  Slot<PredictionKey, Prediction> prediction_;
-  Slot<LayerKey, LayerMade> layer_;
-  Slot<StreamKey, core::transformer::StreamNumber> stream_;
-  Slot<RandomKey, std::vector<std::vector<core::transformer::HeadRoles>>> random_roles_;
+  AsyncValue<Key, BothReadings> readings_;
+  AsyncValue<PredictionKey, Prediction> prediction_;
+  AsyncValue<LayerKey, LayerMade> layer_;
+  AsyncValue<StreamKey, core::transformer::StreamNumber> stream_;
+  AsyncValue<RandomKey, std::vector<std::vector<core::transformer::HeadRoles>>> random_roles_;
   std::vector<std::shared_ptr<const core::transformer::LayerHeads>> numbered_;
   std::vector<std::uint64_t> versions_;  // [layer]
   std::uint64_t last_version_ = 0;

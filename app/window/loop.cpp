@@ -302,8 +302,7 @@ void Loop::draw(Commands& commands) {
 
 /// Notes what an edit is about to change.
 void Loop::watch_changes(const Command& command) {
-  if (command.get_if<ApplyEdit>() || command.get_if<Undo>() ||
-      command.get_if<Redo>())
+  if (command.get_if<ApplyEdit>() || command.get_if<Undo>() || command.get_if<Redo>())
     changes_.edit(store_.model(), store_.view().look.sequence);
 }
 

@@ -49,7 +49,7 @@ class Remembering {
   void finish(const platform::Memory& now);
 
  private:
-  Lane lane_;
+  JobQueue lane_;
   std::filesystem::path folder_;
   platform::Memory written_, seen_;
   Jobs::Clock::time_point next_;

@@ -143,19 +143,19 @@ const std::array table_of_panels{
                return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
              },
              [](const Frame& f) { return f.lesson && beside(f); }},
-    PanelRow{"flight", panels::draw_flight_bar, true, false,
+    PanelRow{"flight", panels::draw_animation_bar, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.flight, r.size.x - r.right - r.grip,
                              r.bottom - r.lesson);
              },
-             [](const Frame& f) { return panels::flight_bar_height(f) > 0; }},
+             [](const Frame& f) { return panels::animation_bar_height(f) > 0; }},
     PanelRow{"decoding", panels::draw_decoding_bar, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.flight, r.size.x - r.right - r.grip,
                              r.bottom - r.lesson);
              },
              [](const Frame& f) {
-               return panels::decoding_bar_height(f) > 0 && panels::flight_bar_height(f) == 0;
+               return panels::decoding_bar_height(f) > 0 && panels::animation_bar_height(f) == 0;
              }},
     PanelRow{"present", panels::draw_present_bar, false, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom, r.size.x, r.size.y); },
@@ -200,7 +200,7 @@ Regions regions(const Frame& frame) {
   r.banner = panels::banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
   r.lesson = std::min(panels::lesson_panel_height(frame, middle), (r.bottom - r.top) * 0.55f);
-  r.flight = std::max(panels::flight_bar_height(frame), panels::decoding_bar_height(frame));
+  r.flight = std::max(panels::animation_bar_height(frame), panels::decoding_bar_height(frame));
   r.exhibit = panels::exhibit_height(frame, (r.bottom - r.top - m.tabs - r.banner - r.lesson) * 0.55f);
   return r;
 }
@@ -228,7 +228,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   platform::move_to({place.x, place.y});
   const bool bar = panel.draw == panels::draw_view_bar || panel.draw == panels::draw_side_tabs ||
                    panel.draw == panels::draw_banner || panel.draw == panels::draw_status ||
-                   panel.draw == panels::draw_flight_bar || panel.draw == panels::draw_decoding_bar;
+                   panel.draw == panels::draw_animation_bar || panel.draw == panels::draw_decoding_bar;
   const bool in_centre = place.x >= r.left && place.x > 0 && place.z <= r.size.x - r.right;
   const float side = place.x == 0 && place.z == r.size.x ? frame.metrics.padding
                      : in_centre                         ? frame.metrics.centre_padding - r.grip
@@ -318,7 +318,7 @@ void draw_window(const Frame& frame) {
     if (panel.shown(frame)) draw_panel(frame, panel, r);
   if (!alone) draw_lines(frame, r);
   ImGui::End();
-  panels::draw_flight(frame);
+  panels::draw_animation(frame);
   panels::draw_tour(frame);
   panels::draw_copy_popup(frame);
   panels::draw_dialogs(frame);

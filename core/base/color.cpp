@@ -103,7 +103,7 @@ double share_of(double size, double largest, double least) {
 
 /// With 0 in the middle and one measure for both signs; of a range on one side of 0 that half of the map
 /// alone.
-double place_beside_zero(double low, double high, double number, double least) {
+double place_around_zero(double low, double high, double number, double least) {
   const double largest = std::max(std::abs(low), std::abs(high));
   if (low < 0 && high > 0)
     return 0.5 + std::copysign(0.5, number) * share_of(std::abs(number), largest, least);
@@ -153,7 +153,7 @@ double place_in_range(ColorMap map, double low, double high, double number, doub
   const bool diverging = is_diverging(map);
   if (!(high > low)) return number < low ? 0 : number > high ? 1 : diverging ? 0.5 : 0.0;
   number = std::clamp(number, low, high);
-  if (diverging) return std::clamp(place_beside_zero(low, high, number, least), 0.0, 1.0);
+  if (diverging) return std::clamp(place_around_zero(low, high, number, least), 0.0, 1.0);
   if (least > 0) return std::clamp(share_of(std::max(number, 0.0), high, least), 0.0, 1.0);
   // Halves, so that the extent of the range cannot overflow.
   return std::clamp((number / 2 - low / 2) / (high / 2 - low / 2), 0.0, 1.0);

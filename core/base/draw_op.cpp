@@ -111,7 +111,7 @@ void write_block(std::ostream& out, const Block& b) {
 void draw(std::uint64_t seed, const std::vector<std::string>& texts, std::ostream& out) {
   std::vector<DrawOp> ops;
   std::size_t total = 0;
-  for (const std::string& text : texts) ops.push_back(parse_within(text, total, max_drawn_numbers));
+  for (const std::string& text : texts) ops.push_back(parse_within(text, total, max_sampled_numbers));
   Generator generator(seed);
   bool first = true;
   for (const DrawOp& op : ops)
@@ -198,7 +198,7 @@ class Arguments {
   std::size_t read_extent(std::size_t k) const {
     constexpr const char* expected = "a whole number from 1 to 100000000";
     const auto value = read<std::size_t>(k, expected);
-    if (value == 0 || value > max_drawn_numbers) fail_at(k, expected);
+    if (value == 0 || value > max_sampled_numbers) fail_at(k, expected);
     return value;
   }
 
@@ -239,10 +239,10 @@ void read_leading(DrawOp& op, const Arguments& arguments) {
 void check_size(const DrawOp& op, const Arguments& arguments) {
   std::size_t n = 1;
   for (const std::size_t extent : op.shape)  // each is at most 10^8, so no product below wraps around
-    if ((n *= extent) > max_drawn_numbers) break;
-  if (n <= max_drawn_numbers && op.bias) n += op.shape.front();
-  if (n > max_drawn_numbers)
-    arguments.fail("at most " + std::to_string(max_drawn_numbers) + " numbers, got " + std::to_string(n) +
+    if ((n *= extent) > max_sampled_numbers) break;
+  if (n <= max_sampled_numbers && op.bias) n += op.shape.front();
+  if (n > max_sampled_numbers)
+    arguments.fail("at most " + std::to_string(max_sampled_numbers) + " numbers, got " + std::to_string(n) +
                    " or more");
 }
 

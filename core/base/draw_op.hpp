@@ -31,7 +31,7 @@ struct Block {
 };
 
 /// The most numbers that draw() gives at once.
-constexpr std::size_t max_drawn_numbers = 100'000'000;
+constexpr std::size_t max_sampled_numbers = 100'000'000;
 
 /// Reads one op: rand, randn(shape…); uniform(low,high,shape…); normal(mean,deviation,shape…);
 /// randint(low,high,shape…); Linear(in,out) or Linear(in,out,bias); Embedding(rows,columns); Dropout and
@@ -43,7 +43,7 @@ DrawOp parse_draw_op(std::string_view text);
 /// Reads ops in a row, blanks between them: "rand(6,3) Linear(3,3)"; an empty text is no op.
 ///
 /// Throws core::Error as parse_draw_op() does, or when they ask for more numbers together than `most`.
-std::vector<DrawOp> parse_draw_ops(std::string_view texts, std::size_t most = max_drawn_numbers);
+std::vector<DrawOp> parse_draw_ops(std::string_view texts, std::size_t most = max_sampled_numbers);
 
 /// Draws the op's numbers: one block, or weight and bias of a linear layer.
 ///

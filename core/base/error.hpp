@@ -13,12 +13,12 @@ class Error : public std::runtime_error {
 };
 
 /// A file names another that does not lie beside it, which is opened only when a person says so.
-class Outside : public Error {
+class UntrustedPath : public Error {
  public:
   using Error::Error;
 };
 
 /// Whether a file may name others that do not lie beside it.
-enum class Elsewhere { refused, allowed };
+enum class UntrustedPaths { refused, allowed };
 
 }  // namespace core

@@ -143,13 +143,13 @@ std::string unit_words(double unit) {
   return "1e−" + std::to_string(std::lround(-std::log10(unit)));
 }
 
-int NumberNeeds::characters(int most_decimals) const {
-  const int shown = std::min(decimals, most_decimals);
+int NumberNeeds::characters(int max_decimals) const {
+  const int shown = std::min(decimals, max_decimals);
   return std::max(words, whole + (shown > 0 ? 1 + shown : 0));
 }
 
-NumberFormat NumberNeeds::format(int max_characters, int most_decimals) const {
-  const int room = std::clamp(max_characters - whole - 1, 0, most_decimals);  // one for the point
+NumberFormat NumberNeeds::format(int max_characters, int max_decimals) const {
+  const int room = std::clamp(max_characters - whole - 1, 0, max_decimals);  // one for the point
   NumberFormat format;
   format.unit = unit;
   format.decimals = std::min(decimals, room);

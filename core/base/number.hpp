@@ -72,9 +72,9 @@ struct NumberNeeds {
   int words = 0;     ///< characters of −∞ or NaN, where there are such cells
 
   /// Characters of the widest number with at most so many decimals.
-  int characters(int most_decimals) const;
+  int characters(int max_decimals) const;
   /// The most decimals, up to a limit, with which the widest number takes at most max_characters.
-  NumberFormat format(int max_characters, int most_decimals = 4) const;
+  NumberFormat format(int max_characters, int max_decimals = 4) const;
 };
 
 /// Rows and columns of a matrix from the first to before the last.

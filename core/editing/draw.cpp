@@ -19,25 +19,25 @@ arma::mat filled(const std::vector<float>& numbers, std::size_t rows, std::size_
   return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), columns, rows)).t();
 }
 
-Linear drawn_linear(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias) {
+Linear initial_linear(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias) {
   Linear linear;
   linear.weight = arma::mat(filled(g.linear_weight(d_in, d_out), d_out, d_in).t());
   if (bias) linear.bias = filled(g.linear_bias(d_in, d_out), 1, d_out);
   return linear;
 }
 
-Projections drawn_projections(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias,
-                              LayerOrder order) {
+Projections initial_projections(random::Generator& g, std::size_t d_in, std::size_t d_out, bool bias,
+                                LayerOrder order) {
   Projections p;
   const bool query_first = order == LayerOrder::query_key_value;
-  (query_first ? p.query : p.key) = drawn_linear(g, d_in, d_out, bias);
-  (query_first ? p.key : p.query) = drawn_linear(g, d_in, d_out, bias);
-  p.value = drawn_linear(g, d_in, d_out, bias);
+  (query_first ? p.query : p.key) = initial_linear(g, d_in, d_out, bias);
+  (query_first ? p.key : p.query) = initial_linear(g, d_in, d_out, bias);
+  p.value = initial_linear(g, d_in, d_out, bias);
   return p;
 }
 
-std::vector<Sequence> drawn_batch(random::Generator& g, std::size_t n_sequences, std::size_t n_tokens,
-                                  std::size_t d_model) {
+std::vector<Sequence> initial_batch(random::Generator& g, std::size_t n_sequences, std::size_t n_tokens,
+                                    std::size_t d_model) {
   const arma::mat all = filled(g.normal(n_sequences * n_tokens * d_model), n_sequences * n_tokens, d_model);
   std::vector<Sequence> batch;
   for (std::size_t s = 0; s < n_sequences; ++s)
@@ -65,8 +65,8 @@ bool is_uniform(EmbeddingsDraw draw) {
 }
 
 /// Of a layer: 0 for queries … 3 for the output.
-std::size_t part_index(DrawnPart layer) {
-  return static_cast<std::size_t>(layer) - static_cast<std::size_t>(DrawnPart::query);
+std::size_t part_index(InitializedPart layer) {
+  return static_cast<std::size_t>(layer) - static_cast<std::size_t>(InitializedPart::query);
 }
 
 /// How a notebook draws a model.
@@ -94,16 +94,18 @@ DrawOp layer_op(DrawKind kind, std::size_t d_in, std::size_t d_out, bool bias) {
 std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
   std::vector<RecipeDraw> draws;
   for (const DrawOp& op : layout.before) draws.push_back({op});
-  const RecipeDraw embeddings{
-      embeddings_op(model, layout.embeddings, layout.repeated), DrawnPart::embeddings, {}, layout.repeated};
+  const RecipeDraw embeddings{embeddings_op(model, layout.embeddings, layout.repeated),
+                              InitializedPart::embeddings,
+                              {},
+                              layout.repeated};
   if (comes_first(layout.embeddings)) draws.push_back(embeddings);
   const std::size_t heads = layout.by_head ? model.n_heads : 1,
                     of_groups = model.d_out() / model.n_heads * model.kv_heads();
-  std::array parts{DrawnPart::query, DrawnPart::key, DrawnPart::value};
+  std::array parts{InitializedPart::query, InitializedPart::key, InitializedPart::value};
   if (layout.order == LayerOrder::key_query_value) std::swap(parts[0], parts[1]);
   for (std::size_t h = 0; h < heads && layout.has_layers; ++h)
-    for (const DrawnPart part : parts) {
-      const bool is_query = part == DrawnPart::query;
+    for (const InitializedPart part : parts) {
+      const bool is_query = part == InitializedPart::query;
       RecipeDraw draw{layer_op(layout.kind, is_query ? model.d_model() : model.d_source(),
                                (is_query ? model.d_out() : of_groups) / heads, layout.bias[part_index(part)]),
                       part};
@@ -114,7 +116,7 @@ std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
     const bool has_one = model.projections && model.projections->output;
     draws.push_back(
         {layer_op(layout.kind, model.d_out(), has_one ? model.d_output() : model.d_out(), layout.bias[3]),
-         DrawnPart::output});
+         InitializedPart::output});
   }
   if (comes_last(layout.embeddings)) draws.push_back(embeddings);
   return draws;
@@ -158,16 +160,16 @@ ModelDraw draw_like(const Model& model) {
   return draw;
 }
 
-Model drawn_model(const Model& model, const ModelDraw& draw) {
+Model initialized_model(const Model& model, const ModelDraw& draw) {
   Model drawn = model;
   drawn.projections.emplace();
   if (draw.output != OutputLayer::none) drawn.projections->output.emplace();
   Generator generator(draw.seed);
   for (const auto& [op, part, head, repeated] : draws_of(model, layout_of(draw))) {
     const std::vector<Block> blocks = random::run(generator, op);
-    if (part == DrawnPart::nothing) continue;
+    if (part == InitializedPart::nothing) continue;
     const arma::mat numbers = matrix_of(blocks.front());
-    if (part == DrawnPart::embeddings) {
+    if (part == InitializedPart::embeddings) {
       const std::size_t n = model.n_tokens();
       for (std::size_t s = 0; s < model.sequences.size(); ++s)
         drawn.sequences[s].embeddings = arma::mat(numbers.rows(s * n, (s + 1) * n - 1));
@@ -184,8 +186,8 @@ std::string torch_lines(const Model& model, const ModelDraw& draw) {
   std::string lines =
       "import torch\nfrom torch import nn\n\ntorch.manual_seed(" + std::to_string(draw.seed) + ")\n";
   for (const auto& [op, part, head, repeated] : draws_of(model, layout_of(draw))) {
-    if (part == DrawnPart::embeddings) lines += "x = ";
-    if (part > DrawnPart::embeddings) lines += std::string("W_") + "qkvo"[part_index(part)] + " = ";
+    if (part == InitializedPart::embeddings) lines += "x = ";
+    if (part > InitializedPart::embeddings) lines += std::string("W_") + "qkvo"[part_index(part)] + " = ";
     lines += random::torch_words(op) + "\n";
   }
   return lines;
@@ -221,8 +223,8 @@ arma::mat filled(const attention::Model& model, MatrixPlace place, const Fill& f
       return filled(generator.normal(rows * columns), rows, columns);
     case FillRule::linear: {
       if (is_bias(place.name))
-        return *drawn_linear(generator, layer_input(model, place.name), columns, true).bias;
-      return drawn_linear(generator, rows, columns).weight;
+        return *initial_linear(generator, layer_input(model, place.name), columns, true).bias;
+      return initial_linear(generator, rows, columns).weight;
     }
   }
   return arma::mat(rows, columns, arma::fill::zeros);
@@ -351,7 +353,7 @@ Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vecto
                     std::size_t rows) {
   Agreement result;
   const Block& block = drawn.front();
-  if (draw.part == DrawnPart::embeddings) {
+  if (draw.part == InitializedPart::embeddings) {
     const std::size_t n = model.n_tokens();
     for (std::size_t s = 0; s < model.sequences.size(); ++s)
       for (std::size_t i = 0; i < n; ++i) {
@@ -388,32 +390,33 @@ bool begins_alike(const Model& model, RecipeDraw draw, Generator generator) {
 
 /// The draws of a layout up to the last that gives a part; a layer unlike the model's ends it.
 RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t seed,
-                      const std::vector<DrawnPart>& wanted) {
+                      const std::vector<InitializedPart>& wanted) {
   RecipePassage passage{seed, {}};
   Generator generator(seed);
   std::size_t useful = 0;
   for (RecipeDraw draw : draws_of(model, layout)) {
-    const bool layer = draw.part > DrawnPart::embeddings;
-    const bool alike = draw.part != DrawnPart::nothing && begins_alike(model, draw, generator);
+    const bool layer = draw.part > InitializedPart::embeddings;
+    const bool alike = draw.part != InitializedPart::nothing && begins_alike(model, draw, generator);
     if (!alike && (layer || draw.op.size() > many)) break;
     const std::vector<Block> drawn = run(generator, draw.op);
     const bool is_wanted = std::ranges::find(wanted, draw.part) != wanted.end();
     const std::size_t rows = draw.op.kind == DrawKind::randint ? 0 : drawn.front().rows;
     if (!is_wanted || !alike || !agreement(model, draw, drawn, rows).is_whole())
-      draw.part = DrawnPart::nothing;
+      draw.part = InitializedPart::nothing;
     passage.draws.push_back(draw);
-    if (draw.part != DrawnPart::nothing) useful = passage.draws.size();
+    if (draw.part != InitializedPart::nothing) useful = passage.draws.size();
   }
   passage.draws.resize(useful);
   if (!layout.by_head) return passage;
   // A part is there only with all its heads.
-  for (const DrawnPart part : {DrawnPart::query, DrawnPart::key, DrawnPart::value}) {
+  for (const InitializedPart part : {InitializedPart::query, InitializedPart::key, InitializedPart::value}) {
     const auto of_part = [part](const RecipeDraw& d) { return d.part == part; };
     if (std::ranges::count_if(passage.draws, of_part) == static_cast<std::ptrdiff_t>(model.n_heads)) continue;
     for (RecipeDraw& draw : passage.draws)
-      if (of_part(draw)) draw.part = DrawnPart::nothing, draw.head.reset();
+      if (of_part(draw)) draw.part = InitializedPart::nothing, draw.head.reset();
   }
-  while (!passage.draws.empty() && passage.draws.back().part == DrawnPart::nothing) passage.draws.pop_back();
+  while (!passage.draws.empty() && passage.draws.back().part == InitializedPart::nothing)
+    passage.draws.pop_back();
   return passage;
 }
 
@@ -451,15 +454,15 @@ std::vector<Layout> layouts(const Model& model) {
 
 std::size_t parts_given(const RecipePassage& passage) {
   std::size_t count = 0;
-  for (const DrawnPart part :
-       {DrawnPart::embeddings, DrawnPart::query, DrawnPart::key, DrawnPart::value, DrawnPart::output})
+  for (const InitializedPart part : {InitializedPart::embeddings, InitializedPart::query,
+                                     InitializedPart::key, InitializedPart::value, InitializedPart::output})
     count += passage.gives(part);
   return count;
 }
 
 /// The passage that gives most of what is wanted, the shorter of two that give as much.
 RecipePassage best_passage(const Model& model, const std::vector<std::uint64_t>& seeds,
-                           const std::vector<DrawnPart>& wanted) {
+                           const std::vector<InitializedPart>& wanted) {
   RecipePassage best;
   for (const Layout& layout : layouts(model))
     for (const std::uint64_t seed : seeds) {
@@ -474,7 +477,7 @@ RecipePassage best_passage(const Model& model, const std::vector<std::uint64_t>&
 
 }  // namespace
 
-bool RecipePassage::gives(DrawnPart part) const {
+bool RecipePassage::gives(InitializedPart part) const {
   return std::ranges::any_of(draws, [part](const RecipeDraw& draw) { return draw.part == part; });
 }
 
@@ -483,14 +486,15 @@ std::vector<std::uint64_t> usual_seeds() {
 }
 
 std::vector<RecipePassage> find_recipe(const Model& model, const std::vector<std::uint64_t>& seeds) {
-  std::vector<DrawnPart> wanted{DrawnPart::embeddings};
-  if (model.projections) wanted.insert(wanted.end(), {DrawnPart::query, DrawnPart::key, DrawnPart::value});
-  if (model.projections && model.projections->output) wanted.push_back(DrawnPart::output);
+  std::vector<InitializedPart> wanted{InitializedPart::embeddings};
+  if (model.projections)
+    wanted.insert(wanted.end(), {InitializedPart::query, InitializedPart::key, InitializedPart::value});
+  if (model.projections && model.projections->output) wanted.push_back(InitializedPart::output);
   std::vector<RecipePassage> recipe;
   while (!wanted.empty()) {
     RecipePassage passage = best_passage(model, seeds, wanted);
     if (passage.draws.empty()) break;
-    std::erase_if(wanted, [&](DrawnPart part) { return passage.gives(part); });
+    std::erase_if(wanted, [&](InitializedPart part) { return passage.gives(part); });
     recipe.push_back(std::move(passage));
   }
   return recipe;

@@ -21,19 +21,19 @@ namespace core::editing {
 arma::mat filled(const std::vector<float>& numbers, std::size_t rows, std::size_t columns);
 
 /// nn.Linear(d_in, d_out): weight d_in × d_out, the transpose of PyTorch's, and then the bias.
-attention::Linear drawn_linear(random::Generator& generator, std::size_t d_in, std::size_t d_out,
-                               bool bias = false);
+attention::Linear initial_linear(random::Generator& generator, std::size_t d_in, std::size_t d_out,
+                                 bool bias = false);
 
 /// The order in which a notebook makes its layers.
 enum class LayerOrder { query_key_value, key_query_value };
 
 /// Three linear layers, drawn in that order, without an output projection.
-attention::Projections drawn_projections(random::Generator& generator, std::size_t d_in, std::size_t d_out,
-                                         bool bias = false, LayerOrder order = LayerOrder::query_key_value);
+attention::Projections initial_projections(random::Generator& generator, std::size_t d_in, std::size_t d_out,
+                                           bool bias = false, LayerOrder order = LayerOrder::query_key_value);
 
 /// torch.randn(n_sequences, n_tokens, d_model) with numbered tokens.
-std::vector<attention::Sequence> drawn_batch(random::Generator& generator, std::size_t n_sequences,
-                                             std::size_t n_tokens, std::size_t d_model);
+std::vector<attention::Sequence> initial_batch(random::Generator& generator, std::size_t n_sequences,
+                                               std::size_t n_tokens, std::size_t d_model);
 
 /// "Your journey starts with one step" in three features, rounded to float32 as the notebooks hold it.
 attention::Sequence your_journey();
@@ -68,7 +68,7 @@ ModelDraw draw_like(const attention::Model& model);
 /// and all else are kept.
 ///
 /// A batch of embeddings is drawn as one tensor.
-attention::Model drawn_model(const attention::Model& model, const ModelDraw& draw);
+attention::Model initialized_model(const attention::Model& model, const ModelDraw& draw);
 
 /// The same draw as lines of Python, imports and all, for a model of those shapes.
 std::string torch_lines(const attention::Model& model, const ModelDraw& draw);
@@ -135,12 +135,12 @@ attention::Model with_sentence(const attention::Model& base, const std::vector<s
 namespace core::editing {
 
 /// What in a model a draw gave; nothing: its numbers are drawn only so that the next ones come out right.
-enum class DrawnPart { nothing, embeddings, query, key, value, output };
+enum class InitializedPart { nothing, embeddings, query, key, value, output };
 
 /// One op of a recipe.
 struct RecipeDraw {
   random::DrawOp op;
-  DrawnPart part = DrawnPart::nothing;
+  InitializedPart part = InitializedPart::nothing;
   std::optional<std::size_t> head = {};  ///< the layer of one head, whose columns are a band of the part
   bool repeated = false;  ///< embeddings of one sequence, which every sequence of the batch has
 };
@@ -149,7 +149,7 @@ struct RecipeDraw {
 struct RecipePassage {
   std::uint64_t seed = 0;
   std::vector<RecipeDraw> draws;
-  bool gives(DrawnPart part) const;
+  bool gives(InitializedPart part) const;
 };
 
 /// The seeds that are tried before those that the model names: those of notebooks, books and examples.

@@ -166,7 +166,7 @@ using SetPositions = Set<&attention::Model::additions, &attention::Additions::po
 using SetScoreCap = Set<&attention::Model::additions, &attention::Additions::score_cap>;
 using SetScoreBias = Set<&attention::Model::additions, &attention::Additions::score_bias>;
 using SetSink = Set<&attention::Model::additions, &attention::Additions::sink>;
-using SetMergeRule = Set<&attention::Model::merge>;
+using SetCombineRule = Set<&attention::Model::merge>;
 using SetContextLength = Set<&attention::Model::context_length>;
 
 using Edit =
@@ -174,10 +174,10 @@ using Edit =
                  SetInputWidth, SetOutputWidth, SetHeadCount, SetProjections, SetOutputProjection, SetBias,
                  SetScoreRule, SetScale, SetCausal, SetMaskMethod, SetEmptyRows, SetMaskAlignment,
                  SetMaskWindow, SetMaskPrefix, SetDocuments, SetHiddenKeys, SwitchMaskCell, ClearMaskCells,
-                 SetDropoutRate, SetTraining, SetDropoutSeed, SetDropoutStream, SetDropoutMask, SetMergeRule,
-                 SetContextLength, SetGroupCount, SetKeyEmbeddings, SetHeadNorm, SetPositions, SetScoreCap,
-                 SetScoreBias, SetSink, AddSequence, RemoveSequence, GiveStage, ComputeStage, TypeOver,
-                 ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
+                 SetDropoutRate, SetTraining, SetDropoutSeed, SetDropoutStream, SetDropoutMask,
+                 SetCombineRule, SetContextLength, SetGroupCount, SetKeyEmbeddings, SetHeadNorm, SetPositions,
+                 SetScoreCap, SetScoreBias, SetSink, AddSequence, RemoveSequence, GiveStage, ComputeStage,
+                 TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
 
 /// The model after one edit; matrices that the edit does not touch stay shared.
 ///

@@ -11,9 +11,9 @@
 
 namespace core::editing {
 
+using attention::CombineRule;
 using attention::Linear;
 using attention::MaskMethod;
-using attention::MergeRule;
 using attention::Model;
 using attention::Projections;
 using attention::ScaleRule;
@@ -33,7 +33,7 @@ Model projected(std::vector<Sequence> sequences, std::size_t d_out, std::uint64_
   Generator g(seed);
   Model m;
   m.sequences = std::move(sequences);
-  m.projections = drawn_projections(g, m.d_model(), d_out);
+  m.projections = initial_projections(g, m.d_model(), d_out);
   return m;
 }
 
@@ -50,18 +50,18 @@ namespace notebooks {
 Model attention_class(const ClassSize& size, bool causal) {
   Generator g(size.seed);
   Model m;
-  m.sequences = drawn_batch(g, size.n_sequences, 4, size.d_model);
-  m.projections = drawn_projections(g, size.d_model, size.d_model, true);
+  m.sequences = initial_batch(g, size.n_sequences, 4, size.d_model);
+  m.projections = initial_projections(g, size.d_model, size.d_model, true);
   m.mask.causal = causal;
   return m;
 }
 
-Model multi_head_class(const ClassSize& size, MergeRule merge) {
+Model multi_head_class(const ClassSize& size, CombineRule merge) {
   Generator g(size.seed);
   Model m;
-  m.projections = drawn_projections(g, size.d_model, size.d_model);
-  m.projections->output = drawn_linear(g, size.d_model, size.d_model, true);
-  m.sequences = drawn_batch(g, size.n_sequences, 4, size.d_model);  // this class draws its input last
+  m.projections = initial_projections(g, size.d_model, size.d_model);
+  m.projections->output = initial_linear(g, size.d_model, size.d_model, true);
+  m.sequences = initial_batch(g, size.n_sequences, 4, size.d_model);  // this class draws its input last
   m.n_heads = size.n_heads;
   m.merge = merge;
   return m;
@@ -73,7 +73,7 @@ Model causal_step_by_step() {
   Generator g(123);
   Model m;
   m.sequences = {{{"The", "cat", "ran", "to", "the", "door"}, filled(g.rand(18), 6, 3)}};
-  m.projections = drawn_projections(g, 3, 3);
+  m.projections = initial_projections(g, 3, 3);
   return m;
 }
 
@@ -89,7 +89,7 @@ Model raw_dot_product() {
 Model averaging(MaskMethod method) {
   Generator g(1337);
   Model m;
-  m.sequences = drawn_batch(g, 4, 8, 65);
+  m.sequences = initial_batch(g, 4, 8, 65);
   m.scores = ScoreRule::uniform;
   m.mask.method = method;
   return m;
@@ -98,17 +98,17 @@ Model averaging(MaskMethod method) {
 Model full_attention() {
   Generator g(1337);
   Model m;
-  m.sequences = drawn_batch(g, 4, 8, 65);
-  m.projections = drawn_projections(g, 65, 65, false, LayerOrder::key_query_value);
+  m.sequences = initial_batch(g, 4, 8, 65);
+  m.projections = initial_projections(g, 65, 65, false, LayerOrder::key_query_value);
   return m;
 }
 
 Model as_printed() {
   Generator inputs(1337), layers(1337);  // the seed was set twice
   Model m;
-  m.sequences = drawn_batch(inputs, 4, 8, 32);
+  m.sequences = initial_batch(inputs, 4, 8, 32);
   layers.randint(6, 0, 10);  // what an earlier cell took
-  m.projections = drawn_projections(layers, 32, 16, false, LayerOrder::key_query_value);
+  m.projections = initial_projections(layers, 32, 16, false, LayerOrder::key_query_value);
   m.scale.rule = ScaleRule::none;
   return m;
 }
@@ -147,7 +147,7 @@ Model causal_class() {
   const Sequence words{attention::numbered_tokens(6), filled(g.normal(18), 6, 3)};
   Model m;
   m.sequences = {words, words};
-  m.projections = drawn_projections(g, 3, 2);
+  m.projections = initial_projections(g, 3, 2);
   m.context_length = 6;
   return m;
 }
@@ -198,7 +198,7 @@ Model two_heads() {
     return Linear{arma::mat(arma::join_rows(*left.weight, *right.weight)), std::nullopt};
   };
   Generator g(123);
-  const Projections first = drawn_projections(g, 3, 2), second = drawn_projections(g, 3, 2);
+  const Projections first = initial_projections(g, 3, 2), second = initial_projections(g, 3, 2);
   Model m = sentence(2, 2);
   m.projections = Projections{joined(first.query, second.query), joined(first.key, second.key),
                               joined(first.value, second.value), std::nullopt};
@@ -209,8 +209,8 @@ Model two_heads() {
 Model with_output_projection(std::size_t n_sequences, std::size_t d_out) {
   Generator g(123);
   Model m = sentence(n_sequences, d_out);
-  m.projections = drawn_projections(g, 3, d_out);
-  m.projections->output = drawn_linear(g, d_out, d_out, true);
+  m.projections = initial_projections(g, 3, d_out);
+  m.projections->output = initial_linear(g, d_out, d_out, true);
   m.n_heads = 2;
   return m;
 }
@@ -454,11 +454,11 @@ constexpr std::array table{
     Preset{"001-multi-head", "001 Multi-head, correct",
            "eight heads, transposed back before they are merged, so that no later token leaks",
            Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
-           [] { return notebooks::multi_head_class(notebooks::full_size, MergeRule::concatenate); }},
+           [] { return notebooks::multi_head_class(notebooks::full_size, CombineRule::concatenate); }},
     Preset{"001-multi-head-as-written", "001 Multi-head as written",
            "the notebook's mistake: heads reshaped without the transpose, so that later tokens leak into earlier rows",
            Evidence::never_seeded, "PyTorch run at seed 42; notebook 001 sets no seed",
-           [] { return notebooks::multi_head_class(notebooks::full_size, MergeRule::reshape_without_transpose); }},
+           [] { return notebooks::multi_head_class(notebooks::full_size, CombineRule::reshape_without_transpose); }},
 
     Preset{"002-library", "002 Library analogy",
            "a question asked of five books: the last row gives the analogy's weights",

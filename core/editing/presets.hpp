@@ -54,7 +54,7 @@ constexpr ClassSize full_size{256, 8, 8, 42};
 attention::Model attention_class(const ClassSize& size, bool causal);
 
 /// n_heads causal heads with an output projection; the input is drawn after the layers.
-attention::Model multi_head_class(const ClassSize& size, attention::MergeRule merge);
+attention::Model multi_head_class(const ClassSize& size, attention::CombineRule merge);
 
 }  // namespace notebooks
 

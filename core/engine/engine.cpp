@@ -144,7 +144,7 @@ Difference difference(const Model& before, const Model& after, std::size_t seque
   const Sequence &old = before.sequences[sequence], &now = after.sequences[sequence];
   all.add_embeddings(old.embeddings, now.embeddings);
   if (before.has_key_embeddings())
-    all.add_embeddings(old.key_embeddings, now.key_embeddings, Redo::memory_row);
+    all.add_embeddings(old.key_embeddings, now.key_embeddings, Redo::source_row);
   if (before.projections) {
     const Projections &p = *before.projections, &q = *after.projections;
     all.add_projection(Projected::queries, p.query, q.query);
@@ -234,7 +234,7 @@ bool Engine::Parts::update(const Model& after, const Difference& d, const Token*
       return update_all(after, From::weights, progress, change);
     case Redo::embedding_row:
       return update_rows(after, d, true, !after.has_key_embeddings(), change);
-    case Redo::memory_row:
+    case Redo::source_row:
       return update_rows(after, d, false, true, change);
     case Redo::projection_number:
       return update_projection(after, d, change);
@@ -274,7 +274,7 @@ Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
     case Redo::projection_number:
       return {p.is_far_off() ? all : squares / double(after.kv_heads()), d};
     case Redo::embedding_row:
-    case Redo::memory_row:
+    case Redo::source_row:
     case Redo::mask_rows:
       return {100 * std::max(n, n_keys) * d_out / p.operations_per_ms, d};
     case Redo::nothing:

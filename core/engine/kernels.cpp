@@ -120,7 +120,7 @@ struct KernelsOf {
   static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
   static constexpr std::size_t cached_numbers = 65536;  // of panels: they fit a second-level cache …
   static constexpr std::size_t keys_at_once = 1024;     // … and so do so many values of a head
-  static_assert(panel_width <= Kernels::widest_panel && tiles.queries <= int(Kernels::most_panel_rows));
+  static_assert(panel_width <= Kernels::widest_panel && tiles.queries <= int(Kernels::max_panel_rows));
 
   /// Written out, as `= {}` makes compilers keep a whole tile in memory.
   template <int count, int vectors>

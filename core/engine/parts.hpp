@@ -24,7 +24,7 @@ enum class Redo {
   scores,             ///< of all heads, from the same queries and keys
   contexts,           ///< of all heads, from the same weights: another dropout mask
   embedding_row,      ///< one token's numbers
-  memory_row,         ///< one key's, where keys have numbers of their own
+  source_row,         ///< one key's, where keys have numbers of their own
   projection_number,  ///< one entry of a weight or a bias
   mask_rows,          ///< rows of which other keys are visible
   output              ///< the output alone

@@ -188,9 +188,9 @@ constexpr std::size_t most_sums = 64;  // roundings of so many do not show
 
 }  // namespace
 
-arma::mat merged_contexts(const Heads& all, MergeRule rule) {
+arma::mat combined_contexts(const Heads& all, CombineRule rule) {
   const arma::mat by_token(const_cast<double*>(all.contexts.data()), all.d_out, all.n_queries, false, true);
-  if (rule == MergeRule::concatenate) return by_token.t();
+  if (rule == CombineRule::concatenate) return by_token.t();
   arma::mat merged(all.d_out, all.n_queries);  // one token a column, so that memory runs along a row
   double* next = merged.memptr();
   for (std::size_t h = 0; h < all.heads.size(); ++h)
@@ -216,8 +216,8 @@ const arma::mat& Output::bring_up_to_date(Heads& all, const Model& model, Thread
   bool everything = std::exchange(all_, true);  // next time, when an exception breaks this off
   const Linear* linear =
       model.projections && model.projections->output ? &*model.projections->output : nullptr;
-  if (linear == nullptr || model.merge != MergeRule::concatenate) {
-    output_ = merged_contexts(all, model.merge);
+  if (linear == nullptr || model.merge != CombineRule::concatenate) {
+    output_ = combined_contexts(all, model.merge);
     if (linear != nullptr) {
       output_ *= *linear->weight;
       if (linear->bias) output_.each_row() += arma::rowvec(**linear->bias);

@@ -69,9 +69,9 @@ void multiply(const Panels& panels, std::size_t first, std::size_t end, Columns 
   const std::size_t width = panels.width(), at_once = kernels.panel_rows;
   const std::size_t n_rows = std::min(panels.n_rows(), end * width) - first * width;
   const std::size_t stride = (end - first) * width;
-  alignas(64) std::array<double, Kernels::most_panel_rows * Panels::most_at_once * Kernels::widest_panel>
+  alignas(64) std::array<double, Kernels::max_panel_rows * Panels::most_at_once * Kernels::widest_panel>
       products;
-  std::array<std::size_t, Kernels::most_panel_rows> ends;
+  std::array<std::size_t, Kernels::max_panel_rows> ends;
   ends.fill(n_rows);
   for (std::size_t column = 0; column < columns.count;
        column += at_once) {  // they stay in the cache for all panels
@@ -149,6 +149,6 @@ class Output {
 };
 
 /// The heads' contexts as one matrix, n_tokens × d_out, as the model merges them.
-arma::mat merged_contexts(const Heads& all, MergeRule rule);
+arma::mat combined_contexts(const Heads& all, CombineRule rule);
 
 }  // namespace core::attention::fast

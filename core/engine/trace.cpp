@@ -193,7 +193,7 @@ Trace trace_on_request(Heads& all, const Model& model, const Model& held, const 
       by_cells(n, all.n_keys, [a](size_t i, size_t j) { return a->visibility.sees(i, j) ? 1.0 : 0.0; });
   for (size_t h = 0; h < all.heads.size(); ++h)
     trace.heads.push_back(head_on_request(all, h, model.additions));
-  trace.concatenated = by_whole(n, d_out, [a, m] { return merged_contexts(*a, m->merge); });
+  trace.concatenated = by_whole(n, d_out, [a, m] { return combined_contexts(*a, m->merge); });
   trace.output = by_whole(n, model.d_output(), std::move(output));
   return trace;
 }

@@ -101,7 +101,7 @@ namespace {
 using std::size_t;
 
 constexpr double unit = std::numeric_limits<double>::epsilon();
-constexpr double most_drift = 1e-11;  // of a score, and so of a weight's relative error
+constexpr double max_drift = 1e-11;  // of a score, and so of a weight's relative error
 
 double largest_size(const std::vector<double>& numbers) {
   double most = 0;
@@ -113,13 +113,14 @@ bool finite(const Heads& all, const std::vector<double>& numbers) {
   return all.kernels->finite(numbers.data(), numbers.size());
 }
 
-/// Calls task(first, end) for blocks of rows, the last ones first; whether all of them were finite.
+/// Calls task(first, end) for blocks of rows, the last ones first; whether all of them were finite. A row of
+/// a head takes so many multiplications for each key.
 template <class Task>
-bool for_blocks(const Heads& all, ThreadPool& threads, const Task& task) {
+bool for_blocks(const Heads& all, ThreadPool& threads, size_t multiplications, const Task& task) {
   constexpr size_t rows = 48;
   const size_t n_blocks = (all.n_queries + rows - 1) / rows;
   std::atomic<bool> all_finite{true};
-  threads.run(n_blocks, [&](size_t k) {
+  threads.run(n_blocks, all.n_queries * all.n_keys * multiplications, [&](size_t k) {
     const size_t first = (n_blocks - 1 - k) * rows;
     if (!task(first, std::min(first + rows, all.n_queries))) all_finite = false;
   });
@@ -145,11 +146,11 @@ double Engine::Parts::drift_after(double drift_before, const std::vector<double>
 bool Engine::Parts::allow_drift(const std::vector<double>& before, const std::vector<double>& after,
                                 double increment) {
   drift.assign(drift.size(), drift_after(largest_size(drift), before, after, increment));
-  return drift.front() < most_drift;
+  return drift.front() < max_drift;
 }
 
 bool Engine::Parts::is_far_off() const {
-  return largest_size(drift) > 0.9 * most_drift;
+  return largest_size(drift) > 0.9 * max_drift;
 }
 
 /// Adds to query, key and value of the token what its new number brings; false when they are to be worked out
@@ -169,7 +170,7 @@ bool Engine::Parts::add_to_rows(const Model& after, const Difference& d, TokenRo
     }
     off = drift_after(off, before, rows[k], most);
   }
-  if (!(off < most_drift)) return false;
+  if (!(off < max_drift)) return false;
   drift[d.row] = off;
   return true;
 }
@@ -281,7 +282,7 @@ bool Engine::Parts::add_to_column(const Difference& d, const std::vector<double>
 bool Engine::Parts::update_column_scores(const Difference& d, size_t h,
                                          const std::vector<double>& increments) {
   if (!all.is_bilinear())
-    return for_blocks(all, threads,
+    return for_blocks(all, threads, 2 * all.d_head,
                       [&](size_t first, size_t end) { return work_out(all, h, first, end, From::queries); });
   const bool of_queries = d.projected == Projected::queries;
   const size_t c = d.column % all.d_head;
@@ -290,13 +291,14 @@ bool Engine::Parts::update_column_scores(const Difference& d, size_t h,
     others[i] = (of_queries ? all.key(h, i, c) : all.query(h, i)[c]) * all.scale;
   const std::vector<double>&row_parts = of_queries ? increments : others,
         &key_parts = of_queries ? others : increments;
-  return for_blocks(all, threads, [&](size_t first, size_t end) {
+  constexpr size_t of_softmax = 8;  // an exponential takes as long as so many
+  return for_blocks(all, threads, all.d_head + of_softmax, [&](size_t first, size_t end) {
     return update_scores(all, h, first, end, row_parts.data(), key_parts.data());
   });
 }
 
 void Engine::Parts::update_values(size_t h, size_t c, const std::vector<double>& column) {
-  for_blocks(all, threads, [&](size_t first, size_t end) {
+  for_blocks(all, threads, all.kept.bits.empty() ? 1 : all.d_head, [&](size_t first, size_t end) {
     if (!all.kept.bits.empty()) return work_out(all, h, first, end, From::weights);
     update_context_column(all, h, first, end, c, column.data());
     return true;
@@ -307,7 +309,7 @@ bool Engine::Parts::update_mask(const Model& after, const Difference& d, Change&
   all.visibility = Visibility(after, sequence);
   change.heads.assign(all.heads.size(), HeadChange{false, d.mask_rows, std::nullopt, d.mask_rows.front()});
   std::atomic<bool> all_finite{true};
-  threads.run(all.heads.size(), [&](size_t h) {
+  threads.run(all.heads.size(), 2 * d.mask_rows.size() * all.n_keys * all.d_out, [&](size_t h) {
     for (const size_t i : d.mask_rows) {
       hide_row(all, h, i);
       if (!work_out(all, h, i, i + 1, From::queries)) all_finite = false;

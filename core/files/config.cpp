@@ -369,7 +369,7 @@ Config whole_config(const Json& top) {
   return config;
 }
 
-Config config_beside(const std::filesystem::path& checkpoint) {
+Config sibling_config(const std::filesystem::path& checkpoint) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(checkpoint, ignored);
   const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";

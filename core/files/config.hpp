@@ -97,7 +97,7 @@ Config parse_config(std::string_view text, const std::string& file_name);
 Config whole_config(const Json& json);
 
 /// The configuration beside a checkpoint, or in its folder; an empty one when there is none.
-Config config_beside(const std::filesystem::path& checkpoint);
+Config sibling_config(const std::filesystem::path& checkpoint);
 
 /// The part of a configuration that is about a layer with that prefix, or all of it.
 const Config& part_for(const Config& config, const std::string& prefix);

@@ -114,7 +114,7 @@ Model with_given_tensors(const std::optional<Model>& model, std::span<const Give
     const TensorAddress address = address_of(tensor.source);
     const Token progress;
     TensorFile file = open_tensors(address.file);
-    if (tensor.first_line_is_names && has_index_header(file, progress))
+    if (tensor.has_header_line && has_index_header(file, progress))
       file = with_index_header_as_names(file, progress);
     const TensorInfo& info = chosen(file, address.tensor, tensor.stage);
     if (tensor.stage == "embeddings") {

@@ -17,7 +17,7 @@ struct GivenTensor {
       source;  ///< "FILE" or "FILE:TENSOR"; without a name, the tensor of the stage's name, or the only one
   std::optional<std::size_t> layer = {};  ///< the index into a first axis of layers
   /// Of a table, when its first line is 0, 1, 2 …; else that is of numbers.
-  bool first_line_is_names = false;
+  bool has_header_line = false;
 };
 
 /// "FILE" or "FILE:TENSOR", of which a file's own name may hold the colon.

@@ -246,7 +246,7 @@ bool has_norm_before(std::span<const TensorInfo> tensors, const Layer& layer) {
 }
 
 /// A square tensor beside the projections that is called a mask, or nullptr.
-const TensorInfo* mask_beside(std::span<const TensorInfo> tensors, const Layer& layer) {
+const TensorInfo* mask_next_to(std::span<const TensorInfo> tensors, const Layer& layer) {
   for (const char* name : mask_names) {
     const auto mask = std::ranges::find(tensors, layer.prefix + name, &TensorInfo::name);
     if (mask == tensors.end() || mask->shape.size() < 2) continue;
@@ -408,7 +408,7 @@ class RulesFinder {
     if (side_ != Side::none)
       return set_causal(side_ == Side::decoder, false,
                         side_ == Side::decoder ? "as decoders are" : "as encoders are");
-    if (const TensorInfo* mask = mask_beside(tensors_, layer_))
+    if (const TensorInfo* mask = mask_next_to(tensors_, layer_))
       return set_causal(true, false, "for which " + mask->name + " is taken");
     set_causal(layer_.naming->causal, false, "");
   }

@@ -355,7 +355,7 @@ Model read_model(const Json& top, const SessionFolder& folder) {
   if (const auto mask = top.member("mask")) m.mask = read_mask(*mask, m.sequences.size(), m.n_keys());
   if (const auto d = top.member("dropout")) m.dropout = read_dropout(*d, m, is_batch);
   m.additions = read_additions(top, std::move(m.additions));
-  if (const auto merge = top.member("merge_heads")) m.merge = merge->word(merge_words);
+  if (const auto merge = top.member("merge_heads")) m.merge = merge->word(combine_words);
   if (const auto d = top.member("departures")) read_departures(*d, m);
   if (const auto list = top.member("mistakes")) read_mistakes(*list, m);
   if (const auto c = top.given("context_length")) m.context_length = c->whole(1);
@@ -366,7 +366,7 @@ Model read_model(const Json& top, const SessionFolder& folder) {
 
 }  // namespace
 
-Session parse_session(std::string_view text, const std::string& file_name, Elsewhere elsewhere) {
+Session parse_session(std::string_view text, const std::string& file_name, UntrustedPaths elsewhere) {
   const Json top = parse_json(text, file_name);
   top.expect_keys({"attnscope",   "tokens",    "key_tokens",  "embeddings",     "key_embeddings",
                    "projections", "n_heads",   "n_kv_heads",  "normalise",      "positions",
@@ -388,7 +388,7 @@ Session parse_session(std::string_view text, const std::string& file_name, Elsew
   return session;
 }
 
-Session load_session(const std::filesystem::path& path, Elsewhere elsewhere) {
+Session load_session(const std::filesystem::path& path, UntrustedPaths elsewhere) {
   return parse_session(system::read_file(path, largest_session), path.string(), elsewhere);
 }
 
@@ -511,7 +511,7 @@ std::string session_text(const Session& session) {
   add("scale", scale_json(m.scale));
   add("mask", mask_text(m.mask));
   add("dropout", dropout_json(m));
-  add("merge_heads", quoted_word(merge_words, m.merge));
+  add("merge_heads", quoted_word(combine_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
   for (const auto& [key, value] : additions_text(m.additions)) add(key, value);
   if (const std::string departures = departures_text(m); !departures.empty()) add("departures", departures);

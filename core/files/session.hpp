@@ -31,13 +31,13 @@ void require_readable_session(std::string_view text);
 /// Throws core::Error, "FILE: PATH: expected …, got …", for anything that is not exactly a session that can
 /// be computed.
 ///
-/// Throws Outside when it names a file that does not lie beside it, unless that is allowed.
+/// Throws UntrustedPath when it names a file that does not lie beside it, unless that is allowed.
 Session parse_session(std::string_view text, const std::string& file_name,
-                      Elsewhere elsewhere = Elsewhere::refused);
+                      UntrustedPaths elsewhere = UntrustedPaths::refused);
 
 /// Reads a session file of at most largest_session bytes. Throws core::Error as parse_session() and
 /// system::read_file() do.
-Session load_session(const std::filesystem::path& path, Elsewhere elsewhere = Elsewhere::refused);
+Session load_session(const std::filesystem::path& path, UntrustedPaths elsewhere = UntrustedPaths::refused);
 
 /// The session as readable JSON, one row of numbers a line; every bit of every number reads back.
 ///

@@ -34,7 +34,7 @@ constexpr std::array old_keys{
 /// The words of keys that name one of several, or none.
 constexpr std::array softmax_words{Word{"keys", ""}, Word{"queries", "softmax_over_queries"}};
 constexpr std::array split_words{Word{"bands", ""}, Word{"interleaved", "heads_interleaved"}};
-constexpr std::array merge_words{Word{"bands", ""}, Word{"interleaved", "heads_interleaved:combined"}};
+constexpr std::array combine_words{Word{"bands", ""}, Word{"interleaved", "heads_interleaved:combined"}};
 constexpr std::array block_words{Word{"whole", ""}, Word{"not_rescaled", "blocks_not_rescaled"},
                                  Word{"sum_not_rescaled", "blocks_not_rescaled:sum"},
                                  Word{"contexts_not_rescaled", "blocks_not_rescaled:contexts"},
@@ -57,7 +57,7 @@ void read_old_mistakes(const Json& place, Model& m) {
       add_mistake(m, old.mistake);
   if (const auto over = place.member("softmax_over")) add_mistake(m, over->word(softmax_words));
   if (const auto split = place.member("split_heads")) add_mistake(m, split->word(split_words));
-  if (const auto merge = place.member("merge_heads")) add_mistake(m, merge->word(merge_words));
+  if (const auto merge = place.member("merge_heads")) add_mistake(m, merge->word(combine_words));
   if (const auto blocks = place.member("blocks")) {
     blocks->expect_keys({"rule", "size"});
     const auto size = static_cast<std::int64_t>(blocks->required("size").whole(1));

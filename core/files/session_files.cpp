@@ -61,7 +61,7 @@ fs::path home_of(const fs::path& folder, std::error_code& error) {
 
 }  // namespace
 
-bool lies_beside(const fs::path& path, const fs::path& folder) {
+bool is_within(const fs::path& path, const fs::path& folder) {
   if (!path.is_relative() || std::ranges::find(path, "..") != path.end()) return false;
   std::error_code error;
   const fs::path home = home_of(folder, error);
@@ -95,11 +95,11 @@ void throw_without_contents(const std::string& place, const fs::path& path, cons
     throw;
   } catch (const Stopped&) {
     throw;
-  } catch (const Outside&) {
+  } catch (const UntrustedPath&) {
     throw;
   } catch (const Error&) {
     std::error_code error;
-    if (lies_beside(path, folder) || !fs::exists(folder / path, error)) throw;
+    if (is_within(path, folder) || !fs::exists(folder / path, error)) throw;
     throw Error(
         place + quoted_briefly(path.string()) +
         " cannot be used as the session wants it; it does not lie beside the session, so nothing of what "
@@ -115,17 +115,16 @@ namespace fs = std::filesystem;
 enum class Wanted { tensors, layer };
 
 /// Of a file that a session names, and all that is read with it, what does not lie beside the session: with
-/// an index its shards. Of the inside of a folder lies_beside() knows.
-std::vector<fs::path> elsewhere_of(const fs::path& file, const fs::path& folder, Wanted wanted) {
-  if (!lies_beside(file, folder)) return {file};
+/// an index its shards. Of the inside of a folder is_within() knows.
+std::vector<fs::path> untrusted_paths_of(const fs::path& file, const fs::path& folder, Wanted wanted) {
+  if (!is_within(file, folder)) return {file};
   std::error_code ignored;
   if (!fs::is_regular_file(folder / file, ignored)) return {};
   std::vector<std::string> names = readers::shards_named_by(folder / file);
   if (wanted == Wanted::layer) names.emplace_back("config.json");
   std::vector<fs::path> elsewhere;
   for (const std::string& name : names)
-    if (const fs::path with = file.parent_path() / name; !lies_beside(with, folder))
-      elsewhere.push_back(with);
+    if (const fs::path with = file.parent_path() / name; !is_within(with, folder)) elsewhere.push_back(with);
   return elsewhere;
 }
 
@@ -133,10 +132,10 @@ TensorFile opened(const Json& place, const SessionFolder& folder, Wanted wanted)
   const Json name = place.required("file");
   const fs::path file = name.text();
   if (name.text().find('\0') != std::string::npos) name.fail("the name of a file");
-  if (folder.elsewhere == Elsewhere::refused)
-    for (const fs::path& path : elsewhere_of(file, folder.path, wanted))
-      throw Outside(name.place() + "the file " + quoted_briefly(path.string()) +
-                    leading_words(path, folder.path) + " does not lie beside the session");
+  if (folder.elsewhere == UntrustedPaths::refused)
+    for (const fs::path& path : untrusted_paths_of(file, folder.path, wanted))
+      throw UntrustedPath(name.place() + "the file " + quoted_briefly(path.string()) +
+                          leading_words(path, folder.path) + " does not lie beside the session");
   return open_tensors(folder.path / file);
 }
 
@@ -174,7 +173,7 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
                             std::optional<std::size_t> n_heads) {
   place.expect_keys({"file", "layer", "ignore"});
   const TensorFile file = opened(place, folder, Wanted::layer);
-  const auto config = checkpoints::config_beside(file.path());
+  const auto config = checkpoints::sibling_config(file.path());
   checkpoints::refuse_quantized(file, config.quantization);
   const auto layers = checkpoints::find_layers(file.tensors());
   const auto chosen = place.member("layer");
@@ -202,9 +201,9 @@ auto named_by(const Json& place, const SessionFolder& folder, Wanted wanted, Rea
     return read();
   } catch (const Error&) {
     const Json name = place.required("file");
-    if (folder.elsewhere == Elsewhere::refused) throw;
+    if (folder.elsewhere == UntrustedPaths::refused) throw;
     std::error_code ignored;
-    for (const fs::path& path : elsewhere_of(name.text(), folder.path, wanted))
+    for (const fs::path& path : untrusted_paths_of(name.text(), folder.path, wanted))
       if (fs::exists(folder.path / path, ignored))
         throw_without_contents(name.place() + "the file ", path, folder.path);
     throw;

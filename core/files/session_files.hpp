@@ -18,7 +18,7 @@ namespace core::formats {
 /// Where the files lie that a session names.
 struct SessionFolder {
   std::filesystem::path path;
-  Elsewhere elsewhere = Elsewhere::refused;
+  UntrustedPaths elsewhere = UntrustedPaths::refused;
 };
 
 /// Whether this is an object with a "file".
@@ -27,9 +27,9 @@ bool is_in_file(const Json& place);
 /// {"file", "tensor", "at"}: the matrix at the leading indices "at" of a tensor; "tensor" may be left out
 /// where there is but one.
 ///
-/// Throws core::Error as Json and TensorFile do; Outside when the file, or another that is read with it, lies
-/// elsewhere, by a whole path, by "..", or by links, and that is refused. Errors about what lies elsewhere
-/// and is allowed quote nothing of it.
+/// Throws core::Error as Json and TensorFile do; UntrustedPath when the file, or another that is read with
+/// it, lies elsewhere, by a whole path, by "..", or by links, and that is refused. Errors about what lies
+/// elsewhere and is allowed quote nothing of it.
 arma::mat matrix_in_file(const Json& place, const SessionFolder& folder);
 
 /// The same of a tensor of texts.
@@ -62,7 +62,7 @@ std::vector<std::string> ignored_words(const Json& projections);
 ///
 /// What does not exist leads nowhere else. Beside a snapshot of Hugging Face's cache, whose files are links,
 /// lies all of the model.
-bool lies_beside(const std::filesystem::path& path, const std::filesystem::path& folder);
+bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 /// Where a path that does not lie beside leads, in words to put behind its name: ", which leads to
 /// \"/srv/x.npy\","; "" where its name says so.

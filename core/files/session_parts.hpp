@@ -57,9 +57,9 @@ inline constexpr std::array stream_words{
     Word{"mt19937", attention::DropoutStream::mt19937},
     Word{"mkl", attention::DropoutStream::mkl},
 };
-inline constexpr std::array merge_words{
-    Word{"concatenate", attention::MergeRule::concatenate},
-    Word{"reshape_without_transpose", attention::MergeRule::reshape_without_transpose},
+inline constexpr std::array combine_words{
+    Word{"concatenate", attention::CombineRule::concatenate},
+    Word{"reshape_without_transpose", attention::CombineRule::reshape_without_transpose},
 };
 
 inline constexpr std::array dropout_place_words{

@@ -290,7 +290,7 @@ std::optional<Problem> check_score_bias(const Model& m) {
   return std::nullopt;
 }
 
-std::optional<Problem> check_groups(const Model& m) {
+std::optional<Problem> check_kv_heads(const Model& m) {
   if (!m.n_kv_heads) return std::nullopt;
   const std::size_t groups = *m.n_kv_heads;
   if (groups == 0 || m.n_heads % groups != 0)
@@ -467,7 +467,7 @@ std::optional<Problem> check_count(const char* path, const char* things, std::si
 
 std::optional<Problem> check(const Model& model) {
   if (auto p = check_sequences(model)) return p;
-  if (auto p = check_groups(model)) return p;
+  if (auto p = check_kv_heads(model)) return p;
   if (auto p = check_memory(model)) return p;
   if (auto p = check_projections(model)) return p;
   if (auto p = check_heads(model)) return p;

@@ -98,7 +98,7 @@ std::vector<StageDifference> compare(const Model& model_a, const Trace& trace_a,
 
 namespace {
 
-using attention::MergeRule;
+using attention::CombineRule;
 using attention::ScaleRule;
 
 constexpr double usual_rate = 0.5;  // where the model has none
@@ -123,10 +123,10 @@ Model flip_dropout(const Model& m) {
   return other;
 }
 
-Model flip_merge(const Model& m) {
+Model flip_combine_rule(const Model& m) {
   Model other = m;
-  const bool correct = m.merge == MergeRule::concatenate;
-  other.merge = correct ? MergeRule::reshape_without_transpose : MergeRule::concatenate;
+  const bool correct = m.merge == CombineRule::concatenate;
+  other.merge = correct ? CombineRule::reshape_without_transpose : CombineRule::concatenate;
   return other;
 }
 
@@ -148,8 +148,8 @@ constexpr std::array table{
     Switch{
         "merge", "correct merge against the notebook's",
         "A merges the heads the other way: side by side, or by the notebook's reshape without the transpose.",
-        flip_merge, [](const Model& m) -> std::string {
-          return m.merge == MergeRule::concatenate ? "correct merge" : "the notebook's merge";
+        flip_combine_rule, [](const Model& m) -> std::string {
+          return m.merge == CombineRule::concatenate ? "correct merge" : "the notebook's merge";
         }}};
 
 }  // namespace

@@ -39,7 +39,7 @@ random::Bits kept(random::Generator& generator, const Dropout& dropout, std::siz
                                               : generator.dropout_kept(n, dropout.rate);
 }
 
-std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t sequence) {
+std::vector<arma::mat> sampled_dropout_masks(const Model& model, std::size_t sequence) {
   if (!model.dropout.active())
     return std::vector<arma::mat>(model.n_heads, arma::ones(model.n_tokens(), model.n_keys()));
   if (model.dropout.given.empty()) return drawn(model, sequence);

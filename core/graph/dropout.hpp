@@ -12,7 +12,7 @@ namespace core::attention {
 ///
 /// They are given in the model or drawn as nn.Dropout draws them for weights of shape
 /// [sequence][head][query][key] right after manual_seed(seed); ones when dropout is not active.
-std::vector<arma::mat> drawn_dropout_masks(const Model& model, std::size_t sequence);
+std::vector<arma::mat> sampled_dropout_masks(const Model& model, std::size_t sequence);
 
 /// The mask of n_rows × n_columns whose numbers, row by row, are those from first on: 0 or the survivor
 /// factor.

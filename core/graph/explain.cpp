@@ -416,21 +416,21 @@ std::vector<Cells> results(const Model& model, const Trace& trace, const CellAdd
   return readers.found;
 }
 
-Folded fold(const Step& step, std::size_t most_terms) {
+Folded fold(const Step& step, std::size_t max_terms) {
   std::vector<std::size_t> terms;
   for (std::size_t k = 0; k < step.lines.size(); ++k)
     if (step.lines[k].role == Line::term) terms.push_back(k);
   std::vector<bool> left_out(step.lines.size(), false);
   Folded folded;
-  if (terms.size() > most_terms + 1) {
+  if (terms.size() > max_terms + 1) {
     const auto size = [&](std::size_t k) {
       const double value = std::abs(step.lines[k].value);
       return std::isnan(value) ? arma::datum::inf : value;
     };
     std::nth_element(
-        terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(most_terms), terms.end(),
+        terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(max_terms), terms.end(),
         [&](std::size_t a, std::size_t b) { return size(a) > size(b) || (size(a) == size(b) && a < b); });
-    for (std::size_t k = most_terms; k < terms.size(); ++k) {
+    for (std::size_t k = max_terms; k < terms.size(); ++k) {
       left_out[terms[k]] = true;
       folded.rest += step.lines[terms[k]].value;
       ++folded.others;

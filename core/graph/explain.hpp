@@ -85,6 +85,6 @@ struct Folded {
 };
 
 /// Keeps the terms of largest magnitude; one term alone is never left out.
-Folded fold(const Step& step, std::size_t most_terms);
+Folded fold(const Step& step, std::size_t max_terms);
 
 }  // namespace core::explain

@@ -57,6 +57,6 @@ std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> 
 /// From 0, nowhere a key in common, to 1, the same weights. Rows that are no distribution in one of the two
 /// are left out; NaN where none remains. Source: Lin, Divergence measures based on the Shannon entropy, IEEE
 /// Trans. Inf. Theory 37, 1991.
-arma::mat likeness_of_heads(const Trace& trace, const core::Token& token = {});
+arma::mat similarity_of_heads(const Trace& trace, const core::Token& token = {});
 
 }  // namespace core::attention

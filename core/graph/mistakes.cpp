@@ -43,8 +43,8 @@ void split_otherwise(Model& m) {
   const std::size_t n = m.n_heads;
   m = with_heads(m, m.d_out() % (2 * n) == 0 ? 2 * n : n % 2 == 0 ? n / 2 : 1);
 }
-template <MergeRule rule>
-void merge_by(Model& m) {
+template <CombineRule rule>
+void combine_by(Model& m) {
   if (m.n_heads > 1) m.merge = rule;
 }
 
@@ -600,7 +600,7 @@ constexpr std::array table{
     Mistake{"merge_without_transpose", "merge_without_transpose", "merge without transpose",
             "The heads are reshaped into one matrix without the transpose, which mixes tokens and heads.",
             "Transpose heads and tokens first: contexts.transpose(1, 2).reshape(…).",
-            Stage::concatenated, {}, {}, {}, merge_by<MergeRule::reshape_without_transpose>, [](const Model& m) { return m.merge == MergeRule::reshape_without_transpose; }, merge_by<MergeRule::concatenate>},
+            Stage::concatenated, {}, {}, {}, combine_by<CombineRule::reshape_without_transpose>, [](const Model& m) { return m.merge == CombineRule::reshape_without_transpose; }, combine_by<CombineRule::concatenate>},
     Mistake{"output_projection_missing", "output_projection_missing", "output projection missing",
             "The result is the concatenated heads, without the output projection.",
             "Multiply the concatenated heads by the output projection.",

@@ -150,7 +150,7 @@ struct Dropout {
 };
 
 /// How the heads' contexts become one matrix; the second is a mistake that is often made.
-enum class MergeRule { concatenate, reshape_without_transpose };
+enum class CombineRule { concatenate, reshape_without_transpose };
 
 /// What numbers are rounded to on the way; float64 rounds nothing.
 struct Arithmetic {
@@ -192,7 +192,7 @@ struct Model {
   Scale scale;
   Mask mask;
   Dropout dropout;
-  MergeRule merge = MergeRule::concatenate;
+  CombineRule merge = CombineRule::concatenate;
   std::optional<std::size_t> context_length;
   Additions additions;
   Arithmetic arithmetic;

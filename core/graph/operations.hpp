@@ -136,7 +136,7 @@ struct SplitHeads : Operation {
 struct CombineHeads : Operation {
   std::size_t n_heads, n_on;
   CombineHeads(Stage contexts, const Model& m)
-      : Operation({{contexts, "", m.merge == attention::MergeRule::concatenate ? &bands : &untransposed}}),
+      : Operation({{contexts, "", m.merge == attention::CombineRule::concatenate ? &bands : &untransposed}}),
         n_heads(m.n_heads),
         n_on(m.n_heads - m.heads_off.size()) {
     rounded = false;

@@ -146,7 +146,7 @@ std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> 
   return order;
 }
 
-arma::mat likeness_of_heads(const Trace& trace, const core::Token& token) {
+arma::mat similarity_of_heads(const Trace& trace, const core::Token& token) {
   const std::size_t n = trace.heads.size(), n_rows = n > 0 ? trace.heads.front().weights.n_rows() : 0;
   std::vector<Mean> divergences(n * n);
   for (std::size_t i = 0; i < n_rows && token.goes_on(); ++i) {

@@ -243,7 +243,7 @@ std::string sight_words(const Model& model, std::size_t sequence, std::size_t qu
 
 namespace {
 
-constexpr std::size_t most_cells = 4096;  // that are looked through for a sentence
+constexpr std::size_t max_cells = 4096;  // that are looked through for a sentence
 constexpr double as_good_as_hidden = -1e8, sum_tolerance = 1e-6;
 
 bool present(const Model& m, Stage stage) {
@@ -297,7 +297,7 @@ std::string making(const Model& m) {
 std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
   if (!present(m, Stage::masked_scores)) return "";
   const auto& masked = trace.heads[head].masked_scores;
-  if (masked.n_rows() * masked.n_cols() > most_cells) {
+  if (masked.n_rows() * masked.n_cols() > max_cells) {
     const bool before = m.mask.is_before_softmax();
     if (!m.mask.hides() || !before || !m.given.empty()) return "";
     graph::Graph g = graph::attention(m);
@@ -341,7 +341,7 @@ std::string dropping(const Model& m, const Trace& trace, std::size_t head) {
   graph::Graph g = graph::attention(m);
   if (!g.get<graph::Multiply>(Stage::dropped_weights)) return "; dropout fell on the scores";
   const auto &weights = trace.heads[head].weights, &dropped = trace.heads[head].dropped_weights;
-  if (weights.n_rows() * weights.n_cols() > most_cells) return "; dropout removes some";
+  if (weights.n_rows() * weights.n_cols() > max_cells) return "; dropout removes some";
   bool removes = false, enlarges = false;
   for (std::size_t i = 0; i < weights.n_rows(); ++i)
     for (std::size_t j = 0; j < weights.n_cols(); ++j) {
@@ -391,7 +391,7 @@ std::size_t typed_in(const Model& m, const Trace& trace, std::size_t head, int l
 
 std::string sum_words(const Trace& trace, std::size_t head) {
   const auto& weights = trace.heads[head].weights;
-  if (weights.n_rows() * weights.n_cols() > most_cells || weights.n_rows() == 0) return "";
+  if (weights.n_rows() * weights.n_cols() > max_cells || weights.n_rows() == 0) return "";
   const arma::mat& numbers = weights;
   if (numbers.has_nan()) return "some weights are not numbers";
   const auto sums_to_one = [](const arma::vec& sums) {

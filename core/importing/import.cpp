@@ -28,7 +28,7 @@ namespace checkpoints = formats::checkpoints;
 using checkpoints::Layer;
 using checkpoints::LayerRules;
 
-constexpr std::size_t most_listed = 6;
+constexpr std::size_t max_listed = 6;
 constexpr double rounding_of_a_sum = 0.005;  // of float16, and of numbers printed to four digits
 
 constexpr std::array names_of_embeddings{"embeddings", "x",    "inputs", "input",        "hidden_states",
@@ -44,9 +44,9 @@ void add_part(std::string& text, const char* what, const std::string& words) {
 
 /// A few items by name, the others by their number.
 std::string listed(const std::vector<std::string>& items) {
-  if (items.size() <= most_listed) return text::joined(items, ", ");
-  const std::vector<std::string> first(items.begin(), items.begin() + most_listed);
-  return text::joined(first, ", ") + " and " + std::to_string(items.size() - most_listed) + " more";
+  if (items.size() <= max_listed) return text::joined(items, ", ");
+  const std::vector<std::string> first(items.begin(), items.begin() + max_listed);
+  return text::joined(first, ", ") + " and " + std::to_string(items.size() - max_listed) + " more";
 }
 
 }  // namespace
@@ -161,8 +161,8 @@ std::string row_sums_note(const attention::Model& model) {
          std::to_string(n_rows) + " rows do not sum to 1 (" + first + ").";
 }
 
-void note_counting_line(const formats::TensorFile& file, const formats::Tensor& tensor,
-                        const std::optional<bool>& said, Account& account) {
+void note_index_header(const formats::TensorFile& file, const formats::Tensor& tensor,
+                       const std::optional<bool>& said, Account& account) {
   if (said) return;
   if (const std::string words = index_header_words(file, tensor); !words.empty())
     account.assumed.push_back(words +
@@ -189,8 +189,8 @@ std::vector<std::string> tokens_in(const TensorFile& file, std::size_t n_tokens,
 
 namespace {
 
-constexpr std::size_t drawn_tokens = 8;
-constexpr std::uint32_t drawn_seed = 123;
+constexpr std::size_t n_sampled_tokens = 8;
+constexpr std::uint32_t embedding_seed = 123;
 
 /// What is called so stands before the layer norm, and what is called as these after it.
 constexpr std::array names_before_the_norm{"embeddings",    "embedding",     "embed",     "emb",
@@ -233,9 +233,9 @@ void note_norm(const TensorInfo& info, bool norm_before, Account& account) {
     account.assumed.push_back(info.name + " is what enters attention, after the layer norm");
 }
 
-arma::mat drawn_embeddings(std::size_t d_in) {
-  const std::vector<float> numbers = random::Generator(drawn_seed).normal(drawn_tokens * d_in);
-  return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), d_in, drawn_tokens)).t();
+arma::mat sampled_embeddings(std::size_t d_in) {
+  const std::vector<float> numbers = random::Generator(embedding_seed).normal(n_sampled_tokens * d_in);
+  return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), d_in, n_sampled_tokens)).t();
 }
 
 /// The sequences in a tensor of a file: [tokens, d_model], or a batch of such. Without a name it is that of
@@ -270,9 +270,9 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
                                                 std::size_t d_in, bool norm_before, Imported& result,
                                                 const core::Token& progress) {
   if (choices.embeddings.empty() && choices.embeddings_tensor.empty()) {
-    result.notes.push_back("No embeddings were given: " + std::to_string(drawn_tokens) +
+    result.notes.push_back("No embeddings were given: " + std::to_string(n_sampled_tokens) +
                            " tokens of standard normal numbers (seed 123) stand for them.");
-    return {{attention::numbered_tokens(drawn_tokens), drawn_embeddings(d_in)}};
+    return {{attention::numbered_tokens(n_sampled_tokens), sampled_embeddings(d_in)}};
   }
   const bool is_other = !choices.embeddings.empty();
   const TensorFile file = is_other ? formats::open_tensors(choices.embeddings, progress) : checkpoint;
@@ -285,7 +285,7 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
   const std::string from = is_other ? " of " + file.path().filename().string() : "";
   result.account.used.push_back(tensor_words(info) + from + " as embeddings");
   note_norm(info, norm_before, result.account);
-  if (is_other) note_counting_line(file, file.read(info.name, {}, progress), {}, result.account);
+  if (is_other) note_index_header(file, file.read(info.name, {}, progress), {}, result.account);
   return sequences;
 }
 
@@ -316,7 +316,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
   account.assumed.push_back("causal");
   attention::require_within_limits(result.model, file.place());
   account.assumed.push_back(scale_words(result.model));
-  note_counting_line(file, whole, choices.first_line_is_names, account);
+  note_index_header(file, whole, choices.has_header_line, account);
   note_unused(account, file, {info->name}, "");
   return result;
 }
@@ -372,7 +372,7 @@ std::string heads_words(std::size_t n, const Choices& choices, const LayerRules&
 /// A model of a layer of a checkpoint, or of projections that are named by hand.
 Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& layers, const Choices& choices,
                            const core::Token& progress) {
-  const checkpoints::Config config = checkpoints::config_beside(file.path());
+  const checkpoints::Config config = checkpoints::sibling_config(file.path());
   const Layer layer =
       choices.mapping
           ? layer_by_hand(layers, *choices.mapping)
@@ -448,12 +448,12 @@ bool is_session(const std::filesystem::path& path) {
 }
 
 Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {
-  if (choices.first_line_is_names == true) {
+  if (choices.has_header_line == true) {
     Choices rest = choices;
-    rest.first_line_is_names = false;
+    rest.has_header_line = false;
     return import_tensors(with_index_header_as_names(file, progress), rest, progress);
   }
-  checkpoints::refuse_quantized(file, checkpoints::config_beside(file.path()).quantization);
+  checkpoints::refuse_quantized(file, checkpoints::sibling_config(file.path()).quantization);
   const auto layers = checkpoints::find_layers(file.tensors());
   if (choices.mapping || (!layers.empty() && choices.stages.empty()))
     return import_checkpoint(file, layers, choices, progress);

@@ -65,14 +65,14 @@ struct Choices {
   std::vector<formats::GivenTensor> given;  ///< stages that files give, whatever the model comes from
   std::string embeddings_tensor;            ///< which tensor of that file, or of the file itself
   std::vector<StageSource> stages;  ///< of the file itself, by hand, instead of those that are found in it
-  std::optional<bool> first_line_is_names;  ///< of a table, when it is 0, 1, 2 …; else it is of numbers
-  bool first_axis_is_batch = false;         ///< of stages of four dimensions; else it counts layers
+  std::optional<bool> has_header_line;  ///< of a table, when it is 0, 1, 2 …; else it is of numbers
+  bool first_axis_is_batch = false;     ///< of stages of four dimensions; else it counts layers
   /// Features that may be ignored, by name, or "all"; without a list anything may, as it is said.
   std::optional<std::vector<std::string>> ignored;
-  Elsewhere elsewhere = Elsewhere::refused;  ///< where a session may name files
+  UntrustedPaths elsewhere = UntrustedPaths::refused;  ///< where a session may name files
   bool says_something() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty() ||
-           first_line_is_names;
+           has_header_line;
   }
 };
 

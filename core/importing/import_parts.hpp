@@ -25,8 +25,8 @@ std::vector<std::string> tokens_in(const formats::TensorFile& file, std::size_t 
                                    const core::Token& progress);
 
 /// Says of a table whose first line counts, when nobody has said what that is, that it was taken for numbers.
-void note_counting_line(const formats::TensorFile& file, const formats::Tensor& tensor,
-                        const std::optional<bool>& said, Account& account);
+void note_index_header(const formats::TensorFile& file, const formats::Tensor& tensor,
+                       const std::optional<bool>& said, Account& account);
 
 /// Whether a first axis of four counts the sequences of a batch and not layers: because that was said, or
 /// because no layer was asked for and a mask beside the stages has as many sequences.

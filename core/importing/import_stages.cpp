@@ -52,7 +52,7 @@ std::optional<Stage> givable(const std::string& base) {
   return std::nullopt;
 }
 
-std::optional<Said> said_by(const std::string& name) {
+std::optional<Said> stage_by_name(const std::string& name) {
   const check::Name parts = check::split_name(name);
   if (parts.sequence) return std::nullopt;
   if (const auto stage = givable(parts.base)) {
@@ -270,7 +270,7 @@ struct MaskAndScale {
   std::vector<const formats::TensorInfo*> masks;  ///< and biases, which are added as well
 };
 
-constexpr std::size_t most_cells = std::size_t{1} << 22;
+constexpr std::size_t max_cells = std::size_t{1} << 22;
 
 bool is_one_of(const std::string& name, std::string_view words) {
   return words.find(" " + name + " ") != words.npos;
@@ -281,8 +281,8 @@ constexpr const char* names_of_masks =
     " mask attn_mask attention_mask causal_mask attn_bias attention_bias position_bias ";
 
 /// The numbers of a companion in that layer, when it has an axis of layers as the stages have.
-Tensor read_beside(const TensorFile& file, const TensorInfo& info, const LayerOf& layer,
-                   const core::Token& progress) {
+Tensor read_in_background(const TensorFile& file, const TensorInfo& info, const LayerOf& layer,
+                          const core::Token& progress) {
   const std::size_t n_axes = info.shape.size();
   const bool has_layers = layer.n > 0 && n_axes > 0 && n_axes != 2 && info.shape[0] == layer.n;
   return file.read(info.name, has_layers ? formats::Shape{layer.index} : formats::Shape(), progress);
@@ -312,7 +312,7 @@ double share_of_own_keys(const std::vector<arma::mat>& all, double shown, bool f
 /// Whether 1 hides: a query would see nothing otherwise, and those that would see something not themselves.
 ///
 /// Queries that are padding see nothing either way round, so that this alone says nothing.
-bool is_turned(const std::vector<arma::mat>& all) {
+bool is_transposed(const std::vector<arma::mat>& all) {
   const auto sees_nothing = [](const arma::mat& m) {
     return arma::any(arma::vectorise(arma::all(m == 0, 1)));
   };
@@ -434,7 +434,7 @@ Taken apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
   }
   const bool of_ones =
       is_of_ones(all, tensor.dtype == formats::Dtype::boolean, tensor.name.ends_with("bias"));
-  const bool turned = of_ones && is_turned(all);
+  const bool turned = of_ones && is_transposed(all);
   std::vector<MaskOf> meant;
   std::vector<arma::mat> shown;
   for (const arma::mat& each : all) {
@@ -477,8 +477,8 @@ bool is_causal(attention::Model& model, const arma::mat& visible) {
 void put_mask(attention::Model& model, const arma::mat& visible, const std::string& place) {
   if (arma::all(arma::vectorise(visible) == 1) || is_causal(model, visible)) return;
   const arma::uvec hidden = arma::find(visible.t() == 0);  // row by row
-  if (hidden.n_elem > most_cells)
-    throw Error(place + "expected at most " + std::to_string(most_cells) + " hidden cells, got " +
+  if (hidden.n_elem > max_cells)
+    throw Error(place + "expected at most " + std::to_string(max_cells) + " hidden cells, got " +
                 std::to_string(hidden.n_elem));
   for (const arma::uword k : hidden)
     model.mask.cells.push_back({k / visible.n_cols, k % visible.n_cols, false});
@@ -526,32 +526,32 @@ std::vector<std::string> apply_mask_and_scale(const TensorFile& file, const Mask
   };
   const bool scales = !model.given.find(Stage::scaled_scores);
   const bool is_scaled =
-      scales && beside.scale && apply_scale(read_beside(file, *beside.scale, layer, progress), result);
+      scales && beside.scale && apply_scale(read_in_background(file, *beside.scale, layer, progress), result);
   if (is_scaled) note(*beside.scale, "the scale");
   if (scales && !is_scaled && model.scale.rule != attention::ScaleRule::factor)
     account.assumed.push_back(scale_words(model));
 
   arma::mat visible(model.n_tokens(), model.n_keys(), arma::fill::ones);
-  std::size_t n_said = 0;
+  std::size_t n_named = 0;
   if (beside.is_causal) {
-    const Tensor tensor = read_beside(file, *beside.is_causal, layer, progress);
+    const Tensor tensor = read_in_background(file, *beside.is_causal, layer, progress);
     if (tensor.numbers.size() == 1) {
       note(*beside.is_causal, "whether it is causal");
-      ++n_said;
+      ++n_named;
       for (std::size_t i = 0; tensor.numbers[0] != 0 && i < visible.n_rows; ++i)
         for (std::size_t j = i + 1; j < visible.n_cols; ++j) visible(i, j) = 0;  // as PyTorch does
     }
   }
   for (const TensorInfo* info : beside.masks) {
-    const Taken taken = apply_mask(read_beside(file, *info, layer, progress), result, visible);
+    const Taken taken = apply_mask(read_in_background(file, *info, layer, progress), result, visible);
     if (taken == Taken::no) continue;
     note(*info, taken == Taken::as_mask ? "the mask" : "a bias of the scores");
     if (taken == Taken::as_bias && model.given.find(Stage::scaled_scores))
       account.assumed.push_back("that the scores are still without " + info->name);
-    ++n_said;
+    ++n_named;
   }
   put_mask(model, visible, file.place());
-  if (n_said == 0) account.assumed.push_back("not causal: every key is seen");
+  if (n_named == 0) account.assumed.push_back("not causal: every key is seen");
   return used;
 }
 
@@ -610,7 +610,7 @@ std::vector<StageLayer> find_stages(const TensorFile& file, const core::Token& p
   std::map<std::string, std::map<Stage, Heads>, decltype(&text::comes_before)> layers(text::comes_before);
   for (const TensorInfo& info : file.tensors()) {
     if (!can_be_a_stage(info)) continue;
-    const auto said = said_by(info.name);
+    const auto said = stage_by_name(info.name);
     if (said) layers[said->layer][said->stage].emplace(said->head.value_or(0), info.name);
   }
   if (layers.empty()) return nameless_weights(file, progress);
@@ -778,7 +778,7 @@ class StageImport {
     for (const std::string& name : source.tensors) {
       const std::string place = file_.place() + name + ": ";
       Tensor tensor = numbers_of(file_.info(name));
-      note_counting_line(file_, tensor, choices_.first_line_is_names, account_);
+      note_index_header(file_, tensor, choices_.has_header_line, account_);
       if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), account_);
       if (has_bands && !n_heads_) n_heads_ = heads_by_name(tensor, account_);
       if (has_bands) tensor = with_heads(std::move(tensor), n_heads_, place, account_);
@@ -786,7 +786,7 @@ class StageImport {
       all.n_sequences = part.n_sequences;
       for (auto& matrix : part.given.matrices) all.given.matrices.push_back(std::move(matrix));
     }
-    repeat_groups(source, all);
+    repeat_kv_heads(source, all);
     const std::size_t n = all.given.matrices.size() / std::max<std::size_t>(1, all.n_sequences);
     if (n_heads_ && *n_heads_ != n)
       throw Error(file_.place() + source.tensors.front() + ": expected " + std::to_string(*n_heads_) +
@@ -825,7 +825,7 @@ class StageImport {
   }
 
   /// Gives every query's head the keys or values of its group.
-  void repeat_groups(const StageSource& source, formats::TensorStage& stage) {
+  void repeat_kv_heads(const StageSource& source, formats::TensorStage& stage) {
     if (!n_heads_ || !attention::is_projected(source.stage) || source.stage == Stage::queries ||
         stage.n_sequences == 0)
       return;

@@ -10,8 +10,8 @@
 namespace core::lessons {
 namespace {
 
+using attention::CombineRule;
 using attention::MaskMethod;
-using attention::MergeRule;
 using attention::Model;
 using attention::ScaleRule;
 
@@ -45,7 +45,7 @@ Model with_scale(Model model, ScaleRule rule) {
   return model;
 }
 
-Model with_merge(Model model, MergeRule rule) {
+Model with_combine_rule(Model model, CombineRule rule) {
   model.merge = rule;
   return model;
 }
@@ -109,9 +109,9 @@ std::vector<Picture> next_token(const Moment& m) {
 }
 
 std::vector<Picture> moved_rows(const Moment& m) {
-  const arma::vec joined = rows_moved_by_last_token(with_merge(m.model, MergeRule::concatenate));
+  const arma::vec joined = rows_moved_by_last_token(with_combine_rule(m.model, CombineRule::concatenate));
   const arma::vec reshaped =
-      rows_moved_by_last_token(with_merge(m.model, MergeRule::reshape_without_transpose));
+      rows_moved_by_last_token(with_combine_rule(m.model, CombineRule::reshape_without_transpose));
   return {{.title = "how far each row moves with the last token",
            .note = "only the last row may move",
            .rows = tokens(m),

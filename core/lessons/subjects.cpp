@@ -104,7 +104,7 @@ const std::map<std::string_view, OfModel>& model_values() {
        }},
       {"merge_heads",
        [](const Model& m) {
-         const bool concatenated = m.merge == attention::MergeRule::concatenate;
+         const bool concatenated = m.merge == attention::CombineRule::concatenate;
          return Value(std::string(concatenated ? "concatenate" : "reshape_without_transpose"));
        }},
       {"has_rope", [](const Model& m) { return Value(as_truth(m.additions.positions.rotary.has_value())); }},

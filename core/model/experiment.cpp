@@ -342,7 +342,7 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
   const fs::path whole = fs::absolute(model.description().path, ignored),
                  home = fs::absolute(folder.empty() ? "." : folder, ignored);
   const fs::path relative = whole.lexically_relative(home);
-  const bool is_beside = !relative.empty() && *relative.begin() != "..";
+  const bool is_sibling = !relative.empty() && *relative.begin() != "..";
   const FileMark mark = mark_of(model.description().file);
   std::vector<std::string> made, off;
   for (const std::size_t id : experiment.made) made.push_back(std::to_string(id));
@@ -350,7 +350,7 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
     off.push_back("[" + std::to_string(layer) + ", " + std::to_string(head) + "]");
   std::string text =
       "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
-      json_quoted((is_beside ? relative : whole).string()) +
+      json_quoted((is_sibling ? relative : whole).string()) +
       ",\n    \"bytes\": " + std::to_string(mark.bytes) + ",\n    \"begin\": " + json_quoted(mark.begin) +
       ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + json_list(made) +
       ",\n    \"layer\": " + std::to_string(experiment.layer) + ",\n    \"heads_off\": " + json_list(off) +
@@ -395,7 +395,7 @@ bool is_saved_experiment_text(std::string_view text) {
   return false;
 }
 
-SavedExperiment parse_experiment(std::string_view text, const fs::path& file, Elsewhere elsewhere) {
+SavedExperiment parse_experiment(std::string_view text, const fs::path& file, UntrustedPaths elsewhere) {
   const Json top = formats::parse_json(text, file.string());
   top.expect_keys({"attnscope", "whole_model", "view"});
   const Json version = top.required("attnscope");
@@ -405,10 +405,10 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file, El
   SavedExperiment saved;
   const Json name = place.required("model");
   if (name.text().find('\0') != std::string::npos) name.fail("the path of a model");
-  if (elsewhere == Elsewhere::refused && !formats::lies_beside(name.text(), file.parent_path()))
-    throw Outside(name.place() + "the model " + formats::quoted_briefly(name.text()) +
-                  formats::leading_words(name.text(), file.parent_path()) +
-                  " does not lie beside the session");
+  if (elsewhere == UntrustedPaths::refused && !formats::is_within(name.text(), file.parent_path()))
+    throw UntrustedPath(name.place() + "the model " + formats::quoted_briefly(name.text()) +
+                        formats::leading_words(name.text(), file.parent_path()) +
+                        " does not lie beside the session");
   saved.named = name.text();
   saved.model = file.parent_path() / saved.named;
   saved.mark = {place.required("bytes").whole(0), place.required("begin").text()};
@@ -435,7 +435,7 @@ void require_mark(const SavedExperiment& saved, const WholeModel& model, const f
   const fs::path& file = model.description().file;
   const FileMark now = mark_of(file);
   if (now == saved.mark) return;
-  if (!formats::lies_beside(saved.named, session.parent_path()))
+  if (!formats::is_within(saved.named, session.parent_path()))
     throw Error(session.string() + ": whole_model.model: expected the model " +
                 formats::quoted_briefly(saved.named.string()) +
                 " as it was when this was saved, got another");

@@ -108,10 +108,10 @@ struct SavedExperiment {
 bool is_saved_experiment(const std::filesystem::path& path);
 bool is_saved_experiment_text(std::string_view text);
 
-/// Throws core::Error, "FILE: PATH: expected …, got …"; Outside when the model is not beside the session and
-/// that is refused.
+/// Throws core::Error, "FILE: PATH: expected …, got …"; UntrustedPath when the model is not beside the
+/// session and that is refused.
 SavedExperiment parse_experiment(std::string_view text, const std::filesystem::path& file,
-                                 Elsewhere elsewhere);
+                                 UntrustedPaths elsewhere);
 
 /// Makes sure that the model is the one that was saved. Throws core::Error, which says what has changed.
 void require_mark(const SavedExperiment& saved, const transformer::WholeModel& model,

@@ -38,7 +38,7 @@ std::size_t block_for(std::size_t n_tokens, std::size_t n_maps) {
 /// What each head writes at a row, where heads are concatenated before one projection.
 arma::fmat added_in(const attention::Model& model, const attention::Trace& trace, std::size_t row) {
   const auto* output = model.projections && model.projections->output ? &*model.projections->output : nullptr;
-  const bool is_sum = model.merge == attention::MergeRule::concatenate && output && model.given.empty() &&
+  const bool is_sum = model.merge == attention::CombineRule::concatenate && output && model.given.empty() &&
                       !mistakes::deviates(model);
   if (!is_sum || model.d_out() != model.n_heads * model.d_value()) return {};
   const arma::mat& weight = output->weight;

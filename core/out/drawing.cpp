@@ -308,7 +308,7 @@ void draw_on(cairo_surface_t* surface, const DisplayList& figure, double scale) 
   require(cairo_status(c.get()), "the figure cannot be drawn");
 }
 
-constexpr double most_pixels = 200e6;
+constexpr double max_pixels = 200e6;
 
 }  // namespace
 
@@ -316,7 +316,7 @@ std::string png_of(const DisplayList& figure, double scale) {
   if (!(scale >= 0.1 && scale <= 16))
     throw Error("scale: expected a number from 0.1 to 16, got " + text::number_text(scale));
   const double columns = std::ceil(figure.width * scale), rows = std::ceil(figure.height * scale);
-  if (columns * rows > most_pixels || columns > 32000 || rows > 32000)
+  if (columns * rows > max_pixels || columns > 32000 || rows > 32000)
     throw Error("scale: the picture would have " + text::number_text(columns) + " × " +
                 text::number_text(rows) +
                 " pixels; expected at most 32000 in each direction and 200 million in all");

@@ -16,7 +16,7 @@ using attention::Linear;
 using attention::Model;
 using attention::Sequence;
 using attention::SharedMatrix;
-using editing::DrawnPart;
+using editing::InitializedPart;
 using editing::RecipeDraw;
 using editing::RecipePassage;
 using positions::Pairs;
@@ -36,19 +36,19 @@ std::string with_tensor(const std::string& before, const arma::mat& m, bool row 
 
 // What is drawn or written out of the numbers of the model.
 
-const char* name_of(DrawnPart part) {
+const char* name_of(InitializedPart part) {
   switch (part) {
-    case DrawnPart::embeddings:
+    case InitializedPart::embeddings:
       return "x";
-    case DrawnPart::query:
+    case InitializedPart::query:
       return "W_query";
-    case DrawnPart::key:
+    case InitializedPart::key:
       return "W_key";
-    case DrawnPart::value:
+    case InitializedPart::value:
       return "W_value";
-    case DrawnPart::output:
+    case InitializedPart::output:
       return "out_proj";
-    case DrawnPart::nothing:
+    case InitializedPart::nothing:
       break;
   }
   return "";
@@ -91,7 +91,7 @@ std::string tokens_text(const std::vector<Sequence>& sequences) {
 /// A draw as a line of Python, under a name of its own when it is one head's layer.
 std::string draw_text(const RecipeDraw& draw) {
   const std::string words = random::torch_words(draw.op);
-  if (draw.part == DrawnPart::nothing) return words + "  # drawn, but not used\n";
+  if (draw.part == InitializedPart::nothing) return words + "  # drawn, but not used\n";
   const std::string head = draw.head ? "_" + to_string(*draw.head) : "";
   return std::string(name_of(draw.part)) + head + " = " + words + "\n";
 }
@@ -101,8 +101,8 @@ std::string passage_text(const Model& model, const RecipePassage& passage) {
   for (const RecipeDraw& draw : passage.draws) {
     text += draw_text(draw);
     const std::string name = name_of(draw.part);
-    if (draw.repeated && draw.part == DrawnPart::embeddings) after += repeated(model.sequences.size());
-    const bool is_layer = draw.part > DrawnPart::embeddings;
+    if (draw.repeated && draw.part == InitializedPart::embeddings) after += repeated(model.sequences.size());
+    const bool is_layer = draw.part > InitializedPart::embeddings;
     if (is_layer && draw.op.kind != DrawKind::linear && !draw.head)
       after += name + " = layer(" + name + ")\n";
     if (draw.head != std::size_t{0}) continue;
@@ -145,7 +145,7 @@ std::string kept_text(const Model& model) {
   std::vector<std::string> sequences;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     std::vector<std::string> heads;
-    for (const arma::mat& mask : attention::drawn_dropout_masks(model, s))
+    for (const arma::mat& mask : attention::sampled_dropout_masks(model, s))
       heads.push_back(with_tensor("    ", arma::conv_to<arma::mat>::from(mask != 0)));
     sequences.push_back(model.n_heads == 1 ? heads.front() : stacked("    ", heads));
   }
@@ -228,24 +228,24 @@ struct ProgramNumbers {
 /// Draws what PyTorch draws from one of the seeds, to the last bit, and writes all other numbers out.
 ProgramNumbers numbers_of(const Model& model, const std::vector<std::uint64_t>& seeds) {
   const std::vector<RecipePassage> recipe = editing::find_recipe(model, seeds);
-  const auto is_drawn = [&](DrawnPart part) {
+  const auto is_initialized = [&](InitializedPart part) {
     return std::ranges::any_of(recipe, [part](const RecipePassage& p) { return p.gives(part); });
   };
   ProgramNumbers numbers;
   std::string text = tokens_text(model.sequences), drawn;
-  if (!is_drawn(DrawnPart::embeddings)) text += embeddings_text(model.sequences);
+  if (!is_initialized(InitializedPart::embeddings)) text += embeddings_text(model.sequences);
   for (const RecipePassage& passage : recipe) drawn += passage_text(model, passage);
   if (model.projections) {
     const auto& [query, key, value, output] = *model.projections;
     std::string written;
-    const auto add = [&](DrawnPart part, const Linear& linear) {
+    const auto add = [&](InitializedPart part, const Linear& linear) {
       numbers.layers += (numbers.layers.empty() ? "" : ", ") + std::string(name_of(part));
-      if (!is_drawn(part)) written += layer_text(name_of(part), linear);
+      if (!is_initialized(part)) written += layer_text(name_of(part), linear);
     };
-    add(DrawnPart::query, query);
-    add(DrawnPart::key, key);
-    add(DrawnPart::value, value);
-    if (output) add(DrawnPart::output, *output);
+    add(InitializedPart::query, query);
+    add(InitializedPart::key, key);
+    add(InitializedPart::value, value);
+    if (output) add(InitializedPart::output, *output);
     if (!written.empty()) drawn += "\n" + written;
   }
   // The function stands before its first use, and only where it has one.

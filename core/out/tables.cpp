@@ -79,11 +79,11 @@ namespace {
 
 arma::mat numbers_of(const LabelledMatrix& m, const CopyPlace& place) {
   switch (place.extent) {
-    case CopyExtent::matrix:
+    case CopyScope::matrix:
       return m.numbers;
-    case CopyExtent::row:
+    case CopyScope::row:
       return m.numbers.row(place.row);
-    case CopyExtent::number:
+    case CopyScope::number:
       break;
   }
   return m.numbers.submat(place.row, place.column, place.row, place.column);
@@ -91,9 +91,9 @@ arma::mat numbers_of(const LabelledMatrix& m, const CopyPlace& place) {
 
 /// What is copied, with the labels that belong to it.
 LabelledMatrix part_of(const LabelledMatrix& m, const CopyPlace& place) {
-  if (place.extent == CopyExtent::matrix) return m;
+  if (place.extent == CopyScope::matrix) return m;
   LabelledMatrix part{numbers_of(m, place), {m.row_labels.at(place.row)}, m.column_labels};
-  if (place.extent == CopyExtent::number) part.column_labels = {m.column_labels.at(place.column)};
+  if (place.extent == CopyScope::number) part.column_labels = {m.column_labels.at(place.column)};
   return part;
 }
 
@@ -111,7 +111,7 @@ std::string tsv(const LabelledMatrix& m, CopyPlace place, int) {
 }
 
 std::string csv(const LabelledMatrix& m, CopyPlace place, int) {
-  if (place.extent == CopyExtent::number) return tsv(m, place, 0);
+  if (place.extent == CopyScope::number) return tsv(m, place, 0);
   return csv_text(part_of(m, place));
 }
 
@@ -132,7 +132,7 @@ std::string markdown(const LabelledMatrix& m, CopyPlace place, int decimals) {
   const auto number = [decimals](double v) {
     return std::isfinite(v) ? text::rounded(v, decimals) : text::fixed(v, decimals);
   };
-  if (place.extent == CopyExtent::number) return number(part.numbers(0, 0));
+  if (place.extent == CopyScope::number) return number(part.numbers(0, 0));
   std::string text = "|", rule = "\n|---|";
   for (const std::string& label : part.column_labels) text += " | " + markdown_label(label), rule += "---:|";
   text += " |" + rule;
@@ -151,7 +151,7 @@ std::string latex(const LabelledMatrix& m, CopyPlace place, int decimals) {
     return std::isinf(v) ? std::string(v > 0 ? "\\infty" : "-\\infty") : text::rounded(v, decimals);
   };
   const arma::mat numbers = numbers_of(m, place);
-  if (place.extent == CopyExtent::number) return number(numbers(0, 0));
+  if (place.extent == CopyScope::number) return number(numbers(0, 0));
   std::string text = "\\begin{bmatrix}\n";
   for (std::size_t i = 0; i < numbers.n_rows; ++i) {
     text += "  ";
@@ -164,8 +164,8 @@ std::string latex(const LabelledMatrix& m, CopyPlace place, int decimals) {
 std::string python_text(const LabelledMatrix& m, const CopyPlace& place, const std::string& start,
                         const char* end) {
   const arma::mat numbers = numbers_of(m, place);
-  if (place.extent == CopyExtent::number) return python::number(numbers(0, 0));
-  if (place.extent == CopyExtent::row) return start + python::row(numbers) + end;
+  if (place.extent == CopyScope::number) return python::number(numbers(0, 0));
+  if (place.extent == CopyScope::row) return start + python::row(numbers) + end;
   return start + python::rows(numbers, std::string(start.size(), ' ')) + end + "\n";
 }
 

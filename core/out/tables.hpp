@@ -39,11 +39,11 @@ std::span<const MatrixFormat> matrix_formats();
 const MatrixFormat* find_matrix_format(std::string_view name);
 
 /// What of a matrix is copied.
-enum class CopyExtent { number, row, matrix };
+enum class CopyScope { number, row, matrix };
 
 /// The cell that it is copied for.
 struct CopyPlace {
-  CopyExtent extent = CopyExtent::matrix;
+  CopyScope extent = CopyScope::matrix;
   std::size_t row = 0, column = 0;
 };
 

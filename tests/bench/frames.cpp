@@ -99,7 +99,7 @@ class Results {
 constexpr int width = 1600, height = 1000;
 
 /// Causal, without biases, with an output projection, drawn as layers are initialised.
-Model drawn_model(std::size_t n_tokens, std::size_t d_model, std::size_t n_heads) {
+Model initialized_model(std::size_t n_tokens, std::size_t d_model, std::size_t n_heads) {
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal;
   const auto drawn = [&](std::size_t rows, double deviation) {
@@ -335,7 +335,7 @@ void measure_small(Bench& b, Results& results) {
 
 void measure_heads(Bench& b, Results& results) {
   for (const std::size_t n : {256, 1024}) {
-    b.open(drawn_model(n, 768, 12));
+    b.open(initialized_model(n, 768, 12));
     b.show(Tab::heads);
     const std::string of = "_12_heads_of_" + std::to_string(n);
     results.measure("mouse_over" + of, "the pointer moves over cells", [&] { return b.moving(150); });
@@ -355,7 +355,7 @@ void measure_layers(Bench& b, Results& results) {
 }
 
 void measure_many(Bench& b, Results& results) {
-  b.open(drawn_model(512, 1152, 144));
+  b.open(initialized_model(512, 1152, 144));
   b.show(Tab::heads);
   results.measure("scroll_144_heads_of_512", "a frame while scrolling", [&] { return b.scrolling(200); });
 }
@@ -366,7 +366,7 @@ struct Size {
 };
 
 void measure_views_of(Bench& b, const Size& size, Results& results) {
-  b.open(drawn_model(size.n_tokens, size.d_model, size.n_heads));
+  b.open(initialized_model(size.n_tokens, size.d_model, size.n_heads));
   b.keep_reference();
   const std::string of = size.name();
   const bool is_large = size.n_tokens > 2048;

@@ -53,7 +53,8 @@ Seeds json_seeds() {
 
 /// A session of a whole model, as far as it is read before the model is open.
 void run_experiment(Bytes bytes) {
-  attempt([&] { core::experiment::parse_experiment(bytes, "/nowhere/a.json", core::Elsewhere::refused); });
+  attempt(
+      [&] { core::experiment::parse_experiment(bytes, "/nowhere/a.json", core::UntrustedPaths::refused); });
 }
 
 Seeds experiment_seeds() {

@@ -100,7 +100,7 @@ Model model_of(const Fixture& f) {
     for (std::size_t s = 0; s < c.n_sequences; ++s)
       for (std::size_t h = 0; h < c.n_heads; ++h)
         m.dropout.given.push_back(f.tensors.at("keep_mask").matrix({s, h}));
-  m.merge = c.merge == "concat" ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
+  m.merge = c.merge == "concat" ? CombineRule::concatenate : CombineRule::reshape_without_transpose;
   return m;
 }
 

@@ -94,9 +94,9 @@ TEST(NotebookClasses, EqualTheirFixturesAtTheSmallSize) {
   expect_case("s001_attention_small", notebooks::attention_class(small, false));
   expect_case("s001_attention_mask_small", notebooks::attention_class(small, true));
   expect_case("s001_mha_correct_small",
-              notebooks::multi_head_class(small, attention::MergeRule::concatenate));
+              notebooks::multi_head_class(small, attention::CombineRule::concatenate));
   expect_case("s001_mha_as_written_small",
-              notebooks::multi_head_class(small, attention::MergeRule::reshape_without_transpose));
+              notebooks::multi_head_class(small, attention::CombineRule::reshape_without_transpose));
 }
 
 /// Numbers of all sequences and heads, row after row.

@@ -289,7 +289,7 @@ TEST_F(Presenting, NumbersFlyFromTheirOperandsToTheirPlaceStepByStep) {
   ui.key(Key::left, {.ctrl = true});
   EXPECT_DOUBLE_EQ(now().flight->at, static_cast<double>(cells.size() - 1));
   ui.click("flight/faster");
-  EXPECT_FLOAT_EQ(ui.store.view().settings.flight_speed, 2);
+  EXPECT_FLOAT_EQ(ui.store.view().settings.animation_speed, 2);
   support::look(ui.store, [&](app::View& view) {
     view.selection.presenting.flight->at = static_cast<double>(cells.size()) - 0.5;
   });

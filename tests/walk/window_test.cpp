@@ -45,7 +45,7 @@ TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
   rest();
   put_space(true);
   while (!ui.store.comparing().kept()) ui.store.update();
-  const auto trace = ui.store.comparing().kept()->lease().trace;
+  const auto trace = ui.store.comparing().kept()->read_lock().trace;
   EXPECT_FALSE(trace->heads[0].scores.is_made());
   ui.loop.frame();  // the first one that may show it
   EXPECT_FALSE(trace->heads[0].scores.is_made());

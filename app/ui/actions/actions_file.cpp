@@ -135,16 +135,16 @@ std::vector<Action> of_file(const Situation& s) {
 
 namespace {
 
-using core::formats::CopyExtent;
+using core::formats::CopyScope;
 
 struct Extent {
-  CopyExtent extent;
+  CopyScope extent;
   const char* name;
   const char* words;
 };
-constexpr std::array extents{Extent{CopyExtent::matrix, "matrix", "Matrix"},
-                             Extent{CopyExtent::row, "row", "Row"},
-                             Extent{CopyExtent::number, "number", "Number"}};
+constexpr std::array extents{Extent{CopyScope::matrix, "matrix", "Matrix"},
+                             Extent{CopyScope::row, "row", "Row"},
+                             Extent{CopyScope::number, "number", "Number"}};
 constexpr std::array decimals{1, 2, 3, 4, 6, 8, 12};
 
 Asked copy_program(const Situation& s) {
@@ -172,7 +172,7 @@ Action form_row(const Situation& s, const std::string& menu, const std::optional
              .title = info.title + (info.takes_decimals ? rounded : std::string()),
              .menu = menu + "/" + extent.words,
              .group = 1};
-  if (extent.extent != CopyExtent::matrix)
+  if (extent.extent != CopyScope::matrix)
     row.why_not =
         unless([cell](const Situation& now) { return names_a_cell(now, cell); }, "no cell is chosen");
   row.command = [cell, choice](const Situation& now) {

@@ -29,7 +29,7 @@ std::string grounded(const Situation& s) {
 }
 
 Asked play(const Situation& s) {
-  return {PlayFlight{steps_of_flight(s)}};
+  return {PlayAnimation{steps_of_flight(s)}};
 }
 
 void add_flight(Rows& rows) {
@@ -62,7 +62,7 @@ void add_flight(Rows& rows) {
                     .sheet = "The flight of numbers: one step back, on",
                     .why_not = grounded,
                     .command = [by](const Situation& now) {
-                      return Asked{StepFlight{by, steps_of_flight(now)}};
+                      return Asked{StepAnimation{by, steps_of_flight(now)}};
                     }});
   for (const int percent : {25, 50, 100, 200, 400}) {
     const float wanted = static_cast<float>(percent) / 100;
@@ -71,9 +71,9 @@ void add_flight(Rows& rows) {
                     .menu = animation,
                     .group = 1,
                     .part = 1,
-                    .command = always(set<&Settings::flight_speed>(wanted)),
+                    .command = always(set<&Settings::animation_speed>(wanted)),
                     .checked = [wanted](const Situation& now) {
-                      return std::fabs(now.settings.flight_speed - wanted) < 0.01f;
+                      return std::fabs(now.settings.animation_speed - wanted) < 0.01f;
                     }});
   }
   rows.push_back({.id = "view/reduce_motion",

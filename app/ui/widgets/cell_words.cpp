@@ -251,7 +251,7 @@ namespace ex = core::explain;
 using ex::Form;
 using ex::Line;
 
-constexpr std::size_t most_terms = 6;
+constexpr std::size_t max_terms = 6;
 
 /// What stands before, between and after the operands of a line.
 struct Signs {
@@ -391,7 +391,7 @@ void draw_more(Pen& pen, std::size_t number, const std::string& words, std::opti
 void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
   const Frame& frame = pen.frame;
   draw_title(pen, number + 1, step);
-  const ex::Folded folded = ex::fold(step, most_terms);
+  const ex::Folded folded = ex::fold(step, max_terms);
   const bool unfolded = folded.others > 0 && frame.shown.selection.unfolded == number;
   const ex::Folded shown = unfolded ? ex::fold(step, step.lines.size()) : folded;
   const ColumnWidths widths = columns_of(pen, step, shown.lines);
@@ -423,7 +423,7 @@ float worked_cell_height(const ex::Explanation& explanation) {
   constexpr float title = 46, line = 18, below = 10;
   float height = 0;
   for (const ex::Step& step : explanation.steps) {
-    const ex::Folded folded = ex::fold(step, most_terms);
+    const ex::Folded folded = ex::fold(step, max_terms);
     height += title + line * static_cast<float>(folded.lines.size() + (folded.others > 0)) + below;
   }
   return height;

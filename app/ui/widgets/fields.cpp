@@ -204,14 +204,14 @@ void refuse(const Frame& frame, const char* words, const char* expected, const s
 
 /// An error stands at the field whose text was refused, for as long as the window says it.
 void draw_refusal(const Frame& frame, const std::string& name, bool tells) {
-  const auto& handed_in = frame.forms.handed_in;
-  if (!handed_in || handed_in->field != name) return;
-  if (handed_in->error.empty()) {  // the answer came with this frame
-    const HandedIn answered{name, frame.message.text};
+  const auto& submitted = frame.forms.submitted;
+  if (!submitted || submitted->field != name) return;
+  if (submitted->error.empty()) {  // the answer came with this frame
+    const Submitted answered{name, frame.message.text};
     const bool refused = frame.message.is_error;
-    frame.commands.add(set<&Forms::handed_in>(refused ? std::optional(answered) : std::nullopt));
+    frame.commands.add(set<&Forms::submitted>(refused ? std::optional(answered) : std::nullopt));
     if (!refused) return;
-  } else if (!frame.message.is_error || frame.message.text != handed_in->error) {
+  } else if (!frame.message.is_error || frame.message.text != submitted->error) {
     return;
   }
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
@@ -286,7 +286,7 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   }
   if ((answer.left || listening.stepped) && after != shown) answer.text = after;
   if (answer.text)
-    frame.commands.add(set<&Forms::handed_in>(HandedIn{name}));
+    frame.commands.add(set<&Forms::submitted>(Submitted{name}));
   else
     draw_refusal(frame, name, style.tells_refusal);
   return answer;

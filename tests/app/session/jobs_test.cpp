@@ -39,7 +39,7 @@ struct JobsBesideTheWindow : testing::Test {
 };
 
 TEST_F(JobsBesideTheWindow, AreTakenOverInTheThreadThatAsks) {
-  Lane lane(jobs);
+  JobQueue lane(jobs);
   std::thread::id worked_in, delivered_in;
   lane.start([&](const core::Token&) {
     worked_in = std::this_thread::get_id();
@@ -56,7 +56,7 @@ TEST_F(JobsBesideTheWindow, AreTakenOverInTheThreadThatAsks) {
 }
 
 TEST_F(JobsBesideTheWindow, OfALaneAreTheNewestOfThoseThatWait) {
-  Lane lane(jobs);
+  JobQueue lane(jobs);
   Gate gate;
   std::string order;
   lane.start(gate.job([&] { order += '0'; }));
@@ -69,7 +69,7 @@ TEST_F(JobsBesideTheWindow, OfALaneAreTheNewestOfThoseThatWait) {
 }
 
 TEST_F(JobsBesideTheWindow, HaveEachItsTurnWhereThatIsWanted) {
-  Lane lane(jobs, Lane::Takes::every);
+  JobQueue lane(jobs, JobQueue::Takes::every);
   Gate gate;
   std::string order;
   lane.start(gate.job([&] { order += '0'; }));
@@ -81,7 +81,7 @@ TEST_F(JobsBesideTheWindow, HaveEachItsTurnWhereThatIsWanted) {
 }
 
 TEST_F(JobsBesideTheWindow, OfTwoLanesDoNotWaitForEachOther) {
-  Lane slow(jobs), quick(jobs);
+  JobQueue slow(jobs), quick(jobs);
   Gate gate;
   std::string order;
   slow.start(gate.job([&] { order += 's'; }));
@@ -96,7 +96,7 @@ TEST_F(JobsBesideTheWindow, OfTwoLanesDoNotWaitForEachOther) {
 }
 
 TEST_F(JobsBesideTheWindow, AreNeitherBegunNorTakenOverOnceTheyAreCancelled) {
-  Lane lane(jobs);
+  JobQueue lane(jobs);
   Gate gate;
   std::atomic<bool> goes_on = true, second = false;
   bool delivered = false;
@@ -122,7 +122,7 @@ TEST_F(JobsBesideTheWindow, AreNeitherBegunNorTakenOverOnceTheyAreCancelled) {
 }
 
 TEST_F(JobsBesideTheWindow, GoOnAfterACancelledOne) {
-  Lane lane(jobs);
+  JobQueue lane(jobs);
   Gate gate;
   std::string order;
   lane.start(gate.job([&] { order += '0'; }));
@@ -136,7 +136,7 @@ TEST_F(JobsBesideTheWindow, GoOnAfterACancelledOne) {
 }
 
 TEST_F(JobsBesideTheWindow, AreNotTakenOverWhenOneThatEndedWithThemCancelsTheirLane) {
-  Lane reader(jobs), readings(jobs);
+  JobQueue reader(jobs), readings(jobs);
   Gate gate;
   std::string order;
   reader.start([&](const core::Token&) {
@@ -163,7 +163,7 @@ TEST_F(JobsBesideTheWindow, AreAskedToStopWhenTheirLaneEnds) {
   std::latch has_begun(1);
   std::atomic<bool> stopped = false, waiting_ran = false;
   {
-    Lane lane(jobs);
+    JobQueue lane(jobs);
     lane.start([&](const core::Token& token) {
       has_begun.count_down();
       while (token.goes_on()) std::this_thread::yield();
@@ -184,7 +184,7 @@ TEST_F(JobsBesideTheWindow, AreAllDoneBeforeALaneOfWhichNoneMayBeLostEnds) {
   Gate gate;
   std::vector<char> written;
   {
-    Lane lane(jobs, Lane::Takes::every);
+    JobQueue lane(jobs, JobQueue::Takes::every);
     lane.start(gate.job());
     for (const char c : {'a', 'b', 'c'})
       lane.start([&written, c](const core::Token&) {
@@ -197,7 +197,7 @@ TEST_F(JobsBesideTheWindow, AreAllDoneBeforeALaneOfWhichNoneMayBeLostEnds) {
 }
 
 TEST_F(JobsBesideTheWindow, FailAloneAndInWords) {
-  Lane one(jobs), other(jobs), third(jobs);
+  JobQueue one(jobs), other(jobs), third(jobs);
   std::string order;
   one.start([](const core::Token&) -> Jobs::Delivery { throw std::runtime_error("out of chalk"); });
   one.wait();
@@ -212,7 +212,7 @@ TEST_F(JobsBesideTheWindow, FailAloneAndInWords) {
 }
 
 TEST_F(JobsBesideTheWindow, TellWhoStartedThemThatMemoryIsLackingOrThatTheyWereStopped) {
-  Lane lane(jobs, Lane::Takes::every);
+  JobQueue lane(jobs, JobQueue::Takes::every);
   std::vector<Failure> failures;
   const auto failed = [&](const Failure& failure) { failures.push_back(failure); };
   lane.start([](const core::Token&) -> Jobs::Delivery { throw std::bad_alloc(); }, failed);
@@ -238,7 +238,7 @@ TEST_F(JobsBesideTheWindow, TellWhoStartedThemThatMemoryIsLackingOrThatTheyWereS
 }
 
 TEST_F(JobsBesideTheWindow, StopWhenWhatTheyReadIsRecalled) {
-  Lane lane(jobs);
+  JobQueue lane(jobs);
   const auto recalled = std::make_shared<std::atomic<bool>>(false);
   std::latch has_begun(1);
   std::vector<Failure> failures;
@@ -259,7 +259,7 @@ TEST_F(JobsBesideTheWindow, StopWhenWhatTheyReadIsRecalled) {
 TEST_F(JobsBesideTheWindow, WakeTheLoop) {
   std::latch woken(2);
   jobs.wake_by([&] { woken.count_down(); });
-  Lane lane(jobs);
+  JobQueue lane(jobs);
   for (int k = 0; k < 2; ++k) {
     lane.start([](const core::Token&) { return Jobs::Delivery(); });
     lane.wait();
@@ -275,7 +275,7 @@ TEST_F(JobsBesideTheWindow, LetGoOfWhatTheyHoldBesideTheWindow) {
     ~Held() { ended_in = std::this_thread::get_id(); }
   };
   std::atomic<std::thread::id> ended_in;
-  Lane lane(jobs);
+  JobQueue lane(jobs);
   lane.start([held = std::make_shared<Held>(ended_in)](const core::Token&) { return Jobs::Delivery(); });
   jobs.finish();
   EXPECT_NE(ended_in.load(), std::thread::id());
@@ -296,7 +296,7 @@ struct Ending {
 
 TEST_F(JobsBesideTheWindow, EndWhatIsLetGoOf) {
   std::atomic<std::thread::id> where;
-  jobs.let_go(std::make_unique<Ending>(where));
+  jobs.destroy_async(std::make_unique<Ending>(where));
   jobs.deliver();
   where.wait(std::thread::id());
   EXPECT_NE(where.load(), std::this_thread::get_id());
@@ -304,7 +304,7 @@ TEST_F(JobsBesideTheWindow, EndWhatIsLetGoOf) {
 
 TEST_F(JobsBesideTheWindow, EndWhatWasLeftAfterItsLastOwner) {
   std::atomic<std::thread::id> where;
-  std::shared_ptr<Ending> first = jobs.leave(std::make_unique<Ending>(where)), second = first;
+  std::shared_ptr<Ending> first = jobs.destroyed_async(std::make_unique<Ending>(where)), second = first;
   first.reset();
   jobs.deliver();
   EXPECT_EQ(where.load(), std::thread::id());
@@ -318,9 +318,9 @@ TEST(JobsThatHaveEnded, KeepNothingThatWasNotTakenOver) {
   std::weak_ptr<int> left;
   {
     Jobs jobs;
-    Lane lane(jobs);
+    JobQueue lane(jobs);
     lane.start([&](const core::Token&) -> Jobs::Delivery {
-      const std::shared_ptr<int> thing = jobs.leave(std::make_unique<int>(7));
+      const std::shared_ptr<int> thing = jobs.destroyed_async(std::make_unique<int>(7));
       left = thing;
       return [thing] {};
     });
@@ -332,7 +332,7 @@ TEST(JobsThatHaveEnded, KeepNothingThatWasNotTakenOver) {
 
 TEST(JobsThatHaveEnded, LeaveToTheLastOwnerWhatOutlivesThem) {
   std::atomic<std::thread::id> where;
-  std::shared_ptr<Ending> ending = Jobs().leave(std::make_unique<Ending>(where));
+  std::shared_ptr<Ending> ending = Jobs().destroyed_async(std::make_unique<Ending>(where));
   EXPECT_EQ(where.load(), std::thread::id());
   ending.reset();
   EXPECT_EQ(where.load(), std::this_thread::get_id());

@@ -31,7 +31,7 @@ struct Laboratory : testing::Test {
 TEST_F(Laboratory, ShowsTheMeanOfAsManyMasksAsAreAskedFor) {
   ASSERT_NE(p.store.laboratory(), nullptr);
   const app::Laboratory& lab = *p.store.laboratory();
-  EXPECT_EQ(lab.count(), app::Laboratory::most_masks);
+  EXPECT_EQ(lab.count(), app::Laboratory::max_masks);
   core::attention::DropoutStudy study(p.store.model(), 0, 0, p.store.live().trace().heads[0].weights);
   study.advance(64);
   EXPECT_TRUE(arma::approx_equal(lab.mean, study.mean(), "absdiff", 0));
@@ -89,7 +89,7 @@ TEST_F(Laboratory, StandsInEvaluationAndAtEveryRate) {
   for (const double rate : {0.0, 0.99, 1.0}) {
     p.edit(core::editing::SetDropoutRate{rate});
     settle();
-    EXPECT_EQ(p.store.laboratory()->count(), app::Laboratory::most_masks) << rate;
+    EXPECT_EQ(p.store.laboratory()->count(), app::Laboratory::max_masks) << rate;
   }
 }
 

@@ -133,8 +133,8 @@ TEST(LiveTrace, ChangesNothingInPlaceThatSomebodyReads) {
   Model model = large_model();
   Jobs jobs;
   LiveTrace live(jobs, model, 1e9);
-  const Lease lease = live.lease();
-  const auto& read = lease.trace;
+  const ReadLock lock = live.read_lock();
+  const auto& read = lock.trace;
   const arma::mat before = read->output;
   model = scaled(model, 2);
   support::catch_up(jobs, live, model);

@@ -29,7 +29,7 @@ TEST_P(ManyEdits, EndWithTheTraceOfTheLastModel) {
     source.follow(live);
     const auto tokens = live.model().sequences[0].tokens;
     statistics.heads(live.trace(), live.version(), tokens);
-    statistics.likeness(live.trace(), live.version());
+    statistics.similarity(live.trace(), live.version());
     statistics.lines(live.trace(), live.version(), {{0, 1, 2, 3}, 0.01, std::nullopt, 500});
     for (const Stage stage : {Stage::scores, Stage::dropped_weights}) {
       statistics.rows(live.trace(), live.version(), stage, 1);

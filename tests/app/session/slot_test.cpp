@@ -25,7 +25,7 @@ struct AValueInItsSlot : testing::Test {
   std::atomic<int> begun = 0;
   std::vector<std::string> said;
   Jobs jobs;
-  Slot<Question, int> answers{jobs};
+  AsyncValue<Question, int> answers{jobs};
 
   void SetUp() override {
     jobs.fail_by([this](const Failure& failure) { said.push_back(failure.words); });
@@ -34,7 +34,7 @@ struct AValueInItsSlot : testing::Test {
   /// Asks as a frame does.
   void ask(const Question& q) {
     if (answers.needs(q))
-      answers.begin(q, When::beside, [this, q](const core::Token& token) {
+      answers.begin(q, When::background, [this, q](const core::Token& token) {
         ++begun;
         begun.notify_all();
         end.wait();
@@ -107,7 +107,7 @@ TEST_F(AValueInItsSlot, WhatFailedIsSaidOnceAndNotTriedAgain) {
   const auto fail = [&] {
     if (answers.needs({1, 1})) {
       ++tried;
-      answers.begin({1, 1}, When::beside, [](const auto&) -> int { throw core::Error("no"); });
+      answers.begin({1, 1}, When::background, [](const auto&) -> int { throw core::Error("no"); });
     }
   };
   fail();
@@ -131,7 +131,7 @@ TEST_F(AValueInItsSlot, IsBegunAnewAfterWhatItReadWasRecalled) {
   const auto recalled = std::make_shared<std::atomic<bool>>(false);
   const auto begin = [&] {
     answers.begin(
-        {1, 1}, When::beside, [&](const core::Token&) { return end.wait(), 5; }, recalled);
+        {1, 1}, When::background, [&](const core::Token&) { return end.wait(), 5; }, recalled);
   };
   ASSERT_TRUE(answers.needs({1, 1}));
   begin();

@@ -93,7 +93,7 @@ TEST_F(StatisticsOfATrace, GiveItBackWhenItIsToChangeInPlace) {
       jobs.deliver();
       statistics.read_from(*live);
       heads();
-      statistics.likeness(live->trace(), 1);
+      statistics.similarity(live->trace(), 1);
     }
     const auto* trace = &live->trace();
     core::attention::Model model = live->model();

@@ -270,7 +270,7 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   support::put_bytes(secret / "config.json", "{\"password\": \"x1y2\"");
   elsewhere.replace(elsewhere.find("/nowhere"), 8, secret.string());
   support::put_bytes(file, elsewhere);
-  asks.dispatch(OpenFile{.path = file, .elsewhere = core::Elsewhere::allowed});
+  asks.dispatch(OpenFile{.path = file, .elsewhere = core::UntrustedPaths::allowed});
   support::finish_reading(asks);
   EXPECT_EQ(
       asks.message().text,

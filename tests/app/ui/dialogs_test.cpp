@@ -329,7 +329,7 @@ TEST_F(DrawDialogs, DrawAsTheirFieldsSay) {
                            LayerOrder::key_query_value,
                            true,
                            OutputLayer::none};
-  EXPECT_TRUE(ui.model() == drawn_model(before, expected));
+  EXPECT_TRUE(ui.model() == initialized_model(before, expected));
 }
 
 TEST_F(DrawDialogs, RefuseWhatIsNoOp) {

@@ -217,7 +217,7 @@ TEST_F(ModelPanel, ChoosesScoresAndMerging) {
   ui.choose("model/scores", 1);
   EXPECT_EQ(ui.model().scores, ScoreRule::uniform);
   ui.choose("model/merge", 1);
-  EXPECT_EQ(ui.model().merge, MergeRule::reshape_without_transpose);
+  EXPECT_EQ(ui.model().merge, CombineRule::reshape_without_transpose);
 }
 
 TEST_F(ModelPanel, SetsAndClearsTheContextLength) {

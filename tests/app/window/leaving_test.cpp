@@ -160,9 +160,9 @@ TEST_F(Remembers, WhatAnotherWindowHasWrittenMeanwhile) {
 TEST_F(Remembers, AndSaysOnceWhereItCannot) {
   support::put_bytes(folder / "a file", "");
   remembering.emplace(jobs, folder / "a file", began);
-  int n_said = 0;
+  int n_named = 0;
   jobs.fail_by([&](const Failure& failure) {
-    ++n_said;
+    ++n_named;
     EXPECT_EQ(failure.words,
               (folder / "a file").string() + ": settings and recent files cannot be written there");
   });
@@ -171,7 +171,7 @@ TEST_F(Remembers, AndSaysOnceWhereItCannot) {
     now.settings["theme"] = theme;
     follow(now);
   }
-  EXPECT_EQ(n_said, 1);
+  EXPECT_EQ(n_named, 1);
 }
 
 }  // namespace

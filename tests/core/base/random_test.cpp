@@ -108,7 +108,7 @@ TEST(ParseDrawOps, ReadsOpsInARow) {
 }
 
 TEST(ParseDrawOps, NamesTheOpThatCannotBeRead) {
-  const auto error = [](const char* texts, std::size_t most = max_drawn_numbers) {
+  const auto error = [](const char* texts, std::size_t most = max_sampled_numbers) {
     return support::error_of([&] { parse_draw_ops(texts, most); });
   };
   EXPECT_THAT(error("rand(2) randm(3)"), HasSubstr("draw \"randm(3)\": unknown op \"randm\""));

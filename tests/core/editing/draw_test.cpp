@@ -30,20 +30,21 @@ attention::Model forgetful(attention::Model model) {
 
 TEST(DrawnModel, GivesThePresetsBack) {
   ModelDraw draw;
-  EXPECT_TRUE(drawn_model(forgetful(preset("004-self-attention")), draw) == preset("004-self-attention"));
+  EXPECT_TRUE(initialized_model(forgetful(preset("004-self-attention")), draw) ==
+              preset("004-self-attention"));
 
   draw.before = random::parse_draw_ops("randn(6,3)");  // the notebook stacks one drawn sequence twice
-  EXPECT_TRUE(drawn_model(forgetful(preset("003-causal-class")), draw) == preset("003-causal-class"));
+  EXPECT_TRUE(initialized_model(forgetful(preset("003-causal-class")), draw) == preset("003-causal-class"));
 
   draw.before.clear();
   draw.embeddings = EmbeddingsDraw::rand_first;
   attention::Model words = forgetful(preset("000-causal"));
   words.sequences[0].embeddings.edit().zeros();
-  EXPECT_TRUE(drawn_model(words, draw) == preset("000-causal"));
+  EXPECT_TRUE(initialized_model(words, draw) == preset("000-causal"));
 
   draw.embeddings = EmbeddingsDraw::none;
   draw.output = OutputLayer::with_bias;
-  EXPECT_TRUE(drawn_model(forgetful(preset("multi-head")), draw) == preset("multi-head"));
+  EXPECT_TRUE(initialized_model(forgetful(preset("multi-head")), draw) == preset("multi-head"));
 }
 
 TEST(DrawnModel, DrawsKeysFirstAfterABatchWhenTheNotebookDoes) {
@@ -54,7 +55,7 @@ TEST(DrawnModel, DrawsKeysFirstAfterABatchWhenTheNotebookDoes) {
   draw.seed = 1337;
   draw.order = LayerOrder::key_query_value;
   draw.embeddings = EmbeddingsDraw::randn_first;
-  EXPECT_TRUE(drawn_model(model, draw) == expected);
+  EXPECT_TRUE(initialized_model(model, draw) == expected);
 }
 
 TEST(DrawnModel, EqualsTheFixturesOfClasses) {
@@ -65,18 +66,18 @@ TEST(DrawnModel, EqualsTheFixturesOfClasses) {
   ModelDraw draw;
   draw.output = OutputLayer::with_bias;
   draw.embeddings = EmbeddingsDraw::randn_last;
-  EXPECT_TRUE(drawn_model(model, draw) == expected);
+  EXPECT_TRUE(initialized_model(model, draw) == expected);
   const attention::Model biases = golden::model_of(support::read_fixture("s001_attention_small"));
   ModelDraw with_biases;
   with_biases.bias = true;
   with_biases.embeddings = EmbeddingsDraw::randn_first;
-  EXPECT_TRUE(drawn_model(forgetful(biases), with_biases) == biases);
+  EXPECT_TRUE(initialized_model(forgetful(biases), with_biases) == biases);
 }
 
 TEST(DrawnModel, KeepsTokensAndRulesAndGivesProjectionsToAModelWithoutThem) {
   attention::Model model = preset("001-dot-product");
   model.n_heads = 3;
-  const attention::Model drawn = drawn_model(model, {});
+  const attention::Model drawn = initialized_model(model, {});
   EXPECT_EQ(attention::check(drawn), std::nullopt);
   ASSERT_TRUE(drawn.projections.has_value());
   attention::Model without = drawn;

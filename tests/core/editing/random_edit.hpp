@@ -119,7 +119,7 @@ inline Edit random_edit(Random& g, const attention::Model& w, std::size_t kind) 
       [&]() -> Edit { return SetDropoutSeed{g()}; },
       [&]() -> Edit { return SetDropoutStream{static_cast<attention::DropoutStream>(below(g, 2))}; },
       [&]() -> Edit { return SetDropoutMask{random_masks(g, w)}; },
-      [&]() -> Edit { return SetMergeRule{static_cast<attention::MergeRule>(below(g, 2))}; },
+      [&]() -> Edit { return SetCombineRule{static_cast<attention::CombineRule>(below(g, 2))}; },
       [&]() -> Edit { return SetContextLength{coin(g) ? std::optional(below(g, 9)) : std::nullopt}; },
       [&]() -> Edit { return SetGroupCount{below(g, w.n_heads + 2)}; },
       [&]() -> Edit { return random_memory(g, w); },

@@ -277,7 +277,7 @@ TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
 TEST(CheckpointHeads, AreSaidOrFoundBesideTheFileOrAskedFor) {
   const TensorFile tiny = open_tensors(FIXTURES "/tiny_gpt/attention.safetensors");
   const Layer layer = find_layers(tiny.tensors()).at(0);
-  const LayerRules rules = rules_of(tiny.tensors(), layer, config_beside(tiny.path()), "");
+  const LayerRules rules = rules_of(tiny.tensors(), layer, sibling_config(tiny.path()), "");
   EXPECT_EQ(heads_of(tiny, layer, rules, std::nullopt).n, 4u);
   EXPECT_EQ(heads_of(tiny, layer, rules, 2).n, 2u);
   EXPECT_THAT(support::error_of([&] { heads_of(tiny, layer, {}, std::nullopt); }),

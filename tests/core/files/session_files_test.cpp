@@ -174,7 +174,7 @@ TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
   fs::copy_file(directory_ / "out.csv", directory_ / "home/deep/in.csv");
   fs::create_symlink("deep/in.csv", directory_ / "home/inner.csv");
   const fs::path session = directory_ / "home/s.json";
-  const auto error = [&](const std::string& file, Elsewhere elsewhere = Elsewhere::refused) {
+  const auto error = [&](const std::string& file, UntrustedPaths elsewhere = UntrustedPaths::refused) {
     support::put_bytes(session, R"({"attnscope": 1, "embeddings": {"file": ")" + file + "\"}}");
     return support::error_of([&] { load_session(session, elsewhere); });
   };
@@ -186,7 +186,7 @@ TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
     EXPECT_EQ(error(file), session.string() + ": embeddings.file: the file " + quoted_briefly(file) +
                                (is_link ? ", which leads to \"" + out + "\"," : "") +
                                " does not lie beside the session");
-    EXPECT_EQ(error(file, Elsewhere::allowed), "no error") << file;
+    EXPECT_EQ(error(file, UntrustedPaths::allowed), "no error") << file;
   }
   for (const char* file : {"deep/in.csv", "inner.csv", "./deep/in.csv"}) EXPECT_EQ(error(file), "no error");
   EXPECT_THAT(error("/etc/passwd"), testing::Not(HasSubstr("root")));  // nothing of what is there
@@ -198,7 +198,7 @@ TEST_F(SessionFiles, OfAFileElsewhereNothingIsQuoted) {
   fs::create_directories(folder);
   const auto error = [&](const std::string& words) {
     support::put_bytes(session, R"({"attnscope": 1, )" + words + "}");
-    return support::error_of([&] { load_session(session, Elsewhere::allowed); });
+    return support::error_of([&] { load_session(session, UntrustedPaths::allowed); });
   };
   const auto embeddings = [&](const std::string& file) {
     return error(R"("embeddings": {"file": ")" + file + "\"}");
@@ -226,18 +226,18 @@ TEST_F(SessionFiles, OfWhatIsReadWithAFileElsewhereNothingIsQuoted) {
   fs::create_directories(folder / "m");
   fs::create_directories(folder / "data/sequence0");
   support::put_bytes(directory_ / "secret", "1,2\nsecret:x:1\n");
-  const auto error = [&](const std::string& words, Elsewhere elsewhere) {
+  const auto error = [&](const std::string& words, UntrustedPaths elsewhere) {
     support::put_bytes(session, R"({"attnscope": 1, )" + words + "}");
     return support::error_of([&] { load_session(session, elsewhere); });
   };
   const auto expect_closed = [&](const std::string& words, const std::string& place, const std::string& file,
                                  const std::string& leading) {
     const std::string begin = session.string() + ": " + place + ".file: the file \"" + file + "\"";
-    EXPECT_EQ(error(words, Elsewhere::refused), begin + leading + " leads to \"" +
-                                                    (directory_ / "secret").string() +
-                                                    "\", does not lie beside the session");
+    EXPECT_EQ(error(words, UntrustedPaths::refused), begin + leading + " leads to \"" +
+                                                         (directory_ / "secret").string() +
+                                                         "\", does not lie beside the session");
     EXPECT_EQ(
-        error(words, Elsewhere::allowed),
+        error(words, UntrustedPaths::allowed),
         begin +
             " cannot be used as the session wants it; it does not lie beside the session, so nothing of "
             "what it holds is quoted: open it by itself to see why");
@@ -252,7 +252,7 @@ TEST_F(SessionFiles, OfWhatIsReadWithAFileElsewhereNothingIsQuoted) {
   expect_closed(R"("embeddings": {"file": "m/m.safetensors.index.json", "tensor": "x"})", "embeddings",
                 "m/a.safetensors", ", which");
   fs::remove(folder / "m/a.safetensors");
-  EXPECT_THAT(error(R"("embeddings": {"file": "m/m.safetensors.index.json"})", Elsewhere::allowed),
+  EXPECT_THAT(error(R"("embeddings": {"file": "m/m.safetensors.index.json"})", UntrustedPaths::allowed),
               HasSubstr("weight_map.x: the file \"a.safetensors\" is missing beside it"));
 
   copy(FIXTURES "/checkpoints/llama.safetensors", "folder/m/model.safetensors");
@@ -269,7 +269,7 @@ TEST_F(SessionFiles, ElsewhereAreNotQuotedWhenTheyAreNotWhatIsWanted) {
   copy(FIXTURES "/formats/npy/f4.little.C.npy", "w.npy");
   const auto error = [&](const std::string& words) {
     support::put_bytes(session, R"({"attnscope": 1, )" + words + "}");
-    return support::error_of([&] { load_session(session, Elsewhere::allowed); });
+    return support::error_of([&] { load_session(session, UntrustedPaths::allowed); });
   };
   for (const char* words :
        {R"("embeddings": {"file": "../w.npy"})",
@@ -351,34 +351,34 @@ struct Beside : testing::Test {
 
 TEST_F(Beside, IsWhatLiesBelowTheFolderWhetherItExistsOrNot) {
   for (const char* path : {"model", "model/a.npy", "missing.npy", "model/./a.npy"})
-    EXPECT_TRUE(lies_beside(path, home)) << path;
+    EXPECT_TRUE(is_within(path, home)) << path;
 }
 
 TEST(BesideTheCurrentFolder, IsWhatDoesNotExistToo) {
-  EXPECT_TRUE(lies_beside("there is no such file", ""));
+  EXPECT_TRUE(is_within("there is no such file", ""));
   EXPECT_EQ(leading_words("there is no such file", ""), "");
 }
 
 TEST_F(Beside, IsNoFolderOfFilesThatLieElsewhere) {
   fs::create_symlink("a.npy", home / "model/again.npy");
-  EXPECT_TRUE(lies_beside("model", home)) << "a link to what lies beside it";
+  EXPECT_TRUE(is_within("model", home)) << "a link to what lies beside it";
   fs::create_symlink(directory / "elsewhere/b.npy", home / "model/b.npy");
-  EXPECT_FALSE(lies_beside("model", home));
+  EXPECT_FALSE(is_within("model", home));
 }
 
 TEST_F(Beside, IsNoFolderWithASequenceThatLiesElsewhere) {
   fs::create_directories(home / "data/sequence0");
   fs::create_directories(home / "other");
-  EXPECT_TRUE(lies_beside("data", home));
+  EXPECT_TRUE(is_within("data", home));
   fs::create_symlink(directory / "elsewhere/b.npy", home / "data/sequence0/x.npy");
-  EXPECT_FALSE(lies_beside("data", home));
+  EXPECT_FALSE(is_within("data", home));
   EXPECT_EQ(leading_words("data", home),
             ", in which \"sequence0/x.npy\" leads to \"" + (directory / "elsewhere/b.npy").string() + "\",");
   fs::remove_all(home / "data/sequence0");
   fs::create_directory_symlink("../other", home / "data/sequence0");
-  EXPECT_TRUE(lies_beside("data", home)) << "a link to a folder beside it";
+  EXPECT_TRUE(is_within("data", home)) << "a link to a folder beside it";
   fs::create_symlink("../../elsewhere/b.npy", home / "other/x.npy");
-  EXPECT_FALSE(lies_beside("data", home));
+  EXPECT_FALSE(is_within("data", home));
 }
 
 TEST_F(Beside, SaysNothingOfWhereAPathLeadsThatSaysItItself) {

@@ -96,7 +96,7 @@ inline attention::Model any_model(support::Random& random) {
        {"heads_interleaved:combined", "blocks_not_rescaled:sum", "blocks_not_rescaled:contexts"})
     if (seldom()) m = with_mistake(m, *mistakes::find_any_mistake(form), 2);
   if (below(random, 3) == 0) give_any(random, m);
-  m.merge = coin(random) ? MergeRule::concatenate : MergeRule::reshape_without_transpose;
+  m.merge = coin(random) ? CombineRule::concatenate : CombineRule::reshape_without_transpose;
   return m;
 }
 

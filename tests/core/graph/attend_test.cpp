@@ -99,7 +99,7 @@ TEST(ZeroAfterSoftmax, LetsALaterTokenMoveEarlierOutputs) {
 
 TEST(ReshapeWithoutTranspose, LeaksALaterTokenIntoAnEarlierOutput) {
   Model m = six_tokens();
-  m.merge = MergeRule::reshape_without_transpose;
+  m.merge = CombineRule::reshape_without_transpose;
   const Trace before = attend(m), after = attend(with_another_token_5(m));
   // [2 heads][6 tokens][2 columns] read as [6][4]: token 5 of head 0 is the second half of row 2.
   EXPECT_GT(arma::abs(before.output.row(2) - after.output.row(2)).max(), 1e-6);
@@ -197,7 +197,7 @@ TEST(Dropout, AtRateOneDropsEverything) {
 TEST(Dropout, ScalesTheSurvivorsByOneOverOneMinusTheRate) {
   Model m = six_tokens();
   m.dropout.rate = 0.2;
-  for (const arma::mat& mask : drawn_dropout_masks(m, 0)) {
+  for (const arma::mat& mask : sampled_dropout_masks(m, 0)) {
     EXPECT_DOUBLE_EQ(mask.max(), 1.25);
     for (double x : mask) EXPECT_TRUE(x == 0 || x == mask.max()) << x;
   }
@@ -223,8 +223,8 @@ TEST(Batch, DrawsDropoutForASequenceAfterTheOnesBeforeIt) {
   alone.n_heads = 4;
   for (DropoutStream stream : {DropoutStream::mt19937, DropoutStream::mkl}) {
     batch.dropout.stream = alone.dropout.stream = stream;
-    const auto drawn = drawn_dropout_masks(alone, 0);
-    const auto first = drawn_dropout_masks(batch, 0), second = drawn_dropout_masks(batch, 1);
+    const auto drawn = sampled_dropout_masks(alone, 0);
+    const auto first = sampled_dropout_masks(batch, 0), second = sampled_dropout_masks(batch, 1);
     EXPECT_TRUE(same(first[0], drawn[0]) && same(first[1], drawn[1]));
     EXPECT_TRUE(same(second[0], drawn[2]) && same(second[1], drawn[3]));
     EXPECT_FALSE(same(first[0], second[0]));

@@ -46,7 +46,7 @@ TEST(DropoutStudy, SecondMaskGoesOnWhereTheWholeFirstCallLeftOff) {
   twice.sequences.insert(twice.sequences.end(), m.sequences.begin(), m.sequences.end());
   const arma::mat w = attend(m, 1).heads[0].weights;
   const arma::mat expected =
-      (w % drawn_dropout_masks(twice, 1)[0] + w % drawn_dropout_masks(twice, 3)[0]) / 2;
+      (w % sampled_dropout_masks(twice, 1)[0] + w % sampled_dropout_masks(twice, 3)[0]) / 2;
   EXPECT_TRUE(arma::approx_equal(study.mean(), expected, "absdiff", 0));
 }
 

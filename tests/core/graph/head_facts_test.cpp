@@ -93,7 +93,7 @@ TEST(HeadFigures, SortHeadsWithThoseWithoutAFigureLast) {
 
 TEST(HeadLikeness, IsOneForTheSameWeightsAndZeroForNoneInCommon) {
   const arma::mat to_first{{1, 0}, {1, 0}}, to_second{{0, 1}, {0, 1}};
-  const arma::mat all = likeness_of_heads(heads_of({to_first, to_second, to_first}));
+  const arma::mat all = similarity_of_heads(heads_of({to_first, to_second, to_first}));
   EXPECT_EQ(all(0, 0), 1);
   EXPECT_EQ(all(0, 2), 1);
   EXPECT_EQ(all(0, 1), 0);
@@ -105,12 +105,12 @@ TEST(HeadLikeness, IsTheMeanOverTheRowsThatAreDistributionsInBoth) {
   const arma::mat a{{1, 0}, {1, 0}, {nan, nan}}, b{{0.5, 0.5}, {1, 0}, {1, 0}};
   // Row 0: the entropy of the middle (3/4, 1/4) less half of 0 + 1 bit; row 1 is equal.
   const double middle = -(0.75 * std::log2(0.75) + 0.25 * std::log2(0.25));
-  EXPECT_NEAR(likeness_of_heads(heads_of({a, b}))(0, 1), 1 - (middle - 0.5) / 2, near_enough);
+  EXPECT_NEAR(similarity_of_heads(heads_of({a, b}))(0, 1), 1 - (middle - 0.5) / 2, near_enough);
 }
 
 TEST(HeadLikeness, IsNoNumberWhereNoRowCanBeCompared) {
   const arma::mat lost(1, 1, arma::fill::value(arma::datum::nan));
-  EXPECT_TRUE(std::isnan(likeness_of_heads(heads_of({lost, arma::mat(1, 1, arma::fill::ones)}))(0, 1)));
+  EXPECT_TRUE(std::isnan(similarity_of_heads(heads_of({lost, arma::mat(1, 1, arma::fill::ones)}))(0, 1)));
 }
 
 }  // namespace

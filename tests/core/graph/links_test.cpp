@@ -105,7 +105,7 @@ TEST_F(Wired, KeyLeadsToAColumnOfScores) {
 TEST_F(Wired, ContextLeadsToItsPlaceAmongTheHeads) {
   EXPECT_THAT(results(model, trace, {Stage::contexts, 1, 2, 0}),
               ElementsAre(Cells{Stage::concatenated, 0, 2, 3, 2, 3}));
-  model.merge = attention::MergeRule::reshape_without_transpose;
+  model.merge = attention::CombineRule::reshape_without_transpose;
   trace = attend(model);
   // Number (1·5 + 2)·2 of all, read again four a row.
   EXPECT_THAT(results(model, trace, {Stage::contexts, 1, 2, 0}),

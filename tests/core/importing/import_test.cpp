@@ -136,7 +136,7 @@ TEST(ImportedTable, TakesItsFirstLineForWhatItIsSaidToBe) {
   const auto opened = [&](bool names) {
     core::Token progress;
     Choices choices;
-    choices.first_line_is_names = names;
+    choices.has_header_line = names;
     return import_file(directory / "x.csv", choices, progress);
   };
   support::put_bytes(directory / "x.csv", "1,2,3\n0.5,0.25,3\n1,2,4\n");

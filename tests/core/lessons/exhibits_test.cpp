@@ -15,7 +15,7 @@
 namespace core::lessons {
 namespace {
 
-using attention::MergeRule;
+using attention::CombineRule;
 using attention::Model;
 
 std::vector<Picture> pictures_of(Exhibit exhibit, const Model& model) {

@@ -67,7 +67,7 @@ std::map<std::string, std::vector<std::vector<Edit>>> tried() {
         {SetBlock{w_k, 0, 0, arma::mat(3, 3, arma::fill::zeros)}},
         {SetContextLength{4}},
         {SetHeadCount{16}},
-        {SetMergeRule{MergeRule::concatenate}},
+        {SetCombineRule{CombineRule::concatenate}},
         {SetBias{Part::output, false}},
         {SetDropoutRate{0.1}}}},
       {"002",

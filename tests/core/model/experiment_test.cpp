@@ -118,7 +118,7 @@ TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   Experiment experiment = with_layer(plain, 1, as_it_is, after, "heads");
   const std::string text = experiment_text(*model, experiment, "", "/tmp");
   const auto opened = [&](const std::string& of) {
-    return with_saved_edits(parse_experiment(of, "/tmp/s.json", Elsewhere::allowed), *model);
+    return with_saved_edits(parse_experiment(of, "/tmp/s.json", UntrustedPaths::allowed), *model);
   };
   EXPECT_EQ(opened(text), experiment);
   std::string other = text;
@@ -206,7 +206,7 @@ TEST_F(OnTinyGpt, OfAnotherModelElsewhereTheSizeIsNotTold) {
   const std::filesystem::path folder = model->description().path;
   const auto words = [&](const std::filesystem::path& session) {
     const std::string text = experiment_text(*model, plain, "", session.parent_path());
-    SavedExperiment saved = parse_experiment(text, session, Elsewhere::allowed);
+    SavedExperiment saved = parse_experiment(text, session, UntrustedPaths::allowed);
     saved.mark.bytes = 1;
     return error_of([&] { require_mark(saved, *model, session); });
   };
@@ -235,9 +235,10 @@ TEST_F(OnTinyGpt, KeysOfAnotherTextAreRefused) {
   saved.layers.at(0).model.sequences.front().key_embeddings = arma::mat(3, 128, arma::fill::ones);
   saved.layers.at(0).model.sequences.front().key_tokens = {"a", "b", "c"};
   const std::string text = experiment_text(*model, saved, "", "/tmp");
-  EXPECT_EQ(
-      error_of([&] { with_saved_edits(parse_experiment(text, "/tmp/s.json", Elsewhere::allowed), *model); }),
-      "/tmp/s.json: whole_model.edits[0]: " + words);
+  EXPECT_EQ(error_of([&] {
+              with_saved_edits(parse_experiment(text, "/tmp/s.json", UntrustedPaths::allowed), *model);
+            }),
+            "/tmp/s.json: whole_model.edits[0]: " + words);
 }
 
 }  // namespace

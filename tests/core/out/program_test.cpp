@@ -15,8 +15,8 @@
 namespace {
 
 using core::attention::Model;
-using core::editing::DrawnPart;
 using core::editing::find_preset;
+using core::editing::InitializedPart;
 using core::editing::usual_seeds;
 using testing::HasSubstr;
 using testing::Not;
@@ -107,8 +107,8 @@ TEST(Recipe, FindsTheSecondSeedOfARunThatWasSeededTwice) {
   ASSERT_EQ(recipe.size(), 2u);
   EXPECT_EQ(recipe[0].seed, 1337u);
   EXPECT_EQ(recipe[1].seed, 1337u);
-  EXPECT_TRUE(recipe[1].gives(DrawnPart::embeddings));
-  EXPECT_EQ(recipe[0].draws.front().part, DrawnPart::nothing);  // six tokens to start from
+  EXPECT_TRUE(recipe[1].gives(InitializedPart::embeddings));
+  EXPECT_EQ(recipe[0].draws.front().part, InitializedPart::nothing);  // six tokens to start from
 }
 
 TEST(Recipe, NamesNothingThatWasNotDrawn) {

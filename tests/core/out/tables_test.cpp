@@ -35,7 +35,7 @@ TEST(CsvText, KeepsSpreadsheetsFromRunningLabels) {  // as OWASP's "CSV Injectio
 
 }  // namespace core::formats
 
-using core::formats::CopyExtent;
+using core::formats::CopyScope;
 using core::formats::LabelledMatrix;
 namespace {
 
@@ -43,7 +43,7 @@ LabelledMatrix example() {
   return {arma::mat{{0.1, -INFINITY}, {1, NAN}}, {"a|b", "c"}, {"0", "x,y"}};
 }
 
-std::string copied(const char* form, CopyExtent extent, std::size_t row = 0, std::size_t column = 0,
+std::string copied(const char* form, CopyScope extent, std::size_t row = 0, std::size_t column = 0,
                    int decimals = 2) {
   const auto& forms = core::formats::copy_forms();
   const auto found =
@@ -52,45 +52,45 @@ std::string copied(const char* form, CopyExtent extent, std::size_t row = 0, std
 }
 
 TEST(CopyText, AsTsvIsNumbersAlone) {
-  EXPECT_EQ(copied("tsv", CopyExtent::matrix), "0.1\t-inf\n1\tnan");
-  EXPECT_EQ(copied("tsv", CopyExtent::row, 1), "1\tnan");
-  EXPECT_EQ(copied("tsv", CopyExtent::number), "0.1");
+  EXPECT_EQ(copied("tsv", CopyScope::matrix), "0.1\t-inf\n1\tnan");
+  EXPECT_EQ(copied("tsv", CopyScope::row, 1), "1\tnan");
+  EXPECT_EQ(copied("tsv", CopyScope::number), "0.1");
 }
 
 TEST(CopyText, AsCsvHasTheLabels) {
-  EXPECT_EQ(copied("csv", CopyExtent::matrix), ",0,\"x,y\"\r\na|b,0.1,-inf\r\nc,1,nan\r\n");
-  EXPECT_EQ(copied("csv", CopyExtent::row, 1), ",0,\"x,y\"\r\nc,1,nan\r\n");
-  EXPECT_EQ(copied("csv", CopyExtent::number, 1, 0), "1");
+  EXPECT_EQ(copied("csv", CopyScope::matrix), ",0,\"x,y\"\r\na|b,0.1,-inf\r\nc,1,nan\r\n");
+  EXPECT_EQ(copied("csv", CopyScope::row, 1), ",0,\"x,y\"\r\nc,1,nan\r\n");
+  EXPECT_EQ(copied("csv", CopyScope::number, 1, 0), "1");
 }
 
 TEST(CopyText, AsMarkdownIsATableWhoseLabelsAreEscaped) {
-  EXPECT_EQ(copied("markdown", CopyExtent::matrix),
+  EXPECT_EQ(copied("markdown", CopyScope::matrix),
             "| | 0 | x,y |\n|---|---:|---:|\n| a\\|b | 0.10 | −∞ |\n| c | 1.00 | NaN |\n");
-  EXPECT_EQ(copied("markdown", CopyExtent::number, 0, 0, 4), "0.1000");
+  EXPECT_EQ(copied("markdown", CopyScope::number, 0, 0, 4), "0.1000");
 }
 
 TEST(CopyText, AsMarkdownHasNeitherLinksNorTagsNorLinesOfLabels) {
   const LabelledMatrix m{
       arma::mat(1, 1, arma::fill::ones), {"![x](http://y)\n| forged"}, {"<b>&\u202e\u0085"}};
-  EXPECT_EQ(core::formats::copy_forms()[2].text(m, {CopyExtent::matrix, 0, 0}, 0),
+  EXPECT_EQ(core::formats::copy_forms()[2].text(m, {CopyScope::matrix, 0, 0}, 0),
             "| | \\<b\\>\\&   |\n|---|---:|\n| \\!\\[x\\](http://y) \\| forged | 1 |\n");
 }
 
 TEST(CopyText, AsLatexIsAMatrix) {
-  EXPECT_EQ(copied("latex", CopyExtent::matrix),
+  EXPECT_EQ(copied("latex", CopyScope::matrix),
             "\\begin{bmatrix}\n  0.10 & -\\infty \\\\\n  1.00 & \\mathrm{NaN}\n\\end{bmatrix}\n");
 }
 
 TEST(CopyText, AsPythonKeepsEveryDigit) {
-  EXPECT_EQ(copied("numpy", CopyExtent::row), "np.array([0.1, -float('inf')])");
-  EXPECT_EQ(copied("pytorch", CopyExtent::matrix),
+  EXPECT_EQ(copied("numpy", CopyScope::row), "np.array([0.1, -float('inf')])");
+  EXPECT_EQ(copied("pytorch", CopyScope::matrix),
             "torch.tensor([[0.1, -float('inf')],\n              [1., float('nan')]], dtype=torch.float64)\n");
-  EXPECT_EQ(copied("numpy", CopyExtent::number), "0.1");
+  EXPECT_EQ(copied("numpy", CopyScope::number), "0.1");
 }
 
 TEST(CopyText, RoundsANegativeNumberToAPlainZero) {
   const LabelledMatrix m{arma::mat(1, 1, arma::fill::value(-0.001)), {"a"}, {"b"}};
-  EXPECT_EQ(core::formats::copy_forms()[3].text(m, {CopyExtent::number, 0, 0}, 2), "0.00");
+  EXPECT_EQ(core::formats::copy_forms()[3].text(m, {CopyScope::number, 0, 0}, 2), "0.00");
 }
 
 }  // namespace

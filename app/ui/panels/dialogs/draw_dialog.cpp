@@ -105,7 +105,7 @@ void draw_draw_dialog(const Frame& frame) {
   const bool good = form.before.error.empty();
   torch_box(frame, good ? torch_lines(frame.newest.model, form.draw) : "");
   if (dialog_buttons(frame, "Draw", good)) {
-    frame.commands.edit(ReplaceModel{drawn_model(frame.newest.model, form.draw)});
+    frame.commands.edit(ReplaceModel{initialized_model(frame.newest.model, form.draw)});
     close_dialog(frame);
   }
 }
@@ -142,7 +142,7 @@ void dialog_label(const Frame& frame, const char* words) {
 }
 
 std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name,
-                                            const DrawnBefore& before) {
+                                            const RngPrefix& before) {
   const float left = ImGui::GetCursorScreenPos().x,
               width = draw_dialog_width(frame) - draw_dialog_labels(frame);
   dialog_label(frame, "drawn before");

@@ -20,14 +20,14 @@ void dialog_label(const Frame& frame, const char* words);
 
 /// What was typed into drawn_before_row(): the text, the ops that it names and why it cannot be used.
 struct TypedBefore {
-  DrawnBefore shown;
+  RngPrefix shown;
   std::vector<core::random::DrawOp> ops;  ///< empty when there is an error
 };
 
 /// The row "drawn before", a field of ops in the words of the command line over what is wrong with them or a
 /// hint; marked as name and name + "/error". A new text when one was handed in.
 std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name,
-                                            const DrawnBefore& before);
+                                            const RngPrefix& before);
 
 /// The buttons that close a dialog: "dialog/confirm", greyed unless enabled, and "dialog/cancel". True when
 /// it was confirmed, by Enter too.

@@ -461,11 +461,11 @@ void first_line(const Frame& frame) {
   const std::vector<widgets::Option> options{
       {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below", false},
       {"numbers", "A row like the others", false}};
-  const std::size_t current = frame.forms.import.choices.first_line_is_names == true ? 0 : 1;
+  const std::size_t current = frame.forms.import.choices.has_header_line == true ? 0 : 1;
   label(frame, "first line");
   if (const auto chosen = widgets::combo(frame, "import/first_line", frame.metrics.px(240),
                                          options[current].words, options, current))
-    choose(frame, [&](core::importing::Choices& c) { c.first_line_is_names = *chosen == 0; });
+    choose(frame, [&](core::importing::Choices& c) { c.has_header_line = *chosen == 0; });
 }
 
 void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width) {

@@ -322,9 +322,9 @@ using widgets::Pen;
 constexpr std::size_t most_likeness_heads = 64;
 
 /// Two figures after the point, as "04"; "1" for the same weights.
-std::string hundredths(double likeness) {
-  if (std::isnan(likeness)) return "–";
-  const std::string digits = std::to_string(static_cast<int>(std::floor(likeness * 100 + 1e-9)));
+std::string hundredths(double similarity) {
+  if (std::isnan(similarity)) return "–";
+  const std::string digits = std::to_string(static_cast<int>(std::floor(similarity * 100 + 1e-9)));
   return digits.size() < 2 ? "0" + digits : digits.size() > 2 ? "1" : digits;
 }
 
@@ -339,14 +339,14 @@ struct Grid {
   }
 };
 
-void draw_cells(const Frame& frame, const Grid& g, const arma::mat& likeness,
+void draw_cells(const Frame& frame, const Grid& g, const arma::mat& similarity,
                 const std::vector<std::size_t>& order) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const bool numbers = g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
   const float gap = g.cell >= 8 ? 1 : 0;
   for (std::size_t r = 0; r < g.count; ++r)
     for (std::size_t c = 0; c < g.count; ++c) {
-      const double value = likeness(order[r], order[c]);
+      const double value = similarity(order[r], order[c]);
       const Rgb color = std::isnan(value)
                             ? frame.palette.hatch.ground
                             : render::color_at(render::ColorMap::weights, frame.palette.dark, value);
@@ -372,7 +372,7 @@ void draw_names(const Frame& frame, const Grid& g, const std::vector<std::size_t
   }
 }
 
-void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness,
+void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& similarity,
                   const std::vector<std::size_t>& order) {
   const float side = g.cell * static_cast<float>(g.count);
   platform::move_to(g.corner);
@@ -384,27 +384,27 @@ void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& likeness,
     return std::min(static_cast<std::size_t>(std::max(0.0f, along / g.cell)), g.count - 1);
   };
   const std::size_t a = order[index(mouse.y - g.corner.y)], b = order[index(mouse.x - g.corner.x)];
-  ImGui::SetTooltip("head %zu and head %zu: %s", a, b, widgets::share_text(likeness(a, b), 4).c_str());
+  ImGui::SetTooltip("head %zu and head %zu: %s", a, b, widgets::share_text(similarity(a, b), 4).c_str());
   if (ImGui::IsItemClicked()) frame.commands.add(set<&Look::head>(a));
 }
 
 /// The other head that is most like this one, or least; nothing when none can be compared.
-std::optional<std::size_t> extreme(const arma::mat& likeness, std::size_t head, bool most) {
+std::optional<std::size_t> extreme(const arma::mat& similarity, std::size_t head, bool most) {
   std::optional<std::size_t> found;
-  for (std::size_t h = 0; h < likeness.n_rows; ++h) {
-    const double value = likeness(head, h);
+  for (std::size_t h = 0; h < similarity.n_rows; ++h) {
+    const double value = similarity(head, h);
     if (h == head || std::isnan(value)) continue;
-    if (!found || (most ? value > likeness(head, *found) : value < likeness(head, *found))) found = h;
+    if (!found || (most ? value > similarity(head, *found) : value < similarity(head, *found))) found = h;
   }
   return found;
 }
 
-void draw_extreme(Pen& pen, const arma::mat& likeness, std::size_t head, bool most) {
-  const auto found = extreme(likeness, head, most);
+void draw_extreme(Pen& pen, const arma::mat& similarity, std::size_t head, bool most) {
+  const auto found = extreme(similarity, head, most);
   if (!found) return;
   const std::string words = most ? "most alike" : "least alike";
   const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
-                                       widgets::share_text(likeness(head, *found), 4));
+                                       widgets::share_text(similarity(head, *found), 4));
   if (pressed) pen.frame.commands.add(set<&Look::head>(*found));
 }
 
@@ -416,29 +416,29 @@ void draw_likeness(Pen& pen, std::size_t head) {
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
                      packed(frame.palette.faint), "1 − JSD, mean of rows");
   pen.heading("Likeness of heads");
-  if (!likeness_is_quick(frame.shown.trace) && frame.shown.selection.likeness_of != frame.shown.version) {
+  if (!similarity_is_quick(frame.shown.trace) && frame.shown.selection.similarity_of != frame.shown.version) {
     pen.prose("So many heads and tokens take a moment.", frame.palette.dim);
     pen.skip(10);
     if (widgets::link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y},
                       Align::left_middle, frame.palette.accent, "work it out"))
-      frame.commands.add(set<&Selection::likeness_of>(frame.shown.version));
+      frame.commands.add(set<&Selection::similarity_of>(frame.shown.version));
     pen.skip(12);
     return;
   }
-  const arma::mat& likeness = frame.work.statistics.likeness(frame.shown.trace, frame.shown.version);
-  if (likeness.is_empty()) return pen.prose("It is being worked out …", frame.palette.dim);
-  if (likeness.n_rows <= most_likeness_heads) {
+  const arma::mat& similarity = frame.work.statistics.similarity(frame.shown.trace, frame.shown.version);
+  if (similarity.is_empty()) return pen.prose("It is being worked out …", frame.palette.dim);
+  if (similarity.n_rows <= most_likeness_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);
     const float labels = frame.metrics.px(24), room = pen.right - pen.left - labels;
     const float cell = std::min(std::floor(room / static_cast<float>(order.size())), frame.metrics.px(34));
     pen.skip(22);
     const Grid g{{std::round(pen.left + labels), std::round(pen.y)}, std::max(cell, 1.0f), order.size()};
-    draw_cells(frame, g, likeness, order);
+    draw_cells(frame, g, similarity, order);
     draw_names(frame, g, order, head);
     const auto row = static_cast<std::size_t>(std::find(order.begin(), order.end(), head) - order.begin());
     widgets::outline(ImGui::GetWindowDrawList(), {g.at(row, 0).x - 1, g.at(row, 0).y - 1},
                      g.at(row + 1, g.count), packed(frame.palette.selection), 1);
-    handle_mouse(frame, g, likeness, order);
+    handle_mouse(frame, g, similarity, order);
     pen.y = g.at(g.count, 0).y + frame.metrics.px(4);
     const bool numbers = g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
     pen.prose(
@@ -449,8 +449,8 @@ void draw_likeness(Pen& pen, std::size_t head) {
     pen.prose("The matrix is drawn for up to " + std::to_string(most_likeness_heads) + " heads.",
               frame.palette.faint);
   }
-  draw_extreme(pen, likeness, head, true);
-  draw_extreme(pen, likeness, head, false);
+  draw_extreme(pen, similarity, head, true);
+  draw_extreme(pen, similarity, head, false);
 }
 
 }  // namespace app::panels

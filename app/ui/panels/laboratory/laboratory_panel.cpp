@@ -20,14 +20,14 @@ namespace {
 
 using widgets::Align;
 
-constexpr double most_masks = 1024;
+constexpr double max_masks = 1024;
 
 /// Logarithmic axes: masks from 1 to 1024, distances over two to five decades.
 struct Axes {
   ImVec2 min, max;
   double top, bottom;  // powers of ten
   float x(double masks) const {
-    return min.x + (max.x - min.x) * static_cast<float>(std::log(masks) / std::log(most_masks));
+    return min.x + (max.x - min.x) * static_cast<float>(std::log(masks) / std::log(max_masks));
   }
   float y(double distance) const {
     const double share = (top - std::log10(std::max(distance, std::pow(10.0, bottom)))) / (top - bottom);
@@ -87,9 +87,8 @@ void draw_aside(const Frame& frame, const std::vector<ImVec2>& curve, std::span<
 
 /// Where 1/√N would lead from the first distance.
 void draw_expected(const Frame& frame, const Axes& a, const std::vector<ImVec2>& curve, double first) {
-  ImGui::GetWindowDrawList()->AddLine({a.x(1), a.y(first)},
-                                      {a.x(most_masks), a.y(first / std::sqrt(most_masks))},
-                                      packed(frame.palette.faint));
+  ImGui::GetWindowDrawList()->AddLine(
+      {a.x(1), a.y(first)}, {a.x(max_masks), a.y(first / std::sqrt(max_masks))}, packed(frame.palette.faint));
   std::vector<ImVec2> places;
   for (const double n : {6.0, 3.0, 24.0, 96.0, 400.0})
     for (const float side : {-1.0f, 1.0f})
@@ -105,7 +104,7 @@ void choose_masks(const Frame& frame, const Axes& a) {
   frame.landmarks.mark_item("laboratory/curve");
   if (!ImGui::IsItemActive()) return;
   const double share = (ImGui::GetIO().MousePos.x - a.min.x) / (a.max.x - a.min.x);
-  const double masks = std::round(std::pow(most_masks, std::clamp(share, 0.0, 1.0)));
+  const double masks = std::round(std::pow(max_masks, std::clamp(share, 0.0, 1.0)));
   frame.commands.add(set<&Look::laboratory_masks>(static_cast<std::size_t>(masks)));
 }
 
@@ -402,17 +401,17 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
         ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick a mask", shift);
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
-  const double most = std::max(-lab.difference_extent.smallest, lab.difference_extent.largest);
+  const double most = std::max(-lab.difference_range.smallest, lab.difference_range.largest);
   const widgets::OtherNumbers mean{.numbers = &lab.mean,
                                    .version = lab.revision,
-                                   .ends = {0, std::max(1.0, lab.mean_extent.largest)},
+                                   .ends = {0, std::max(1.0, lab.mean_range.largest)},
                                    .of_tokens = true,
-                                   .extent = &lab.mean_extent};
+                                   .extent = &lab.mean_range};
   const widgets::OtherNumbers difference{.numbers = &lab.difference,
                                          .version = lab.revision,
                                          .ends = {-most, most},
                                          .of_tokens = true,
-                                         .extent = &lab.difference_extent};
+                                         .extent = &lab.difference_range};
   widgets::Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
   widgets::Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
   left.other = &mean, right.other = &difference;
@@ -477,7 +476,7 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
   if (lab.version != frame.shown.version)
     words += " · being renewed";
   else if (!lab.is_complete())
-    words += " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::most_masks) + " drawn";
+    words += " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::max_masks) + " drawn";
   heading(frame, l, y, "3", words);
   const float height = frame.metrics.px(180), x = map_left(frame, l, 2);
   draw_laboratory_curve(frame, {l.origin.x, y + frame.metrics.px(8)},
@@ -518,12 +517,11 @@ void top_line(const Frame& frame, const Layout& l, float& y) {
     frame.commands.edit(core::editing::SetDropoutSeed{frame.shown.model.dropout.seed + 1});
   platform::move_to({right - button - frame.metrics.px(16) - field, y});
   const auto step = [](std::uint64_t n, int by) {
-    return by > 0 ? std::min<std::uint64_t>(2 * n, Laboratory::most_masks)
-                  : std::max<std::uint64_t>(n / 2, 1);
+    return by > 0 ? std::min<std::uint64_t>(2 * n, Laboratory::max_masks) : std::max<std::uint64_t>(n / 2, 1);
   };
   if (const auto n = widgets::count_field(frame, "laboratory/masks", "masks",
                                           frame.shown.look.laboratory_masks, field, step)) {
-    if (*n >= 1 && *n <= Laboratory::most_masks)
+    if (*n >= 1 && *n <= Laboratory::max_masks)
       frame.commands.add(set<&Look::laboratory_masks>(static_cast<std::size_t>(*n)));
     else
       frame.commands.add(

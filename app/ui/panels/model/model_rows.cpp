@@ -301,7 +301,7 @@ void merge_row(const Form& form) {
   form.label("merge");
   if (const auto chosen = widgets::combo(form.frame, "model/merge", form.control_width(),
                                          options[current].words, options, current))
-    form.frame.commands.edit(SetMergeRule{static_cast<MergeRule>(*chosen)});
+    form.frame.commands.edit(SetCombineRule{static_cast<CombineRule>(*chosen)});
 }
 
 void output_row(const Form& form) {
@@ -600,12 +600,13 @@ void given_mask_row(const Form& form) {
 bool is_given(const Frame& frame) {
   return !frame.newest.model.dropout.given.empty();
 }
-bool is_drawn(const Frame& frame) {
+bool is_initialized(const Frame& frame) {
   return frame.newest.model.dropout.rate > 0 && !is_given(frame);
 }
 
 constexpr std::array dropout_table{ModelRow{always, rate_row, 4}, ModelRow{always, seed_row, 0},
-                                   ModelRow{is_drawn, stream_row, 0}, ModelRow{is_given, given_mask_row, 0}};
+                                   ModelRow{is_initialized, stream_row, 0},
+                                   ModelRow{is_given, given_mask_row, 0}};
 
 }  // namespace
 

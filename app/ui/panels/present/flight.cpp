@@ -216,16 +216,17 @@ float eased(double t) {
   return static_cast<float>(s * s * (3 - 2 * s));
 }
 
-void go_on(const Frame& frame, const FlightLeg& leg) {
+void go_on(const Frame& frame, const AnimationLeg& leg) {
   const auto& flight = frame.shown.selection.presenting.flight;
   if (!flight->runs || frame.settings.reduce_motion) return;
-  const double by = static_cast<double>(ImGui::GetIO().DeltaTime) * frame.settings.flight_speed / leg_seconds;
-  frame.commands.add(AdvanceFlight{std::min(by, 0.25), leg.count});
+  const double by =
+      static_cast<double>(ImGui::GetIO().DeltaTime) * frame.settings.animation_speed / leg_seconds;
+  frame.commands.add(AdvanceAnimation{std::min(by, 0.25), leg.count});
 }
 
 }  // namespace
 
-void draw_flight(const Frame& frame) {
+void draw_animation(const Frame& frame) {
   const auto leg = leg_under_way(frame.shown);
   if (!leg || frame.forms.dialog != Dialog::none) return;
   go_on(frame, *leg);
@@ -278,12 +279,12 @@ std::string flight_words(const Frame& frame) {
          widgets::fixed(to.matrix(frame.shown.trace, leg->to.head)(leg->to.row, leg->to.column), 4);
 }
 
-float flight_bar_height(const Frame& frame) {
+float animation_bar_height(const Frame& frame) {
   const auto& presenting = frame.shown.selection.presenting;
   return presenting.flight && !presenting.on ? frame.metrics.px(36) : 0;
 }
 
-void draw_flight_bar(const Frame& frame) {
+void draw_animation_bar(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   const ImVec2 window = ImGui::GetWindowPos();
@@ -300,10 +301,10 @@ void draw_flight_bar(const Frame& frame) {
   ImGui::SameLine();
   draw_action_button(frame, situation, all, "flight/on", "flight/on", "on");
   ImGui::SameLine();
-  const float speed = frame.settings.flight_speed;
+  const float speed = frame.settings.animation_speed;
   const auto change = [&](const char* name, const char* words, float factor, const char* help) {
     if (widgets::button(frame, name, words, help))
-      frame.commands.add(set<&Settings::flight_speed>(std::clamp(speed * factor, 0.25f, 4.0f)));
+      frame.commands.add(set<&Settings::animation_speed>(std::clamp(speed * factor, 0.25f, 4.0f)));
     ImGui::SameLine();
   };
   change("flight/slower", "slower", 0.5f, "Half as fast, down to a quarter");

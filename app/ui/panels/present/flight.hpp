@@ -40,14 +40,14 @@ FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPla
 /// cell that they make. Asks for the next moment of it when it runs.
 ///
 /// Marks "flight/number/<k>" and "flight/target".
-void draw_flight(const Frame& frame);
+void draw_animation(const Frame& frame);
 
 /// What the step under way does, in words: "Scaled → Masked", or "".
 std::string flight_words(const Frame& frame);
 
 /// Buttons for the flight under way, on one line: back, play or stop, on, speed, close. The height is that of
-/// flight_bar_height.
-void draw_flight_bar(const Frame& frame);
-float flight_bar_height(const Frame& frame);
+/// animation_bar_height.
+void draw_animation_bar(const Frame& frame);
+float animation_bar_height(const Frame& frame);
 
 }  // namespace app::panels

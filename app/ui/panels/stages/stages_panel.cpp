@@ -83,7 +83,7 @@ StripMap map_of(const Frame& frame, const StripBlock& b, const LineCells& cells,
   s.map.width = picture_width(frame, b, cells, room);
   s.map.height = picture_height(frame, b, b.square ? heights.square : heights.narrow);
   s.map.bar_beside = has_bar_beside(b);
-  s.map.most_decimals = cells.decimals;
+  s.map.max_decimals = cells.decimals;
   s.map.label_width = row_label_room(b, cells, first, static_cast<float>(s.map.width), room);
   s.map.row_tokens = s.map.label_width >= b.names;
   if (frame.metrics.compact) s.map.columns = widgets::ColumnLabels::indices;

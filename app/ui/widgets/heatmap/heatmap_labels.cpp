@@ -413,7 +413,7 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
     return {};
   const NumberNeeds needs = needs_in(frame, map, d);
   const NumberFormat format =
-      needs.format(characters_in(d.cell_width, f.mono12), std::max(map.most_decimals, 1));
+      needs.format(characters_in(d.cell_width, f.mono12), std::max(map.max_decimals, 1));
   if (!format.fits) return {};
   // The largest font that costs no decimals.
   const auto fits = [&](ImFont* font, float room) {

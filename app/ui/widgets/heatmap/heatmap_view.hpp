@@ -48,7 +48,7 @@ struct Heatmap {
   bool bar_beside = false;  ///< the color bar stands right of the picture instead of below
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
-  int most_decimals = 4;     ///< of the numbers, though more would fit
+  int max_decimals = 4;      ///< of the numbers, though more would fit
   bool whole = false;        ///< shows all of the matrix, whatever is zoomed
   float gutter_width =
       0;  ///< of each of the columns of row sums and entropies right of the picture; 0 = none
