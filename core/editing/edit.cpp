@@ -748,7 +748,7 @@ EditWords words(const SwitchHead& e) {
 }
 EditWords words(const SwitchMistake& e) {
   const mistakes::Mistake* mistake = mistakes::find_any_mistake(e.name);
-  return {"", (e.on ? "mistake: " : "mended mistake: ") + (mistake ? mistake->title : e.name)};
+  return {"", (e.on ? "bug: " : "fixed bug: ") + (mistake ? mistake->title : e.name)};
 }
 EditWords words(const ReplaceModel& e) {
   return {"", e.words};

@@ -377,8 +377,8 @@ std::vector<CellAddress> chain_to(const graph::Graph& g, const Model& m, const T
 void work_out(const graph::Cell& c, graph::Derivation& steps) {
   if (!graph::is_given(c)) return c.work_out(steps);
   const bool is_typed = c.model.given.find(given_place(c.model, c.trace.sequence, steps.cell));
-  steps.begin(steps.title(), is_typed ? "typed over" : "given, not computed");
-  steps.note(is_typed ? "typed over" : "given",
+  steps.begin(steps.title(), is_typed ? "overridden" : "overridden, not computed");
+  steps.note(is_typed ? "overridden" : "given",
              graph::number_at(c.model, c.trace, {steps.cell.stage, c.head, c.i, c.j}));
 }
 

@@ -350,7 +350,7 @@ void Multiply::terms(const Cell& c, Derivation& d) const {
   const Stage by = *inputs[1].stage();
   const Operand a = c.operand(0), b = c.operand(1);
   const bool is_score = attention::info(*inputs[0].stage()).line == 2;
-  d.begin(by == Stage::mask ? "Zeroed" : "Dropped",
+  d.begin(by == Stage::mask ? "Zeroed" : "Weights after dropout",
           std::string(is_score ? "score" : "weight") + (by == Stage::mask ? " × mask" : " × dropout mask"));
   d.line(Form::factor, a, b, a.value * b.value);
 }

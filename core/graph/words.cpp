@@ -210,7 +210,7 @@ std::string moved_edge_words(const Model& model, std::size_t query, std::size_t 
 
 std::string sight_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
   const auto [visible, decided] = attention::sight(model, sequence, query, key);
-  if (decided == Decided::by_hand) return visible ? "shown by hand" : "hidden by hand";
+  if (decided == Decided::by_hand) return visible ? "shown by hand" : "masked by hand";
   if (std::string words = formula_of_another(mistakes::mask_of(model), decided, query, key,
                                              attention::place_of_query(model, query));
       !words.empty())
@@ -229,13 +229,13 @@ std::string sight_formula(const Model& model, std::size_t sequence, std::size_t 
 
 std::string sight_words(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
   const auto [visible, decided] = attention::sight(model, sequence, query, key);
-  if (decided == Decided::by_hand) return visible ? "shown by hand" : "hidden by hand";
+  if (decided == Decided::by_hand) return visible ? "shown by hand" : "masked by hand";
   if (std::string words = by_another(mistakes::mask_of(model), decided, query, key); !words.empty())
-    return (visible ? "visible: " : "hidden: ") + words;
+    return (visible ? "visible: " : "masked: ") + words;
   if (visible) return "visible";
-  if (!is_causal(model)) return "hidden: " + moved_edge_words(model, query, key);
+  if (!is_causal(model)) return "masked: " + moved_edge_words(model, query, key);
   const std::int64_t place = attention::place_of_query(model, query);
-  std::string words = "hidden: key " + to_string(key) + " comes after query " + to_string(query);
+  std::string words = "masked: key " + to_string(key) + " comes after query " + to_string(query);
   if (place == static_cast<std::int64_t>(query)) return words;
   return words +
          (place < 0 ? ", which stands before every key" : ", which is the place of key " + to_string(place));
@@ -302,7 +302,7 @@ std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
     if (!m.mask.hides() || !before || !m.given.empty()) return "";
     graph::Graph g = graph::attention(m);
     const auto* fill = g.get<graph::MaskedFill>(Stage::masked_scores);
-    return fill && fill->is_plainly_causal ? "; the future is hidden" : "; some keys are hidden";
+    return fill && fill->is_plainly_causal ? "; the future is masked" : "; some keys are masked";
   }
   bool any = false, future = true, past = true, lowered = false;
   for (std::size_t i = 0; i < masked.n_rows(); ++i) {
@@ -318,7 +318,7 @@ std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
   }
   const bool before = m.mask.is_before_softmax();
   if (!any) return before && lowered ? "; the mask lowers some scores" : "";
-  return future ? "; the future is hidden" : past ? "; the past is hidden" : "; some keys are hidden";
+  return future ? "; the future is masked" : past ? "; the past is masked" : "; some keys are masked";
 }
 
 std::string meeting(const Model& m, const Trace& trace, std::size_t head) {
@@ -326,7 +326,7 @@ std::string meeting(const Model& m, const Trace& trace, std::size_t head) {
   const auto* products = g.get<graph::DotProducts>(Stage::scores);
   std::string words = !products              ? "No query prefers any key"
                       : products->is_swapped ? "Each key meets each query"
-                                             : "Each query meets each key";
+                                             : "Dot products of queries and keys";
   for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
     if (is_given(m, stage))
       words = stage == Stage::scores          ? "Scores are given"
@@ -408,7 +408,7 @@ std::string line_words(const Model& model, const Trace& trace, std::size_t head,
                       : line == 3 ? weighing(model, trace, head)
                                   : mixing(model);
   if (const std::size_t n = typed_in(model, trace, head, line); n > 0)
-    words += "; " + to_string(n) + (n == 1 ? " number is" : " numbers are") + " typed over";
+    words += "; " + to_string(n) + (n == 1 ? " number is" : " numbers are") + " overridden";
   return words;
 }
 

@@ -39,9 +39,9 @@ void add_steps(Rows& rows, const Situation& s) {
                   .menu = "Edit",
                   .group = 1,
                   .keys = {ctrl(Key::c)},
-                  .sheet = "Copy the chosen number, in full",
+                  .sheet = "Copy the selected number in full",
                   .why_not = unless([](const Situation& now) { return copied_number(now).has_value(); },
-                                    "no number is chosen"),
+                                    "no number is selected"),
                   .command = [](const Situation& now) { return Asked{CopyText{*copied_number(now)}}; }});
 }
 
@@ -78,7 +78,7 @@ void add_numbers(Rows& rows) {
                   .keys = {plain(Key::e)},
                   .command = always(set<&Selection::cursor>(EditCursor{0, 0, true}))});
   rows.push_back({.id = "edit/type_over",
-                  .title = "Type a number over the pinned cell",
+                  .title = "Override the pinned value",
                   .menu = "Edit",
                   .group = 3,
                   .keys = {plain(Key::n)},
@@ -86,24 +86,25 @@ void add_numbers(Rows& rows) {
                     if (!now.shown.selection.pinned) return "no cell is pinned";
                     return can_be_typed_over(now.shown.selection.pinned->stage)
                                ? ""
-                               : "cells of this stage are edited otherwise";
+                               : "values of this stage cannot be overridden";
                   },
                   .command = always(set<&Forms::typed>(Typed{"inspector/typed", "", true, true}))});
-  rows.push_back({.id = "edit/give",
-                  .title = "Numbers of your own for a stage…",
-                  .menu = "Edit",
-                  .group = 3,
-                  .about = "Pasted or from a file, in place of those that are computed; or computed again",
-                  .keys = {plain(Key::i)},
-                  .sheet = "Numbers of your own for a stage, or computed again",
-                  .command = [](const Situation& now) {
-                    const auto& pinned = now.shown.selection.pinned;
-                    const bool can = pinned && core::attention::can_be_given(pinned->stage);
-                    return Asked{set<&Forms::given_stage>(can ? pinned->stage : now.forms.given_stage),
-                                 ShowDialog{Dialog::give}};
-                  }});
+  rows.push_back(
+      {.id = "edit/give",
+       .title = "Override stage…",
+       .menu = "Edit",
+       .group = 3,
+       .about = "Replaces the computed numbers by pasted ones or those of a file, or computes them again",
+       .keys = {plain(Key::i)},
+       .sheet = "Override a stage, or compute it again",
+       .command = [](const Situation& now) {
+         const auto& pinned = now.shown.selection.pinned;
+         const bool can = pinned && core::attention::can_be_given(pinned->stage);
+         return Asked{set<&Forms::given_stage>(can ? pinned->stage : now.forms.given_stage),
+                      ShowDialog{Dialog::give}};
+       }});
   rows.push_back({.id = "edit/draw_model",
-                  .title = "Draw the model as PyTorch would…",
+                  .title = "Initialize from seed…",
                   .menu = "Edit",
                   .group = 3,
                   .command = [](const Situation& now) {
@@ -141,8 +142,8 @@ bool is_hidden(const Situation& s) {
 
 std::string why_not_mistaken(const Mistake& mistake, const Situation& s) {
   if (!is_made(mistake, s.newest.model))
-    return core::mistakes::applies(mistake, s.newest.model) ? "" : "it would change nothing here";
-  return can_be_mended(mistake) ? "" : "the numbers to put it right are gone";
+    return core::mistakes::applies(mistake, s.newest.model) ? "" : "it would change nothing in this model";
+  return can_be_mended(mistake) ? "" : "the numbers that it replaced are gone";
 }
 
 }  // namespace
@@ -153,24 +154,24 @@ void add_switches(Rows& rows, const Situation& s) {
        .title = "Causal mask",
        .menu = "Edit",
        .group = 4,
-       .about = "No query sees a later token",
+       .about = "No query attends to a later token",
        .keys = {plain(Key::c)},
        .sheet = "Causal mask on or off",
        .command =
            [](const Situation& now) { return edit(editing::SetCausal{!now.newest.model.mask.causal}); },
        .checked = [](const Situation& now) { return now.newest.model.mask.causal; }});
   rows.push_back({.id = "model/cell",
-                  .title = "Hide the pinned cell",
+                  .title = "Mask the pinned position",
                   .menu = "Edit",
                   .group = 4,
-                  .about = "Its query does not see its key",
+                  .about = "Its query does not attend to its key",
                   .keys = {plain(Key::m)},
-                  .sheet = "Hide the pinned cell by hand, or show it",
+                  .sheet = "Mask or unmask the pinned position",
                   .why_not = unless(
                       [](const Situation& now) {
                         return mask_switch(now.shown.selection.pinned, now.shown.trace).has_value();
                       },
-                      "no cell between two tokens is pinned"),
+                      "no position of two tokens is pinned"),
                   .command =
                       [](const Situation& now) {
                         return edit(*mask_switch(now.shown.selection.pinned, now.shown.trace));
@@ -181,9 +182,9 @@ void add_switches(Rows& rows, const Situation& s) {
        .title = "Head " + std::to_string(s.shown.look.head) + " on",
        .menu = "Edit",
        .group = 4,
-       .about = "Switched off, its contexts are zero when the heads are merged",
+       .about = "An ablated head contributes zeros to the output",
        .keys = {plain(Key::h)},
-       .sheet = "The chosen head off or on",
+       .sheet = "Ablate or enable the selected head",
        .command =
            [](const Situation& now) {
              return edit(
@@ -191,28 +192,28 @@ void add_switches(Rows& rows, const Situation& s) {
            },
        .checked = [](const Situation& now) { return !now.newest.model.is_off(now.shown.look.head); }});
   rows.push_back({.id = "model/training",
-                  .title = "Dropout as in training",
+                  .title = "Dropout (training mode)",
                   .menu = "Edit",
                   .group = 4,
-                  .about = "In evaluation no weight is dropped",
+                  .about = "In evaluation mode no weight is dropped",
                   .keys = {plain(Key::d)},
-                  .sheet = "Dropout: training or evaluation",
+                  .sheet = "Dropout: training or evaluation mode",
                   .command =
                       [](const Situation& now) {
                         return edit(editing::SetTraining{!now.newest.model.dropout.training});
                       },
                   .checked = [](const Situation& now) { return now.newest.model.dropout.training; }});
   rows.push_back({.id = "model/draw_mask",
-                  .title = "Draw another dropout mask",
+                  .title = "Resample the dropout mask",
                   .menu = "Edit",
                   .group = 4,
-                  .about = "With the next seed",
+                  .about = "Uses the next seed",
                   .keys = {plain(Key::space)},
                   .here =
                       [](const Newest& view) {
                         return view.look.tab == Tab::laboratory && !view.selection.presenting.on;
                       },
-                  .sheet = "In the dropout laboratory: draw again",
+                  .sheet = "In the dropout laboratory: resample",
                   .command =
                       [](const Situation& now) {
                         return edit(editing::SetDropoutSeed{now.newest.model.dropout.seed + 1});
@@ -225,7 +226,7 @@ void add_mistakes(Rows& rows, const Situation& s) {
     rows.push_back(
         {.id = std::string("mistake/") + mistake.name,
          .title = mistake.title,
-         .menu = "Edit/Show a mistake",
+         .menu = "Edit/Inject a bug",
          .group = 4,
          .about = mistake.about,
          .why_not = [&mistake](const Situation& now) { return why_not_mistaken(mistake, now); },
@@ -239,12 +240,12 @@ void add_mistakes(Rows& rows, const Situation& s) {
 
 void add_comparing(Rows& rows, const Situation&) {
   rows.push_back({.id = "compare/keep",
-                  .title = "Keep this as A",
+                  .title = "Snapshot as A",
                   .menu = "Edit",
                   .group = 5,
-                  .about = "To compare with what you make of it",
+                  .about = "Keeps the model as it is now, to compare later edits with",
                   .keys = {plain(Key::k)},
-                  .sheet = "Keep this as A, to compare with",
+                  .sheet = "Take a snapshot as A",
                   .command = always(KeepReference{})});
   const auto switches = core::compare::switches();
   for (std::size_t k = 0; k < switches.size(); ++k)
@@ -255,20 +256,20 @@ void add_comparing(Rows& rows, const Situation&) {
                     .about = switches[k].about,
                     .command = always(KeepSwitched{k})});
   rows.push_back({.id = "compare/open",
-                  .title = "Open a session as A…",
+                  .title = "Open session as A…",
                   .menu = "Edit",
                   .group = 5,
                   .about = "The model that you edit stays as it is",
                   .command = shows(Dialog::open_reference)});
   rows.push_back({.id = "compare/hold",
-                  .title = "The kept A in place of B, in every view",
+                  .title = "Show A in place of B in every view",
                   .keys = {plain(Key::space)},
                   .here =
                       [](const Newest& view) {
                         return view.look.tab != Tab::laboratory && !view.selection.cursor &&
                                !view.selection.presenting.on;
                       },
-                  .written = "Space, held"});
+                  .written = "hold Space"});
 }
 
 void add_editor_keys(Rows& rows) {
@@ -277,12 +278,12 @@ void add_editor_keys(Rows& rows) {
     rows.push_back(
         {.id = id, .title = title, .keys = std::move(keys), .here = in_editor, .written = written});
   };
-  key("editor/walk", "In the matrix: from number to number",
+  key("editor/walk", "In the matrix: move from number to number",
       {plain(Key::up), plain(Key::down), plain(Key::home), plain(Key::end), plain(Key::page_up),
        plain(Key::page_down)},
       "arrows, Home, End, Page");
   rows.push_back({.id = "editor/across",
-                  .title = "In the matrix: from number to number",
+                  .title = "In the matrix: move from number to number",
                   .keys = {plain(Key::left), plain(Key::right)},
                   .here = [](const Newest& view) { return in_editor(view) && !view.selection.lesson; },
                   .written = "arrows, Home, End, Page"});
@@ -343,7 +344,7 @@ void add_shown_head(Rows& rows, const Situation& s) {
                     .group = 3,
                     .keys = digit_of(h),
                     .here = in_matrices,
-                    .sheet = "Show the first … ninth head",
+                    .sheet = "Select head 0 … 8",
                     .written = h < most_digits ? "1 … 9" : "",
                     .command = always(set<&Look::head>(h)),
                     .checked = [h](const Situation& now) { return now.newest.look.head == h; }});
@@ -370,7 +371,7 @@ void add_lines(Rows& rows, const Situation& s) {
          .group = 3,
          .keys = digit_of(h),
          .here = in_tokens,
-         .sheet = "In Tokens: the lines of that head",
+         .sheet = "In Tokens: show or hide the lines of that head",
          .written = h < most_digits ? "1 … 9" : "",
          .why_not = nowhere,
          .command =

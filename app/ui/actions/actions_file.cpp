@@ -18,7 +18,7 @@ void add_presets(Rows& rows) {
     const bool is_default = &preset == &editing::default_preset();
     Action row{.id = std::string("new/") + preset.name, .title = preset.title, .menu = "File/New"};
     row.about = preset.about;
-    if (is_default) row.keys = {ctrl(Key::n)}, row.sheet = "Start anew";
+    if (is_default) row.keys = {ctrl(Key::n)}, row.sheet = "New";
     row.command = always(LoadPreset{preset.name});
     rows.push_back(std::move(row));
   }
@@ -37,7 +37,7 @@ void add_recent(Rows& rows, const Situation& s) {
     rows.push_back({.id = "recent/none",
                     .title = "none yet",
                     .menu = "File/Open recent",
-                    .why_not = [](const Situation&) { return "no file was opened or saved"; }});
+                    .why_not = [](const Situation&) { return "no file has been opened or saved"; }});
 }
 
 /// The whole models that the program brings.
@@ -51,7 +51,7 @@ void add_models(Rows& rows, const Situation& s) {
   if (s.forms.models.empty())
     rows.push_back(
         {.id = "model/none", .title = "none", .menu = "File/Models", .why_not = [](const Situation&) {
-           return "no whole model lies beside the program";
+           return "no whole model is installed with the program";
          }});
 }
 
@@ -77,9 +77,9 @@ std::vector<Action> of_file(const Situation& s) {
   add_models(rows, s);
   rows.push_back(
       {.id = "file/as_tensors",
-       .title = "Open its tensors, not the whole model",
+       .title = "Open its tensors instead of the whole model",
        .menu = "File",
-       .about = "One layer of the open model's file, as a checkpoint's layer is opened",
+       .about = "Opens one layer of this model's file as a checkpoint layer",
        .why_not =
            unless([](const Situation& now) { return now.newest.whole != nullptr; }, "no whole model is open"),
        .command = [](const Situation& now) {
@@ -97,9 +97,9 @@ std::vector<Action> of_file(const Situation& s) {
                   .title = "Check tensors…",
                   .menu = "File",
                   .group = 1,
-                  .about = "Tensors of your own against the model: the first stage that differs, and why",
+                  .about = "Compares your tensors with the model: the first stage that differs, and why",
                   .keys = {ctrl(Key::k)},
-                  .sheet = "Check tensors of your own against the model",
+                  .sheet = "Check your tensors against the model",
                   .command = shows(Dialog::open_tensors)});
   rows.push_back({.id = "file/save",
                   .title = "Save",
@@ -118,7 +118,7 @@ std::vector<Action> of_file(const Situation& s) {
                   .title = "Export…",
                   .menu = "File",
                   .group = 2,
-                  .about = "Numbers, a figure or a program",
+                  .about = "Writes numbers, a figure or a program",
                   .keys = {ctrl(Key::e)},
                   .sheet = "Export numbers, a figure or a program",
                   .command = [](const Situation&) {
@@ -215,7 +215,7 @@ void add_copying(Rows& rows, const Situation& s, const std::string& menu,
                   .menu = cell ? "" : "Edit",
                   .group = 1,
                   .keys = {ctrl_shift(Key::c)},
-                  .sheet = "Copy again, as chosen last in Copy as",
+                  .sheet = "Copies again in the form last selected under Copy as",
                   .command = [](const Situation& now) {
                     return Asked{CopyText{copied_as(now, copy_source(now), now.settings.copy)}};
                   }});
@@ -243,12 +243,12 @@ std::function<std::string(const Situation&)> beyond_layer(int by) {
 void add_layer_steps(Rows& rows) {
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "whole/layer_before" : "whole/layer_after",
-                    .title = by < 0 ? "Layer before" : "Layer after",
+                    .title = by < 0 ? "Previous layer" : "Next layer",
                     .menu = menu_of_whole,
                     .group = 5,
                     .keys = {plain(by < 0 ? Key::page_up : Key::page_down)},
                     .here = outside_editor,
-                    .sheet = "Whole models: the layer before, after",
+                    .sheet = "Whole models: previous, next layer",
                     .why_not = beyond_layer(by),
                     .command = [by](const Situation& now) {
                       const std::size_t layer = now.newest.whole->experiment.layer;
@@ -271,24 +271,25 @@ void add_whole_model(Rows& rows, const Situation& s) {
                   .checked = [](const Situation& now) { return now.shown.look.tab == Tab::layers; }});
   add_layer_steps(rows);
   rows.push_back({.id = "whole/head_off",
-                  .title = "Switch the chosen head off or on",
+                  .title = "Ablate or enable the selected head",
                   .menu = menu_of_whole,
                   .group = 5,
                   .keys = {plain(Key::x)},
                   .here = outside_editor,
-                  .sheet = "Whole models: switch the chosen head off, on",
+                  .sheet = "Whole models: ablate or enable the selected head",
                   .why_not = unless(has_whole, none_open),
                   .command = [](const Situation& now) {
                     return Asked{SwitchHead{now.newest.whole->experiment.layer, now.newest.look.head}};
                   }});
-  rows.push_back({.id = "whole/sweep",
-                  .title = "Switch each head off in turn",
-                  .menu = menu_of_whole,
-                  .group = 5,
-                  .part = 1,
-                  .about = "What becomes of the chosen token's logit, as bars under the heads",
-                  .why_not = unless(has_whole, none_open),
-                  .command = always(SweepHeads{})});
+  rows.push_back(
+      {.id = "whole/sweep",
+       .title = "Compute all ablation effects",
+       .menu = menu_of_whole,
+       .group = 5,
+       .part = 1,
+       .about = "How the logit of the selected token changes without each head, as bars under the maps",
+       .why_not = unless(has_whole, none_open),
+       .command = always(SweepHeads{})});
   rows.push_back(
       {.id = "whole/undo_all",
        .title = "Undo all edits of the model",
@@ -297,10 +298,10 @@ void add_whole_model(Rows& rows, const Situation& s) {
        .part = 1,
        .why_not = unless(
            [](const Situation& now) { return has_whole(now) && now.newest.whole->experiment.is_edited(); },
-           "nothing of a whole model is edited"),
+           "nothing in a whole model has been edited"),
        .command = always(DropEdits{})});
   rows.push_back({.id = "whole/compare",
-                  .title = "Compare the layer with before the edits",
+                  .title = "Compare the layer with the original",
                   .menu = menu_of_whole,
                   .group = 5,
                   .part = 1,
@@ -308,7 +309,7 @@ void add_whole_model(Rows& rows, const Situation& s) {
                   .command = always(CompareEdits{})});
   for (const bool back : {false, true})
     rows.push_back({.id = back ? "whole/back" : "whole/more",
-                    .title = back ? "One token back" : "One token more",
+                    .title = back ? "Remove last token" : "Generate token",
                     .menu = menu_of_whole,
                     .group = 5,
                     .part = 2,
@@ -340,12 +341,12 @@ void add_steps(Rows& rows) {
          .here = here,
          .sheet = sheet,
          .why_not = unless([](const Situation& now) { return now.shown.selection.lesson.has_value(); },
-                           "no lesson is under way"),
+                           "no lesson is open"),
          .command = always(GoInLesson{by})});
   };
-  row("lesson/back", "Step back", Key::left, -1, "In a lesson: back, next");
-  row("lesson/next", "Next step", Key::right, 1, "In a lesson: back, next");
-  row("lesson/again", "Start the step again", Key::r, 0, "In a lesson: start the step again");
+  row("lesson/back", "Previous step", Key::left, -1, "In a lesson: previous, next step");
+  row("lesson/next", "Next step", Key::right, 1, "In a lesson: previous, next step");
+  row("lesson/again", "Restart this step", Key::r, 0, "In a lesson: restart the step");
 }
 
 /// Opens a dialog whose search field is empty.
@@ -360,7 +361,7 @@ std::string title_with_progress(const core::lessons::Lesson& lesson, const Situa
   if (!s.progress || known == s.progress->end() || known->second.done.empty()) return lesson.title;
   const std::size_t done = known->second.done.size();
   return std::string(lesson.title) + " · " +
-         (done == n ? "all " + std::to_string(n) + " tried"
+         (done == n ? "all " + std::to_string(n) + " done"
                     : std::to_string(done) + " of " + std::to_string(n));
 }
 
@@ -384,7 +385,7 @@ std::vector<Action> of_lessons(const Situation& s) {
        .menu = "Lessons",
        .group = 1,
        .why_not = unless([](const Situation& now) { return now.shown.selection.lesson.has_value(); },
-                         "no lesson is under way"),
+                         "no lesson is open"),
        .command = always(LeaveLesson{})});
   return rows;
 }
@@ -394,33 +395,32 @@ std::vector<Action> of_help(const Situation&) {
   rows.push_back({.id = "help/palette",
                   .title = "Find an action…",
                   .menu = "Help",
-                  .about = "Any action, preset, stage, lesson or setting, by some of its letters",
+                  .about = "Finds any action, preset, stage, lesson or setting by its letters",
                   .keys = {ctrl_shift(Key::p)},
                   .sheet = "Find any action, preset, stage, lesson or setting",
                   .command = searches(Dialog::palette)});
   rows.push_back({.id = "help/keys",
                   .title = "Keys",
                   .menu = "Help",
-                  .about = "All keys, to be looked through or searched",
+                  .about = "Lists all keys",
                   .keys = {plain(Key::f1), plain(Key::question)},
-                  .sheet = "This sheet",
+                  .sheet = "This list of keys",
                   .command = searches(Dialog::keys)});
   rows.push_back({.id = "help/glossary",
                   .title = "Glossary",
                   .menu = "Help",
-                  .about = "The words of the field, each in a sentence or two",
+                  .about = "Defines the terms that this program uses",
                   .command = shows(Dialog::glossary)});
-  rows.push_back(
-      {.id = "help/tour",
-       .title = "Take the tour",
-       .menu = "Help",
-       .group = 1,
-       .about = "Five things to do in this window, a minute in all; Ctrl+Z takes back what they change",
-       .command = always(StartTour{})});
+  rows.push_back({.id = "help/tour",
+                  .title = "Take the tour",
+                  .menu = "Help",
+                  .group = 1,
+                  .about = "Five things to try in this window; takes about a minute",
+                  .command = always(StartTour{})});
   rows.push_back(
       {.id = "help/about", .title = "About", .menu = "Help", .group = 2, .command = shows(Dialog::about)});
   rows.push_back({.id = "help/focus",
-                  .title = "To the next control, into a region, out of it",
+                  .title = "Next control; enter a region; leave it",
                   .written = "arrows, Enter, Esc"});
   return rows;
 }

@@ -25,7 +25,7 @@ std::size_t steps_of_flight(const Situation& s) {
 std::string grounded(const Situation& s) {
   if (s.settings.reduce_motion) return "motion is reduced";
   if (!s.shown.selection.pinned) return "no cell is pinned";
-  return steps_of_flight(s) > 0 ? "" : "the pinned cell is made of no others";
+  return steps_of_flight(s) > 0 ? "" : "the pinned value is not computed from others";
 }
 
 Asked play(const Situation& s) {
@@ -34,13 +34,13 @@ Asked play(const Situation& s) {
 
 void add_flight(Rows& rows) {
   rows.push_back({.id = "flight/play",
-                  .title = "Let the numbers fly",
+                  .title = "Animate operands",
                   .menu = animation,
                   .group = 1,
-                  .about = "Those that the pinned cell is made of fly to its place, stage after stage",
+                  .about = "The operands of the pinned value move to its cell, stage by stage",
                   .keys = {shift(Key::space)},
                   .here = outside_editor,
-                  .sheet = "Let the numbers of the pinned cell fly, or stop them",
+                  .sheet = "Animate the operands of the pinned value, or pause",
                   .why_not = grounded,
                   .command = play});
   rows.push_back(
@@ -48,18 +48,18 @@ void add_flight(Rows& rows) {
        .title = "Play or stop",
        .keys = {plain(Key::space)},
        .here = presents,
-       .sheet = "Presenting: let the numbers fly, or stop them",
+       .sheet = "Presenting: animate the operands, or pause",
        .why_not =
            [](const Situation& now) { return presents(now.newest) ? grounded(now) : "only when presenting"; },
        .command = play});
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "flight/back" : "flight/on",
-                    .title = by < 0 ? "One step back" : "One step on",
+                    .title = by < 0 ? "Previous step" : "Next step",
                     .menu = animation,
                     .group = 1,
                     .keys = {ctrl(by < 0 ? Key::left : Key::right)},
                     .here = outside_editor,
-                    .sheet = "The flight of numbers: one step back, on",
+                    .sheet = "Operand animation: previous, next step",
                     .why_not = grounded,
                     .command = [by](const Situation& now) {
                       return Asked{StepAnimation{by, steps_of_flight(now)}};
@@ -81,7 +81,7 @@ void add_flight(Rows& rows) {
                   .menu = animation,
                   .group = 1,
                   .part = 2,
-                  .about = "Nothing flies and no changed cell flashes; the thin lines of changed cells stay",
+                  .about = "Turns animations and flashes off; changed cells keep a thin outline",
                   .command =
                       [](const Situation& now) {
                         return Asked{set<&Settings::reduce_motion>(!now.settings.reduce_motion),
@@ -98,9 +98,9 @@ void add_presenting(Rows& rows) {
        .title = "Present",
        .menu = "View",
        .group = 1,
-       .about = "Large enough for the last row, without side panels; ← and → go through stages or steps",
+       .about = "Shows the view large and without side panels; ← and → change the stage or step",
        .keys = {plain(Key::f5)},
-       .sheet = "Present, or back to the panels",
+       .sheet = "Present, or return to the panels",
        .command = [](const Situation& now) { return Asked{Present{!now.newest.selection.presenting.on}}; },
        .checked = [](const Situation& now) { return now.newest.selection.presenting.on; }});
   rows.push_back(
@@ -157,7 +157,7 @@ void add_cells(Rows& rows) {
          .group = 5,
          .keys = {shift(step.key)},
          .here = outside_editor,
-         .sheet = "Pin a cell and walk over its neighbours",
+         .sheet = "Move the pinned cell",
          .why_not = unless([&step](const Situation& now) { return neighbour(now, step).has_value(); },
                            "the pinned cell is at the edge"),
          .command = [&step](const Situation& now) {
@@ -196,10 +196,10 @@ void add_presented_stages(Rows& rows) {
   for (const int by : {-1, 1})
     rows.push_back(
         {.id = by < 0 ? "present/back" : "present/next",
-         .title = by < 0 ? "Present the stage before" : "Present the next stage",
+         .title = by < 0 ? "Present the previous stage" : "Present the next stage",
          .keys = {plain(by < 0 ? Key::left : Key::right)},
          .here = presents_alone,
-         .sheet = "Presenting: the stage before, after",
+         .sheet = "Presenting: previous, next stage",
          .why_not = [by](const Situation& now) -> std::string {
            if (!presents_alone(now.newest)) return "only when presenting";
            return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
@@ -214,13 +214,13 @@ void add_neighbouring_stages(Rows& rows) {
   for (const int by : {-1, 1})
     rows.push_back(
         {.id = by < 0 ? "cell/stage_before" : "cell/stage_after",
-         .title = by < 0 ? "Stage before" : "Stage after",
+         .title = by < 0 ? "Previous stage" : "Next stage",
          .menu = walk_menu,
          .group = 5,
          .part = 1,
          .keys = {shift(by < 0 ? Key::page_up : Key::page_down)},
          .here = outside_editor,
-         .sheet = "The same cell in the stage before, after",
+         .sheet = "The same cell in the previous, next stage",
          .written = "Shift+Page up, down",
          .why_not = [by](const Situation& now) -> std::string {
            if (now.shown.look.tab != Tab::stages) return "only in Stages";
@@ -284,15 +284,15 @@ void add_walking(Rows& rows, const Situation&) {
   add_presented_stages(rows);
   add_queries(rows);
   rows.push_back({.id = "cell/back",
-                  .title = "Back to the cell before",
+                  .title = "Back to the previous cell",
                   .menu = walk_menu,
                   .group = 5,
                   .part = 3,
                   .keys = {plain(Key::backspace)},
                   .here = outside_editor,
-                  .sheet = "Back to the cell whose operand was followed",
+                  .sheet = "Back to the cell whose operand you followed",
                   .why_not = unless([](const Situation& now) { return !now.newest.selection.trail.empty(); },
-                                    "no operand was followed"),
+                                    "no operand has been followed"),
                   .command = always(GoBack{})});
   rows.push_back(
       {.id = "cell/release",
@@ -301,7 +301,7 @@ void add_walking(Rows& rows, const Situation&) {
        .group = 5,
        .part = 3,
        .keys = {plain(Key::escape)},
-       .sheet = "Release the cell, end the flight, close a dialog, leave what is presented, leave a lesson",
+       .sheet = "Release the cell, end the animation, close a dialog, stop presenting, leave a lesson",
        .why_not = unless([](const Situation& now) { return released(now).has_value(); }, "nothing is pinned"),
        .command = [](const Situation& now) { return Asked{*released(now)}; }});
 }
@@ -328,13 +328,13 @@ void add_decoding(Rows& rows) {
   constexpr const char* menu = "View/Decoding";
   for (const int by : {1, -1})
     rows.push_back({.id = by > 0 ? "decode/on" : "decode/back",
-                    .title = by > 0 ? "One token more" : "One token back",
+                    .title = by > 0 ? "Generate token" : "Remove last token",
                     .menu = menu,
                     .group = 1,
-                    .about = by > 0 ? "What a cache keeps and what is new, token by token" : "",
+                    .about = by > 0 ? "Shows what a KV cache keeps and what is new, token by token" : "",
                     .keys = {by > 0 ? plain(Key::j) : shift(Key::j)},
                     .here = outside_editor,
-                    .sheet = "Decoding: one token more, one back",
+                    .sheet = "Decoding: next, previous token",
                     .why_not = beyond_token(by),
                     .command = [by](const Situation& now) {
                       return Asked{StepDecoding{n_tokens(now), by}};

@@ -20,7 +20,7 @@ struct RangeRow {
 constexpr std::array ranges{RangeRow{RangeRule::matrix, "colours/matrix", "By matrix"},
                             RangeRow{RangeRule::stage, "colours/stage", "By stage, over its heads"},
                             RangeRow{RangeRule::all_heads, "colours/all", "One for all stages and heads"},
-                            RangeRow{RangeRule::typed, "colours/typed", "Typed, beside the tabs"}};
+                            RangeRow{RangeRule::typed, "colours/typed", "Typed ends"}};
 
 Action in_menu(const char* id, const char* title, int part) {
   return {.id = id, .title = title, .menu = "View/Colours", .group = 4, .part = part};
@@ -54,9 +54,9 @@ void add_colors(Rows& rows, const Situation&) {
   logarithmic.checked = [](const Situation& now) { return now.shown.look.colors.logarithmic; };
   rows.push_back(std::move(logarithmic));
 
-  Action lock = in_menu("colours/lock", "Locked as they are", 1);
+  Action lock = in_menu("colours/lock", "Locked", 1);
   lock.why_not = unless([](const Situation& now) { return now.shown.look.colors.locked || now.color_ends; },
-                        "no colours are shown");
+                        "no colors are shown");
   lock.command = [](const Situation& now) {
     if (now.shown.look.colors.locked) return Asked{set<&ColorChoice::locked>(std::nullopt)};
     return Asked{set<&ColorChoice::locked>(now.color_ends())};
@@ -91,7 +91,7 @@ Asked opens(Tab tab, const Situation& s) {
   asked.push_back(EndGesture{});
   asked.push_back(ApplyEdit{core::editing::SetDropoutRate{0.5}});
   asked.push_back(EndGesture{});
-  asked.push_back(ShowMessage{"The model had no dropout: its rate is 0.5 now; Ctrl+Z takes it back."});
+  asked.push_back(ShowMessage{"The model had no dropout: its rate is 0.5 now. Ctrl+Z undoes that."});
   return asked;
 }
 
@@ -182,10 +182,10 @@ void add_zoom(Rows& rows) {
                     .group = 5,
                     .keys = {plain(in ? Key::plus : Key::minus)},
                     .here = outside_editor,
-                    .sheet = "Zoom in, out; or Ctrl and the wheel over a picture",
+                    .sheet = "Zoom in, out; or Ctrl and the wheel over a map",
                     .command = [in](const Situation& now) { return zoom_by(now, in ? 1 / step : step); }});
   rows.push_back({.id = "zoom/fit",
-                  .title = "Fit: show all cells",
+                  .title = "Fit all cells",
                   .menu = "View/Zoom",
                   .group = 5,
                   .keys = {plain(Key::f)},
@@ -201,9 +201,9 @@ void add_large(Rows& rows, const Situation& s) {
            s.shown.look.tab == Tab::stages && s.shown.look.large ? "Back to all stages" : "One stage alone",
        .menu = "View",
        .group = 5,
-       .about = "The pinned cell's, or the one that the mouse is on",
+       .about = "The stage of the pinned cell, or the one under the mouse",
        .keys = {plain(Key::l)},
-       .sheet = "One stage alone, or all; or a double click",
+       .sheet = "Show one stage alone, or all; or double-click",
        .command = [](const Situation& now) {
          const bool points = now.shown.selection.hovered && !now.shown.selection.pinned;
          const Stage stage = points ? now.shown.selection.hovered->stage : stage_at_hand(now);
@@ -218,7 +218,7 @@ void add_large(Rows& rows, const Situation& s) {
        .menu = "View",
        .group = 5,
        .keys = {plain(Key::g)},
-       .sheet = "Row sums and entropy beside the stages",
+       .sheet = "Row sums and entropy next to the stages",
        .command = [](const Situation& now) { return Asked{set<&Look::gutters>(!now.newest.look.gutters)}; },
        .checked = [](const Situation& now) { return now.shown.look.gutters; }});
 }
@@ -227,15 +227,15 @@ void add_large(Rows& rows, const Situation& s) {
 void add_positions(Rows& rows) {
   rows.push_back(
       {.id = "stages/positions",
-       .title = "Positions that turn",
+       .title = "RoPE view",
        .menu = "View",
        .group = 5,
-       .about = "Rotary positions as arrows: a query and a key, their angles and the score at every distance",
+       .about = "Shows the rotary pairs of a query and a key as arrows, and the score at every distance",
        .why_not = unless(
            [](const Situation& now) {
              return core::attention::info(Stage::rotated_queries).present(now.shown.model);
            },
-           "the model has no rotary positions"),
+           "the model has no rotary embedding"),
        .command = always(set<&Look::large>(Stage::rotated_queries), set<&Look::tab>(Tab::stages))});
 }
 
@@ -274,7 +274,7 @@ void add_stages(Rows& rows, const Situation& s) {
     };
     return stage.per_head;
   });
-  add_each(rows, s, "shown/", "View/Shown stages", [](Action& row, const StageInfo& stage) {
+  add_each(rows, s, "shown/", "View/Displayed stages", [](Action& row, const StageInfo& stage) {
     row.command = [which = stage.stage](const Situation& now) {
       return Asked{FoldStage{which, !now.newest.look.folded.contains(which)}};
     };
@@ -303,7 +303,7 @@ Action large_row(const Situation& s, Stage stage) {
   return {.id = "stage/large",
           .title = is_large ? "Back to all stages" : "Show large",
           .menu = stage_menu,
-          .about = "A click on the title and a double click on its cells do the same",
+          .about = "Click the title or double-click its cells for the same",
           .command = always(set<&Look::large>(is_large ? std::nullopt : std::optional(stage)),
                             set<&Look::tab>(Tab::stages))};
 }
@@ -313,7 +313,7 @@ Action present_row(Stage stage, std::size_t head) {
   return {.id = "stage/present",
           .title = "Present",
           .menu = stage_menu,
-          .about = "This stage for an audience, large enough for the last row (F5 presents what is at hand)",
+          .about = "Shows this stage large for an audience (F5)",
           .command = [stage, head](const Situation& now) {
             const auto& pinned = now.newest.selection.pinned;
             Asked asked;
@@ -328,21 +328,21 @@ Action present_row(Stage stage, std::size_t head) {
 
 Action fold_row(Stage stage) {
   return {.id = "stage/fold",
-          .title = "Fold away",
+          .title = "Fold",
           .menu = stage_menu,
-          .about = "A line below the stages brings it back",
+          .about = "The line below the stages brings it back",
           .why_not = unless(
               [](const Situation& now) { return now.shown.look.tab == Tab::stages && !now.shown.look.large; },
-              "only among all stages"),
+              "only in the view of all stages"),
           .command = always(FoldStage{stage})};
 }
 
 Action give_row(Stage stage) {
   return {.id = "stage/give",
-          .title = "Numbers of your own…",
+          .title = "Override stage…",
           .menu = stage_menu,
           .group = 2,
-          .about = "Pasted or from a file, in place of those that are computed; or computed again",
+          .about = "Replaces the computed numbers by pasted ones or those of a file, or computes them again",
           .why_not = unless([stage](const Situation&) { return core::attention::can_be_given(stage); },
                             "this stage is edited or switched elsewhere"),
           .command = [stage](const Situation&) {
@@ -355,7 +355,7 @@ Action export_row(Stage stage, std::size_t head) {
           .title = "Export this…",
           .menu = stage_menu,
           .group = 2,
-          .about = "Its numbers or a figure of it, as a file",
+          .about = "Writes its numbers or a figure to a file",
           .command = [stage, head](const Situation&) {
             return Asked{set<&ExportChoice::from>(std::pair(stage, head)),
                          set<&ExportChoice::what>(ExportWhat::matrix), ShowDialog{Dialog::export_files}};

@@ -42,7 +42,7 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   ImGui::TextUnformatted(told_number(operand.value).c_str());
   ImGui::PopFont();
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
-  ImGui::TextUnformatted(learned ? "press to edit it" : "press to see where it comes from");
+  ImGui::TextUnformatted(learned ? "click to edit it" : "click to see how it is computed");
   ImGui::PopStyleColor();
   ImGui::PopFont();
   ImGui::EndTooltip();
@@ -76,13 +76,13 @@ std::string relation(Stage stage) {
     case Stage::scores:
     case Stage::scaled_scores:
     case Stage::masked_scores:
-      return " asks, the key is ";
+      return " as query, key ";
     case Stage::mask:
-      return " may see ";
+      return " may attend to ";
     case Stage::dropout_mask:
-      return " and the draw for ";
+      return " attends to ";
     default:
-      return " listens to ";
+      return " attends to ";
   }
 }
 
@@ -107,8 +107,8 @@ std::string nan_reason(const Frame& frame, const CellRef& cell) {
   if (of_weights && sees_nothing && model.mask.empty_rows == core::attention::EmptyRows::nan &&
       !model.given.find(Stage::weights))
     return core::attention::info(cell.stage).columns == Columns::tokens
-               ? "not a number: this query may see no key, so its softmax is 0/0"
-               : "not a number: its row of weights is 0/0";
+               ? "NaN: this query attends to no key, so its softmax is 0/0"
+               : "NaN: its row of weights is 0/0";
   if (cell.stage == Stage::unmasked_weights || cell.stage == Stage::weights) {
     const bool masked = core::attention::info(Stage::masked_scores).present(model);
     const auto& scores =
@@ -116,17 +116,17 @@ std::string nan_reason(const Frame& frame, const CellRef& cell) {
     bool all_minus_infinity = scores.n_cols() > 0;
     for (std::size_t j = 0; j < scores.n_cols() && all_minus_infinity; ++j)
       all_minus_infinity = scores(cell.row, j) == -arma::datum::inf;
-    if (all_minus_infinity) return "not a number: every score of this query is −∞, so its softmax is 0/0";
+    if (all_minus_infinity) return "NaN: every score of this query is −∞, so its softmax is 0/0";
   }
-  return "not a number, as one of the numbers that it is made of is none, or −∞ meets ∞ or 0";
+  return "NaN: one of its operands is NaN, or −∞ is combined with ∞ or 0";
 }
 
 std::string reason(const Frame& frame, const CellRef& cell, double value) {
   const StageInfo& stage = core::attention::info(cell.stage);
   if (frame.shown.model.given.find(
           core::explain::given_place(frame.shown.model, frame.shown.look.sequence, cell)))
-    return "typed over";
-  if (frame.shown.model.given.find(cell.stage)) return "given, not computed";
+    return "overridden";
+  if (frame.shown.model.given.find(cell.stage)) return "overridden, not computed";
   if (std::isnan(value)) return nan_reason(frame, cell);
   if (stage.columns != Columns::tokens) return "";
   const bool hidden = frame.shown.trace.mask(cell.row, cell.column) == 0;
@@ -145,7 +145,7 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
       if (hidden && is_weight && frame.shown.trace.heads[cell.head].weights(cell.row, cell.column) == 0)
         return hidden_reason(frame, cell);
       const bool on_scores = frame.shown.model.dropout.place != core::attention::DropoutPlace::weights;
-      if (is_weight && on_scores) return "the scores were dropped, not the weights";
+      if (is_weight && on_scores) return "dropout was applied to the scores, not the weights";
       if (factor == 0) return "dropped";
       return factor == 1 ? "" : "kept, × " + number_text(factor);
     }
@@ -192,7 +192,7 @@ CellWords cell_words(const Frame& frame, const CellRef& cell) {
     words.relation = ", column " + to_string(cell.column);
     words.place = head + "row " + to_string(cell.row) + ", column " + to_string(cell.column);
   } else {
-    words.relation = ", what is left of its row";
+    words.relation = ", the sum of its row";
     words.place = head + "query " + to_string(cell.row);
   }
   words.heading = words.object.empty() ? named(words.subject, "row", cell.row) + words.relation
@@ -230,19 +230,19 @@ std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key) {
   const auto& model = frame.shown.model;
   switch (core::attention::sight(model, frame.shown.look.sequence, query, key).decided) {
     case Decided::by_hand:
-      return "hidden by hand";
+      return "masked by hand";
     case Decided::by_window:
-      return "hidden: outside its window";
+      return "masked: outside its sliding window";
     case Decided::by_document:
-      return "hidden: another document";
+      return "masked: other document";
     case Decided::by_padding:
-      return "hidden: padding";
+      return "masked: padding";
     default:
       break;
   }
   if (static_cast<std::int64_t>(key) > core::attention::place_of_query(model, query))
-    return "hidden: later than " + model.sequences[frame.shown.look.sequence].tokens[query];
-  return "hidden by the edge of the mask";
+    return "masked: later than " + model.sequences[frame.shown.look.sequence].tokens[query];
+  return "masked by the shifted causal mask";
 }
 
 namespace {

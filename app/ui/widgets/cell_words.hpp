@@ -19,7 +19,7 @@ float draw_operand(const Frame& frame, const std::string& name, const core::expl
 struct CellWords {
   std::string title;     ///< "Weight"
   std::string subject;   ///< "journey", the token of the row
-  std::string relation;  ///< " listens to ", or what the column is
+  std::string relation;  ///< " attends to ", or what the column is
   std::string object;    ///< "Your", or ""
   std::string heading;   ///< "journey 1 → Your 0", or "query 1 → key 0" of tokens that are numbered alone
   std::string place;     ///< "head 0 · query 1 → key 0"

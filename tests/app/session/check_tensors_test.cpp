@@ -60,7 +60,7 @@ TEST_F(CheckTensors, MistakeIsShownInTheModelAndUndone) {
   program.run();
   EXPECT_EQ(program.store.model().scale.rule, core::attention::ScaleRule::none);
   EXPECT_TRUE(found().report.agrees);
-  EXPECT_EQ(program.store.document().steps.undo_words, "mistake: no scale");
+  EXPECT_EQ(program.store.document().steps.undo_words, "bug: no scale");
   program.store.dispatch(app::Undo{});
   program.run();
   EXPECT_EQ(program.store.model(), right);
@@ -187,7 +187,7 @@ TEST_F(CheckTensors, MistakesAreSwitchesInTheEditMenu) {
   const Model right = program.store.model();
   const auto choose = [&](const char* name) {
     program.click("menu/Edit");
-    program.click("menu/Edit/Show a mistake");
+    program.click("menu/Edit/Inject a bug");
     program.click(std::string("menu/mistake/") + name);
     program.run();
   };

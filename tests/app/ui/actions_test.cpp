@@ -285,8 +285,8 @@ TEST_F(Actions, FillTheKeySheet) {
   for (const auto& line : app::key_sheet(all())) sheet[line.words] = line.keys;
   EXPECT_EQ(sheet["Save"], "Ctrl+S");
   EXPECT_EQ(sheet["Redo"], "Ctrl+Y, Ctrl+Shift+Z");
-  EXPECT_EQ(sheet["Show the first … ninth head"], "1 … 9");
-  EXPECT_EQ(sheet["This sheet"], "F1, ?");
+  EXPECT_EQ(sheet["Select head 0 … 8"], "1 … 9");
+  EXPECT_EQ(sheet["This list of keys"], "F1, ?");
   EXPECT_GT(sheet.size(), 40u);
 }
 
@@ -540,7 +540,7 @@ TEST_F(ActionPalette, ReachesPresetsLessonsStagesAndSettings) {
   for (const auto& [text, id] :
        {Sought{"scale 150", "palette/scale/150"}, Sought{"large weights", "palette/large/weights"},
         Sought{"glossary", "palette/help/glossary"}, Sought{"eleven", "palette/lessons/000"},
-        Sought{"new causal", "palette/new/000-causal"}}) {
+        Sought{"new step by", "palette/new/000-causal"}}) {
     program.key(Key::escape);
     open();
     program.type(text);
@@ -549,7 +549,7 @@ TEST_F(ActionPalette, ReachesPresetsLessonsStagesAndSettings) {
 }
 
 TEST_F(ActionPalette, PutsWhatIsPossibleBeforeWhatIsNotOfTheSameName) {
-  ask("positions that turn");  // a view of models with rotary positions, and a lesson
+  ask("rotary");  // a view of models with rotary positions, and a lesson
   ASSERT_NE(program.store.lesson(), nullptr);
   EXPECT_EQ(program.store.lesson()->lesson->name, "positions");
 }

@@ -182,10 +182,10 @@ void hold_number(const Frame& frame, const CellRef& cell, double value, const st
                  Seen& seen) {
   const Model& model = frame.shown.model;
   const Trace& trace = frame.shown.trace;
-  EXPECT_EQ(std::isnan(value), says(words, "not a number")) << words;
+  EXPECT_EQ(std::isnan(value), says(words, "NaN")) << words;
   if (!std::isnan(value)) return;
   const bool no_key = arma::accu(arma::mat(trace.mask).row(cell.row)) == 0;
-  if (says(words, "may see no key") || says(words, "its row of weights is 0/0")) {
+  if (says(words, "attends to no key") || says(words, "its row of weights is 0/0")) {
     EXPECT_TRUE(no_key) << words;
     EXPECT_EQ(model.mask.empty_rows, core::attention::EmptyRows::nan) << words;
     EXPECT_EQ(says(words, "this query"), core::attention::info(cell.stage).columns == Columns::tokens)
@@ -232,7 +232,7 @@ void hold_dropout(const Frame& frame, const CellRef& cell, double value, const s
       EXPECT_NEAR(value, weight * factor, 1e-12);
     }
     ++seen.kept;
-  } else if (words == "the scores were dropped, not the weights") {
+  } else if (words == "dropout was applied to the scores, not the weights") {
     EXPECT_EQ(value, weight);
   } else if (words.empty()) {
     EXPECT_EQ(factor, 1);
@@ -241,7 +241,7 @@ void hold_dropout(const Frame& frame, const CellRef& cell, double value, const s
 
 void hold_hidden(const Frame& frame, const CellRef& cell, double value, const std::string& words,
                  Seen& seen) {
-  if (!words.starts_with("hidden") || cell.stage == Stage::mask) return;
+  if (!words.starts_with("masked") || cell.stage == Stage::mask) return;
   EXPECT_EQ(frame.shown.trace.mask(cell.row, cell.column), 0) << words;
   if (cell.stage != Stage::masked_scores) {
     EXPECT_EQ(value, 0) << words << ": what counts is not hidden";
@@ -259,7 +259,7 @@ void hold_every_cell(const Frame& frame, Seen& seen) {
           const CellRef cell{stage.stage, h, i, j};
           const std::string words = app::widgets::cell_words(frame, cell).reason;
           SCOPED_TRACE(std::string(stage.name) + " " + std::to_string(i) + ", " + std::to_string(j));
-          if (words == "typed over" || words == "given, not computed") continue;
+          if (words == "overridden" || words == "overridden, not computed") continue;
           hold_number(frame, cell, numbers(i, j), words, seen);
           hold_dropout(frame, cell, numbers(i, j), words, seen);
           hold_hidden(frame, cell, numbers(i, j), words, seen);
@@ -358,18 +358,18 @@ TEST_F(CellWords, NameTokensAndSayBrieflyWhatHidesAKey) {
   };
   EXPECT_EQ(heading(Stage::weights), "journey 1 → Your 0");
   EXPECT_EQ(heading(Stage::queries), "journey 1, column 0");
-  EXPECT_EQ(hidden(1, 3), "hidden: later than journey");
+  EXPECT_EQ(hidden(1, 3), "masked: later than journey");
   model.sequences[0].tokens = core::attention::numbered_tokens(model.n_tokens());
   EXPECT_EQ(heading(Stage::weights), "query 1 → key 0");
   EXPECT_EQ(heading(Stage::queries), "row 1, column 0");
   model.mask.window.left = 1;
-  EXPECT_EQ(hidden(4, 0), "hidden: outside its window");
+  EXPECT_EQ(hidden(4, 0), "masked: outside its sliding window");
   model.mask.hidden_keys = {{2}};
-  EXPECT_EQ(hidden(2, 2), "hidden: padding");
+  EXPECT_EQ(hidden(2, 2), "masked: padding");
   model.mask.cells = {{3, 3, false}};
-  EXPECT_EQ(hidden(3, 3), "hidden by hand");
+  EXPECT_EQ(hidden(3, 3), "masked by hand");
   model.mask.documents = {0, 0, 0, 0, 1, 1};
-  EXPECT_EQ(hidden(4, 3), "hidden: another document");
+  EXPECT_EQ(hidden(4, 3), "masked: other document");
 }
 
 }  // namespace

@@ -313,7 +313,7 @@ TEST_F(AdditionsPopup, OffersTheDivisorsOfTheHeadsAsGroups) {
   choose("more/groups", 1);
   EXPECT_EQ(ui.model().n_kv_heads, 2u);
   EXPECT_EQ(ui.model().projections->key.weight.n_cols(), 8u);
-  EXPECT_EQ(words(), "grouped 4 → 2");
+  EXPECT_EQ(words(), "KV heads 4 → 2");
   EXPECT_TRUE(ui.has("model/additions"));
   choose("more/groups", 2);
   EXPECT_EQ(ui.model().kv_heads(), 1u);
@@ -335,7 +335,7 @@ TEST_F(AdditionsPopup, NormsBeginWithFactorsOfOne) {
   EXPECT_THAT(ui.message().text,
               HasSubstr("normalise.epsilon: expected a finite number that is not negative"));
   EXPECT_EQ(now().normalise->epsilon, 0.001);
-  EXPECT_EQ(words(), "layer norm");
+  EXPECT_EQ(words(), "QK LayerNorm");
   press("more/norm/0");
   EXPECT_FALSE(now().normalise);
 }
@@ -364,7 +364,7 @@ TEST_F(AdditionsPopup, SetsAllOfRotaryPositions) {
   set("more/first", "0.5");
   EXPECT_THAT(ui.message().text, HasSubstr("first: expected a whole number"));
   EXPECT_EQ(*now().positions.rotary, expected) << "what was refused changed nothing";
-  EXPECT_EQ(words(), "rotary neighbours");
+  EXPECT_EQ(words(), "rotary adjacent");
   press("more/frequencies");
   ASSERT_TRUE(now().positions.rotary->inverse_frequencies);
   EXPECT_EQ(now().positions.rotary->inverse_frequencies->n_cols(), 1u);
@@ -414,7 +414,7 @@ TEST_F(AdditionsPopup, SetsCapBiasAndSink) {
   ASSERT_TRUE(now().sink);
   EXPECT_EQ(*now().sink, SharedMatrix(arma::mat(1, 4, arma::fill::zeros)));
   ui.change([](Model& m) { m.mask.window = {3, 0}; });
-  EXPECT_EQ(words(), "cap 50 · bias a head · window 3, 0 · sink");
+  EXPECT_EQ(words(), "softcap 50 · bias per head · window 3, 0 · sink");
   EXPECT_FALSE(ui.has("model/mask_rules")) << "it is said once";
   set("more/cap", "");
   choose("more/bias", 0);
@@ -434,9 +434,9 @@ TEST_F(AdditionsPopup, GivesKeysRowsOfTheirOwn) {
   EXPECT_EQ(ui.model().sequences[0].key_embeddings.at(7, 0), 0);
   EXPECT_EQ(ui.model().sequences[0].keys()[7], "7");
   set("more/n_keys", "no");
-  EXPECT_THAT(ui.message().text, HasSubstr("keys of their own: expected a whole number"));
+  EXPECT_THAT(ui.message().text, HasSubstr("encoder states: expected a whole number"));
   EXPECT_EQ(ui.model().n_keys(), 8u);
-  EXPECT_EQ(words(), "8 own keys");
+  EXPECT_EQ(words(), "8 encoder states");
   choose("more/keys", 0);
   EXPECT_FALSE(ui.model().has_key_embeddings());
 }

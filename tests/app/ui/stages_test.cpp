@@ -70,9 +70,9 @@ TEST_F(LargeStage, HasRowSumsAndEntropyBesideItOnRequest) {
   EXPECT_FALSE(ui.has("strip/weights/gutter/sum"));
   ui.key(Key::g);
   EXPECT_TRUE(ui.has("strip/weights/gutter/sum"));
-  EXPECT_TRUE(ui.has("strip/weights/gutter/bit"));
+  EXPECT_TRUE(ui.has("strip/weights/gutter/bits"));
   EXPECT_TRUE(ui.has("strip/scores/gutter/sum"));
-  EXPECT_FALSE(ui.has("strip/scores/gutter/bit")) << "scores are no distribution";
+  EXPECT_FALSE(ui.has("strip/scores/gutter/bits")) << "scores are no distribution";
   EXPECT_FALSE(ui.has("strip/values/gutter/sum"));
 }
 

@@ -127,7 +127,7 @@ TEST_F(HeadsPanel, ChoosesAHeadByItsNameAndFromTheLikeness) {
   EXPECT_EQ(ui.view().look.head, 1u);
   ui.move_to("view/order");
   ui.look([&](auto& v) { v.selection.hovered_head.reset(); });  // the window does so in every frame
-  ui.click("inspector/most alike");
+  ui.click("inspector/most similar");
   EXPECT_EQ(ui.view().look.head, 0u);
 }
 

@@ -319,7 +319,7 @@ TEST_F(Window, SaysOfAHeadTheSameOnItsMapAndBesideIt) {
     const auto view = ui.rect("region/layers");
     std::set<std::string> on_maps, beside;
     for (const DrawnText& t : reader->texts())
-      if (t.text.starts_with("induction")) (t.min.x < view.max.x ? on_maps : beside).insert(t.text);
+      if (t.text.starts_with("induction 0")) (t.min.x < view.max.x ? on_maps : beside).insert(t.text);
     EXPECT_EQ(on_maps.size(), 4u) << "four heads of layer 2 copy what followed";
     ASSERT_EQ(beside.size(), 1u) << head;
     EXPECT_TRUE(on_maps.contains(*beside.begin())) << *beside.begin();

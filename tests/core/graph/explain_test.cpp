@@ -132,7 +132,7 @@ TEST(Explanation, UnfoldsAnOutputAlongItsLargestTerm) {
   const Explanation output = explain(model, trace, {Stage::output, 0, 2, 1});
   std::vector<std::string> titles;
   for (const Step& step : output.steps) titles.push_back(step.title);
-  EXPECT_THAT(titles, testing::ElementsAre("Context", "Concatenated", "Projected", "Bias"));
+  EXPECT_THAT(titles, testing::ElementsAre("Context vector", "Concatenated", "Projected", "Bias"));
   const arma::rowvec terms = trace.concatenated.row(2) % model.projections->output->weight->col(1).t();
   const CellAddress merged{Stage::concatenated, 0, 2, arma::abs(terms).index_max()};
   EXPECT_EQ(output.steps[1].cell, merged);

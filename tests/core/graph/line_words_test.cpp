@@ -67,13 +67,13 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
       for (std::size_t j = 0; j < masked.n_cols; ++j) {
         const bool hidden = masked(i, j) < -1e8;
         const auto place = attention::place_of_query(model, i), key = static_cast<std::int64_t>(j);
-        if (says(second, "the future is hidden")) {
+        if (says(second, "the future is masked")) {
           EXPECT_EQ(hidden, key > place) << second;
         }
-        if (says(second, "the past is hidden")) {
+        if (says(second, "the past is masked")) {
           EXPECT_EQ(hidden, key < place) << second;
         }
-        if (!says(second, "hidden")) {
+        if (!says(second, "masked")) {
           EXPECT_FALSE(hidden) << second;
         }
       }
@@ -97,7 +97,7 @@ void hold_reasons(const Model& model, const Trace& trace) {
     for (std::size_t j = 0; j < trace.mask.n_cols(); ++j) {
       const std::string words = sight_words(model, 0, i, j);
       const bool visible = trace.mask(i, j) != 0;
-      EXPECT_NE(visible, words.starts_with("hidden")) << words;
+      EXPECT_NE(visible, words.starts_with("masked")) << words;
       const auto place = attention::place_of_query(model, i), key = static_cast<std::int64_t>(j);
       if (says(words, "comes after query") && !says(words, "moved")) {
         EXPECT_GT(key, place) << words;
@@ -161,7 +161,7 @@ TEST(LineWords, HoldForGivenStagesAndTypedCells) {
     const auto typed = editing::apply(model, editing::TypeOver{{stage, 0, 0, 0, 1}, 0.7});
     hold(typed);
     EXPECT_THAT(line_words(typed, attention::attend(typed, 0), 0, attention::info(stage).line),
-                HasSubstr("1 number is typed over"));
+                HasSubstr("1 number is overridden"));
   }
 }
 
@@ -198,12 +198,12 @@ TEST(LineWords, HoldWhereAQuerySeesNoKey) {
 TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {
   const Model plain = editing::find_preset("004-causal")->make();
   EXPECT_EQ(line_words(plain, attention::attend(plain, 0), 0, 2),
-            "Each query meets each key; the future is hidden");
+            "Dot products of queries and keys; the future is masked");
   Model model = plain;
   model.mask.edge.transposed = true;
   EXPECT_EQ(line_words(model, attention::attend(model, 0), 0, 2),
-            "Each query meets each key; the past is hidden");
-  EXPECT_EQ(sight_words(model, 0, 1, 0), "hidden: key 0 comes before query 1, as the mask is transposed");
+            "Dot products of queries and keys; the past is masked");
+  EXPECT_EQ(sight_words(model, 0, 1, 0), "masked: key 0 comes before query 1, as the mask is transposed");
 }
 
 TEST(LineWords, SayOfAColumnSoftmaxThatColumnsSumToOne) {

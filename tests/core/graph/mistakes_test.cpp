@@ -227,7 +227,7 @@ TEST(SwitchMistake, IsAnEditThatCanBeTakenBack) {
   const Model wrong = editing::apply(right, editing::SwitchMistake{"mask_shows_next"});
   EXPECT_EQ(wrong.mask.edge.diagonal, 1);
   EXPECT_EQ(editing::apply(wrong, editing::SwitchMistake{"mask_shows_next", false}), right);
-  EXPECT_EQ(editing::describe(editing::SwitchMistake{"no_scale"}), "mistake: no scale");
+  EXPECT_EQ(editing::describe(editing::SwitchMistake{"no_scale"}), "bug: no scale");
   EXPECT_EQ(support::error_of([&] { editing::apply(right, editing::SwitchMistake{"nonsense"}); }),
             "mistake nonsense: there is no such mistake");
   EXPECT_EQ(support::error_of([&] {

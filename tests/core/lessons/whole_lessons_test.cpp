@@ -51,7 +51,7 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
 
   Experiment written = start(lesson, 1);
   written.made = {*model->tokenizer().find("ĠB")};
-  EXPECT_THAT(seen_after(lesson, 1, {written}), HasSubstr("It wrote “ B”, and would go on with “ing”"));
+  EXPECT_THAT(seen_after(lesson, 1, {written}), HasSubstr("It generated “ B”; next it predicts “ing”"));
 
   Experiment one_off = start(lesson, 3);
   one_off.heads_off = {{3, 0}};
@@ -62,7 +62,7 @@ TEST_F(WholeLesson, NextWordIsSeenStepByStep) {
   attention::Model after = of_pass;
   after.mask.causal = false;
   const Experiment edited = experiment::with_layer(plain.experiment, 0, of_pass, after, "mask");
-  EXPECT_THAT(seen_after(lesson, 4, {edited}), HasSubstr("With layer 0 changed “ B” has 0."));
+  EXPECT_THAT(seen_after(lesson, 4, {edited}), HasSubstr("With layer 0 edited “ B” has 0."));
 }
 
 TEST_F(WholeLesson, NextWordAsksForTheFirstLayerThatKnows) {
@@ -80,7 +80,7 @@ TEST_F(WholeLesson, InductionIsSeenStepByStep) {
   Experiment ham = start(lesson, 0);
   ham.text = "egg jam ham and egg jam f";
   EXPECT_THAT(seen_after(lesson, 0, {ham}), HasSubstr("“ig” has 0.0"));
-  EXPECT_THAT(seen_after(lesson, 1, {start(lesson, 1), 2, 3}), HasSubstr("head 2.3 gives 0.5158"));
+  EXPECT_THAT(seen_after(lesson, 1, {start(lesson, 1), 2, 3}), HasSubstr("head 2.3 puts 0.5158"));
 
   // Probabilities: NumPy's (tests/fixtures/transformer/make_lens.py).
   Experiment off = start(lesson, 2);
@@ -90,7 +90,7 @@ TEST_F(WholeLesson, InductionIsSeenStepByStep) {
   EXPECT_THAT(seen_after(lesson, 3, {off}),
               HasSubstr("Without 2.0 and 2.3 “ig” has 0.0135 instead of 0.9285"));
   off.heads_off = {{0, 2}};
-  EXPECT_THAT(seen_after(lesson, 4, {off}), HasSubstr("Without head 0.2 head 2.2 gives 0."));
+  EXPECT_THAT(seen_after(lesson, 4, {off}), HasSubstr("Without head 0.2, head 2.2 puts 0."));
 }
 
 TEST_F(WholeLesson, InductionTakesNoOtherHeadForOne) {

@@ -23,7 +23,7 @@ std::string not_supported_line(const Frame& frame) {
   std::string words;
   for (const auto& feature : frame.document.account.not_supported)
     words += (words.empty() ? "Not computed: " : ", ") + feature.words;
-  return words.empty() ? words : words + ". Scores and weights differ from the model's own.";
+  return words.empty() ? words : words + ". Scores and weights differ from those of the model.";
 }
 
 std::string reservations_line(const Frame& frame) {
@@ -149,22 +149,21 @@ std::string hint(const Frame& frame) {
            (frame.compared.work.is_renewing ? " is being computed"
                                             : " in place of B, as long as Space is held");
   if (frame.shown.look.tab == Tab::layers)
-    return "click chooses a head · x switches it off · Page Up and Page Down change the layer";
+    return "click selects a head · X ablates it · Page Up and Page Down change the layer";
   if (frame.shown.look.tab == Tab::stages && frame.shown.look.large && !frame.shown.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
   if (frame.shown.look.tab == Tab::laboratory)
-    return "Space draws again · D switches dropout · Esc goes back to the stages";
+    return "Space resamples · D switches dropout · Esc goes back to the stages";
   if (frame.shown.look.tab == Tab::compare)
     return !frame.compared.references.empty()
-               ? "K keeps B as a new A · hold Space to see A in place of B · Esc releases"
-               : "K, or a right click on the preset, keeps this as A";
-  if (frame.shown.selection.lesson)
-    return "a lesson changes nothing of yours: your work comes back when it ends";
-  if (frame.shown.look.tab == Tab::tokens) return "click or ↑ ↓ pin a query · 1 … 9 and [ ] switch heads";
+               ? "K takes B as the new A · hold Space to see A in place of B · Esc releases"
+               : "K takes a snapshot as A";
+  if (frame.shown.selection.lesson) return "your own work is kept and comes back when the lesson ends";
+  if (frame.shown.look.tab == Tab::tokens) return "click or ↑ ↓ pins a query · 1 … 9 and [ ] switch heads";
   if (frame.shown.selection.pinned) return "click pins another cell · Shift+arrows move it · Esc releases";
   if (frame.shown.look.tab == Tab::heads)
-    return "hover previews · click pins · double click on a name shows the head alone";
-  return "hover previews · click pins · double click shows a stage large · Ctrl+wheel zooms";
+    return "hover previews · click pins · double-click a name for the head alone";
+  return "hover previews · click pins · double-click shows a stage large · Ctrl+wheel zooms";
 }
 
 /// As many of the hints, which " · " parts, as fit a width.
@@ -186,7 +185,7 @@ float draw_state(const Frame& frame, float right, float middle) {
   ImFont* font = frame.fonts.sans14;
   const std::string time = duration(frame.work.compute_ms);
   const float width = std::max(widgets::text_width(font, time),
-                               frame.work.renewal ? widgets::text_width(font, "being renewed, 00 %") : 0);
+                               frame.work.renewal ? widgets::text_width(font, "updating, 00 %") : 0);
   if (!frame.work.renewal) {
     widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), time);
     return width;
@@ -194,8 +193,7 @@ float draw_state(const Frame& frame, float right, float middle) {
   const Renewal& renewal = *frame.work.renewal;
   const bool long_enough = renewal.seconds >= unnoticed_seconds;
   const std::string words =
-      "being renewed" +
-      (long_enough ? ", " + std::to_string(static_cast<int>(renewal.share * 100)) + " %" : "");
+      "updating" + (long_enough ? ", " + std::to_string(static_cast<int>(renewal.share * 100)) + " %" : "");
   widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.text), words);
   frame.landmarks.mark("status/renewal", {right - width, middle - frame.metrics.px(8)},
                        {right, middle + frame.metrics.px(8)});

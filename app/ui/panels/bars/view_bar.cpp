@@ -23,8 +23,8 @@ constexpr std::array tabs{
     TabRow{Tab::layers, "Layers", "Every head of every layer, and which token comes next"},
     TabRow{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
     TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"},
-    TabRow{Tab::tokens, "Tokens", "Who listens to whom: lines from queries to keys"},
-    TabRow{Tab::compare, "Compare", "A state that was kept against the live one, stage by stage"}};
+    TabRow{Tab::tokens, "Tokens", "Which key each query attends to, as lines"},
+    TabRow{Tab::compare, "Compare", "A snapshot and the live model, stage by stage"}};
 
 /// All tabs as one field, where there is no room for them side by side.
 float draw_tabs_as_field(const Frame& frame, float width) {
@@ -33,7 +33,7 @@ float draw_tabs_as_field(const Frame& frame, float width) {
   platform::move_to({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
   ImGui::SetNextItemWidth(std::min(width, frame.metrics.px(130)));
   platform::push_font(frame.fonts.sans15);
-  if (widgets::begin_combo(frame, "##tabs", now == tabs.end() ? "Laboratory" : now->title)) {
+  if (widgets::begin_combo(frame, "##tabs", now == tabs.end() ? "Dropout laboratory" : now->title)) {
     for (const TabRow& row : tabs) {
       if (row.tab == Tab::layers && !frame.newest.whole) continue;
       if (ImGui::Selectable(row.title, row.tab == frame.shown.look.tab))
@@ -122,7 +122,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
       if (ImGui::Button(std::to_string(h).c_str(), {width, height})) frame.commands.add(set<&Look::head>(h));
       ImGui::PopStyleColor();
       frame.landmarks.mark_item("view/head/" + std::to_string(h));
-      bar_tooltip(frame, "The head whose stages are shown (1 … 9, [ and ])");
+      bar_tooltip(frame, "Selects the head (1 … 9, [ and ])");
     }
   } else {
     left = right - frame.metrics.px(96);
@@ -136,7 +136,7 @@ float draw_head_chooser(const Frame& frame, float right, float top) {
       ImGui::EndCombo();
     }
     frame.landmarks.mark_item("view/head");
-    bar_tooltip(frame, "The head whose stages are shown ([ and ] go to the one before, after)");
+    bar_tooltip(frame, "Selects the head ([ and ] for the previous and next)");
   }
   ImGui::PopFont();
   frame.landmarks.mark("view/heads", {left, top}, {right, top + height});
@@ -160,8 +160,9 @@ float draw_colors(const Frame& frame, float right, float top, float width_at_sca
   ImGui::PopFont();
   widgets::draw_combo_arrow(frame, ImGui::GetWindowDrawList(), right, top + frame.metrics.frame / 2);
   frame.landmarks.mark_item("view/range");
-  bar_tooltip(frame,
-              (words + ": what sets the ends of the colours, which colours, linear or logarithmic").c_str());
+  bar_tooltip(
+      frame,
+      (words + ": sets the range of the colors, the color map, and linear or logarithmic scale").c_str());
   if (pressed) ImGui::OpenPopup("colours");
   draw_colors_popup(frame, "colours", {right, top + frame.metrics.frame + frame.metrics.px(4)});
   return right - width - frame.metrics.px(24);
@@ -189,9 +190,7 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
   }
   ImGui::PopFont();
   frame.landmarks.mark_item("view/order");
-  bar_tooltip(
-      frame,
-      "What the heads are sorted by: their number, how spread their weights are on average, or the mean weight on those tokens");
+  bar_tooltip(frame, "Sorts the heads by number, mean entropy, or mean weight on certain tokens");
   return right - width - frame.metrics.px(10);
 }
 
@@ -232,7 +231,7 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   }
   ImGui::PopFont();
   frame.landmarks.mark_item("view/stage");
-  bar_tooltip(frame, "The stage that is shown of every head");
+  bar_tooltip(frame, "The stage to show for every head");
   return right - width - frame.metrics.px(10);
 }
 
@@ -302,7 +301,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
   const bool pressed = ImGui::Button("show…###view menu", {width, m.frame});
   ImGui::PopFont();
   frame.landmarks.mark_item("view/menu");
-  bar_tooltip(frame, "Head, colours and whatever else this view can be told");
+  bar_tooltip(frame, "Head, colors and other options of this view");
   if (pressed) ImGui::OpenPopup("view menu");
   const float inside = m.px(276), pad = m.px(12), pitch = m.px(30);
   ImGui::SetNextWindowPos({right - inside - 2 * pad, top + m.frame + m.px(4)});
@@ -378,8 +377,8 @@ float layers_controls_width(const Frame& frame, bool labelled) {
 
 void draw_maps_chooser(const Frame& frame, float right, float top) {
   const std::array<widgets::Option, 3> options{
-      widgets::Option{"weights", "The weights of every head on this text"},
-      widgets::Option{"before the edits", "The weights that the model gives as it was opened"},
+      widgets::Option{"weights", "The weights of every head on this prompt"},
+      widgets::Option{"before the edits", "The weights of the model as it was opened"},
       widgets::Option{"change", "The weights now minus those before the edits"}};
   const auto now = static_cast<std::size_t>(frame.newest.layers->maps);
   const float width = frame.metrics.px(maps_width);
@@ -390,9 +389,9 @@ void draw_maps_chooser(const Frame& frame, float right, float top) {
 
 void draw_bars_chooser(const Frame& frame, float right, float top) {
   const std::array<widgets::Option, 2> options{
-      widgets::Option{"adds directly", "What each head adds to the logit of the chosen token"},
-      widgets::Option{"if switched off",
-                      "What becomes of that logit without the head: a run of the model for each"}};
+      widgets::Option{"direct logit attribution", "What each head adds to the logit of the selected token"},
+      widgets::Option{"ablation effect",
+                      "How that logit changes without the head; runs the model once for each"}};
   const std::size_t now = frame.newest.layers->shows_effects ? 1 : 0;
   const float width = frame.metrics.px(bars_width);
   platform::move_to({right - width, top});

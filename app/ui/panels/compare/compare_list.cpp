@@ -97,9 +97,13 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   else
     draw_tick(frame, mark);
   const Rgb ink = !stage.within ? frame.palette.text : frame.palette.faint;
-  widgets::draw_text(frame.fonts.sans14, {pen.left + indent, middle}, Align::left_middle, packed(ink),
-                     info.title);
   const float cell_room = frame.metrics.px(74);
+  const float title_room = all.obstacle.empty()
+                               ? pen.right - pen.left - indent - cell_room - frame.metrics.px(6) -
+                                     widgets::text_width(frame.fonts.mono13, compared_number(all.largest))
+                               : pen.right - pen.left - indent;
+  widgets::draw_text(frame.fonts.sans14, {pen.left + indent, middle}, Align::left_middle, packed(ink),
+                     widgets::shortened(frame.fonts.sans14, info.title, title_room));
   if (!all.obstacle.empty()) {
     const float room = pen.right - pen.left - indent - widgets::text_width(frame.fonts.sans14, info.title) -
                        frame.metrics.px(10);
@@ -115,7 +119,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
       widgets::draw_text(frame.fonts.mono12, {pen.right - frame.metrics.px(2), middle}, Align::right_middle,
                          packed(frame.palette.dim),
                          info.per_head ? std::to_string(cell.head) + ": " + place : place);
-      widgets::tooltip("Largest at " + compared_cell(frame, cell) + ". A click leads there.");
+      widgets::tooltip("Largest at " + compared_cell(frame, cell) + ". Click to go there.");
     } else {
       widgets::tooltip("Equal in every cell");
     }
@@ -138,7 +142,7 @@ void draw_name(Pen& pen) {
   style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14,
   style.alignment = widgets::Alignment::left;
   const auto answer = widgets::text_field(frame, "reference/title", a.title, style);
-  widgets::tooltip("What this kept state is called; type another name");
+  widgets::tooltip("The name of this snapshot");
   if (answer.text && answer.text->find_first_not_of(' ') != std::string::npos)
     frame.commands.add(RenameReference{*answer.text});
   pen.y += frame.metrics.frame;
@@ -172,7 +176,7 @@ void draw_standing(Pen& pen) {
                       : frame.compared.comparison->is_exact ? "exact, all heads"
                                                             : "to rounding, all heads";
   if (work.is_renewing) {
-    words = frame.compared.comparison ? "being renewed" : "being compared";
+    words = frame.compared.comparison ? "updating" : "comparing";
     if (work.seconds >= unnoticed_seconds) words += ", " + widgets::fixed(work.seconds, 1) + " s";
     const float half = frame.metrics.px(8);
     frame.landmarks.mark("compare/renewal", {pen.left, pen.y - half}, {pen.right, pen.y + half});
@@ -253,7 +257,7 @@ void draw_compare_list(const Frame& frame) {
   if (frame.compared.comparison) draw_found(pen);
   pen.rule();
   draw_name(pen);
-  pen.heading("Another A");
+  pen.heading("New baseline");
   pen.y = draw_reference_buttons(frame, {pen.left, pen.y + frame.metrics.px(2)});
   platform::move_to(origin);
   ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});
@@ -263,7 +267,7 @@ namespace {
 
 /// The name of a stage as a line of the combo box.
 std::vector<widgets::Option> choices() {
-  std::vector<widgets::Option> all{{"by its name", ""}, {"left out", ""}};
+  std::vector<widgets::Option> all{{"by name", ""}, {"ignored", ""}};
   for (const auto& stage : core::attention::stages())
     all.push_back({stage.name, stage.title, all.size() == 2});
   return all;
@@ -326,7 +330,7 @@ void draw_match_dialog(const Frame& frame) {
   const float width = std::min(frame.metrics.px(620), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
   if (frame.shown.look.compared.reference >= frame.compared.references.size() ||
       !frame.compared.references[frame.shown.look.compared.reference].tensors) {
-    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to be matched.");
+    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to match.");
   } else {
     const Reference& reference = frame.compared.references[frame.shown.look.compared.reference];
     const std::vector<widgets::Option> options = choices();

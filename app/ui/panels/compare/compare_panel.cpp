@@ -34,10 +34,9 @@ void draw_empty(const Frame& frame) {
   widgets::draw_text(frame.fonts.sans17, {x, at.y + frame.metrics.px(24)}, Align::left_middle,
                      packed(frame.palette.text), "Nothing to compare with yet");
   platform::move_to({x, at.y + frame.metrics.px(44)});
-  widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width,
-                     "Keep the model as it is now as A, then change something: A stays, and every stage of "
-                     "it stands here beside the live "
-                     "one, B, with their difference. Or see at once what one switch does.");
+  widgets::paragraph(
+      frame.fonts.sans15, frame.palette.dim, width,
+      "Take a snapshot of the model as A, then change something: this view shows A, the live model B, and their difference, stage by stage. Or see what a single option changes.");
   const float y = draw_reference_buttons(frame, {x, ImGui::GetItemRectMax().y + frame.metrics.px(16)});
   platform::move_to(at);
   ImGui::Dummy({1, y - at.y});
@@ -69,7 +68,8 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   draw_reference_chooser(frame,
                          std::max(m.px(60), origin.x + l.picture(kept) + l.column - after[kept] - drop));
   ImGui::SameLine(0, m.px(4));
-  if (widgets::button(frame, "reference/drop", "×", kept == 0 ? "Forget this A" : "Forget these tensors"))
+  if (widgets::button(frame, "reference/drop", "×",
+                      kept == 0 ? "Remove this snapshot" : "Remove these tensors"))
     frame.commands.add(DropReference{});
   const bool in_place = swapped && live == 1;
   const std::string title =
@@ -131,8 +131,8 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   if (&stage == frame.compared.comparison->first) {
     draw_warning(frame, {x + m.px(6), middle});
     widgets::draw_text(frame.fonts.sans14, {x + m.px(18), middle}, Align::left_middle,
-                       packed(frame.palette.status.warning), "first stage that differs");
-    x += m.px(30) + widgets::text_width(frame.fonts.sans14, "first stage that differs");
+                       packed(frame.palette.status.warning), "first difference");
+    x += m.px(30) + widgets::text_width(frame.fonts.sans14, "first difference");
   }
   widgets::draw_text(frame.fonts.sans14, {at.x + width, middle}, Align::right_middle,
                      packed(frame.palette.dim),
@@ -176,7 +176,7 @@ void draw_compare(const Frame& frame) {
     if (frame.compared.work.seconds < unnoticed_seconds) return;
     const float middle = origin.y + top + frame.metrics.px(title_height) / 2;
     widgets::draw_text(frame.fonts.sans14, {origin.x, middle}, Align::left_middle, packed(frame.palette.dim),
-                       "Every stage of every head is being compared.");
+                       "Comparing every stage of every head…");
     return;
   }
   platform::move_to({origin.x, origin.y + top});
@@ -349,18 +349,18 @@ float draw_reference_buttons(const Frame& frame, ImVec2 at) {
     at.y += pitch;
     return widgets::button(frame, name, words, help);
   };
-  if (button("reference/keep", "Keep this as A",
-             "The model as it is now becomes A; B is what you make of it (K)"))
+  if (button("reference/keep", "Snapshot as A", "Takes the model as it is now as A; later edits are B (K)"))
     frame.commands.add(KeepReference{});
   const auto switches = core::compare::switches();
   for (std::size_t k = 0; k < switches.size(); ++k)
     if (button(std::string("reference/") + switches[k].name, switches[k].title, switches[k].about))
       frame.commands.add(KeepSwitched{k});
-  if (button("reference/open", "Open a session as A…",
-             "A from a file; the model that you edit stays as it is"))
+  if (button("reference/open", "Open session as A…",
+             "Reads A from a file; the model that you edit stays as it is"))
     frame.commands.add(ShowDialog{Dialog::open_reference});
-  if (button("reference/tensors", "Check tensors of your own…",
-             "B from a file: the first stage that differs from the model, and the likely cause (Ctrl+K)"))
+  if (button(
+          "reference/tensors", "Check your tensors…",
+          "Reads B from a file and shows the first stage that differs from the model, and the likely cause (Ctrl+K)"))
     frame.commands.add(ShowDialog{Dialog::open_tensors});
   return at.y;
 }

@@ -91,8 +91,8 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
     pen.prose(core::text::joined(explanation.details, "; or "), frame.palette.dim);
   pen.skip(4);
   const std::string name = "compare/show_mistake/" + std::to_string(k);
-  if (wide_button(pen, name, "Show me this mistake", "Makes it in the live model; undo takes it back"))
-    frame.commands.edit(core::editing::ReplaceModel{explanation.model, "mistake: " + titles});
+  if (wide_button(pen, name, "Inject this bug", "Injects it into the live model; undo reverts it"))
+    frame.commands.edit(core::editing::ReplaceModel{explanation.model, "bug: " + titles});
   pen.prose(causes, frame.palette.dim);
 }
 
@@ -125,21 +125,20 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
     }
   } else if (check.searched) {
     small_words(pen, "cause not known");
-    pen.prose("None of the known mistakes, alone or in pairs, explains all of the tensors.",
-              frame.palette.text);
+    pen.prose("No known bug, alone or in pairs, explains all tensors.", frame.palette.text);
   } else if (frame.compared.work.is_searching) {
     const ComparisonWork& work = frame.compared.work;
-    small_words(pen, "looking for the cause");
-    pen.prose(std::to_string(work.tried) + (work.tried == 1 ? " mistake" : " mistakes, alone and in pairs,") +
+    small_words(pen, "searching for the cause");
+    pen.prose(std::to_string(work.tried) + (work.tried == 1 ? " bug" : " bugs, alone and in pairs,") +
                   " tried so far, " + widgets::fixed(work.seconds_searched, 1) + " s",
               frame.palette.text);
     pen.skip(4);
-    if (wide_button(pen, "compare/stop", "Stop looking", "The search can be begun again"))
+    if (wide_button(pen, "compare/stop", "Stop", "The search can be started again"))
       frame.commands.add(StopSearch{});
   } else {
     pen.skip(4);
     if (wide_button(pen, "compare/search", "Find the cause",
-                    "Tries every known mistake, alone and in pairs, beside the window"))
+                    "Tries every known bug, alone and in pairs, in the background"))
       frame.commands.add(SearchCauses{});
   }
 }
@@ -185,7 +184,7 @@ void draw_compare_report(Pen& pen) {
     });
   } else if (check.report.agrees || !first) {
     card(pen, frame.palette.status.good, [&] {
-      headline(pen, "first stage that differs", "none", frame.palette.status.good);
+      headline(pen, "first difference", "none", frame.palette.status.good);
       pen.prose("Every tensor agrees with the live model within the tolerance: " +
                     core::check::coverage_words(check.report) + ".",
                 frame.palette.dim);
@@ -194,7 +193,7 @@ void draw_compare_report(Pen& pen) {
     const auto& status = frame.palette.status;
     const Rgb color = check.report.has_shape_mismatch() ? status.bad : status.warning;
     card(pen, color, [&] {
-      headline(pen, "first stage that differs", core::attention::info(first->stage).title, color);
+      headline(pen, "first difference", core::attention::info(first->stage).title, color);
       draw_unfit(pen, check);
       draw_pattern(pen, check.report);
       draw_causes(pen, check);
@@ -207,12 +206,12 @@ void draw_compare_matching(Pen& pen) {
   const TensorCheck& check = *frame.compared.comparison->tensors;
   pen.skip(8);
   const float top = pen.y;
-  draw_lines(pen, "left out: ", check.report.left_out);
+  draw_lines(pen, "ignored: ", check.report.left_out);
   draw_lines(pen, "read: ", readings(check));
   draw_lines(pen, "", check.report.notes);
   if (pen.y > top) frame.landmarks.mark("compare/notes", {pen.left, top}, {pen.right, pen.y});
   platform::move_to({pen.left, pen.y});
-  if (widgets::button(frame, "compare/match", "Match tensors by hand…", "Says which tensor is which stage"))
+  if (widgets::button(frame, "compare/match", "Match tensors by hand…", "Assigns tensors to stages"))
     frame.commands.add(ShowDialog{Dialog::match_tensors});
   pen.y += frame.metrics.frame;
 }

@@ -28,7 +28,7 @@ bool safe_button(const Frame& frame, const char* words) {
 void unsaved_work(const Frame& frame) {
   const float width = frame.metrics.px(400);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
-                     frame.document.title + " has changes that are not saved.");
+                     frame.document.title + " has unsaved changes.");
   ImGui::Dummy({width, frame.metrics.px(8)});
   const bool saves = widgets::button(frame, "dialog/save", "Save");
   ImGui::SameLine();
@@ -42,19 +42,18 @@ void writing(const Frame& frame) {
   const float width = frame.metrics.px(420);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/stop", "Stop it and quit")) frame.commands.add(DiscardAndContinue{});
+  if (widgets::button(frame, "dialog/stop", "Stop and quit")) frame.commands.add(DiscardAndContinue{});
   ImGui::SameLine();
-  if (safe_button(frame, "Do not quit")) frame.commands.add(CancelQuestion{});
+  if (safe_button(frame, "Cancel")) frame.commands.add(CancelQuestion{});
 }
 
 void memory(const Frame& frame) {
   const float width = frame.metrics.px(420);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
-  widgets::paragraph(
-      frame.fonts.sans15, frame.palette.dim, width,
-      "The stages are computed beside the window; other programs may become slower meanwhile.");
+  widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width,
+                     "The stages are computed in the background; other programs may slow down.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/take", "Take the memory")) frame.commands.add(TakeMemory{});
+  if (widgets::button(frame, "dialog/take", "Use the memory")) frame.commands.add(TakeMemory{});
   ImGui::SameLine();
   if (safe_button(frame, "Cancel") || widgets::enter_confirms()) frame.commands.add(CancelQuestion{});
 }
@@ -71,16 +70,15 @@ void question(const Frame& frame) {
 void recovery(const Frame& frame) {
   const float width = frame.metrics.px(520);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
-                     "A window before this one ended without saving. What it had is still here:");
+                     "attnscope ended without saving. This work can be restored:");
   for (std::size_t k = 0; k < frame.forms.left.size(); ++k) {
     ImGui::PushID(static_cast<int>(k));
     widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.left[k]);
     const std::string place = std::to_string(k);
-    if (widgets::button(frame, ("dialog/look" + place).c_str(), "Look at it"))
+    if (widgets::button(frame, ("dialog/look" + place).c_str(), "Restore"))
       frame.commands.add(RestoreLeft{k});
     ImGui::SameLine();
-    if (widgets::button(frame, ("dialog/drop" + place).c_str(), "Throw it away"))
-      frame.commands.add(DropLeft{k});
+    if (widgets::button(frame, ("dialog/drop" + place).c_str(), "Discard")) frame.commands.add(DropLeft{k});
     ImGui::PopID();
   }
   ImGui::Dummy({width, frame.metrics.px(8)});
@@ -89,7 +87,7 @@ void recovery(const Frame& frame) {
     frame.landmarks.mark_item("dialog/problem");
     ImGui::Dummy({width, frame.metrics.px(8)});
   }
-  if (widgets::button(frame, "dialog/keep", "Keep it for later")) frame.commands.add(KeepLeft{});
+  if (widgets::button(frame, "dialog/keep", "Decide later")) frame.commands.add(KeepLeft{});
 }
 
 void keys_sheet(const Frame& frame) {
@@ -102,7 +100,7 @@ void about(const Frame& frame) {
   widgets::paragraph(frame.fonts.sans17, frame.palette.text, width, "attnscope " ATTNSCOPE_VERSION);
   widgets::paragraph(
       frame.fonts.sans15, frame.palette.dim, width,
-      "Take attention apart: edit it, watch it, explain it. Every number is computed in double precision.");
+      "Take attention apart: edit it, watch it, explain it. Every number is computed in float64.");
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (widgets::button(frame, "dialog/close", "Close") || widgets::enter_confirms()) close_dialog(frame);
 }
@@ -123,27 +121,26 @@ struct DialogRow {
   const char* title;
   void (*draw)(const Frame&);
 };
-constexpr std::array table{
-    DialogRow{Dialog::open, "Open", draw_open_dialog},
-    DialogRow{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
-    DialogRow{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
-    DialogRow{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
-    DialogRow{Dialog::open_given, "Numbers of your own from a file", draw_open_given_dialog},
-    DialogRow{Dialog::give, "Numbers of your own for a stage", draw_give_dialog},
-    DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
-    DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
-    DialogRow{Dialog::export_files, "Export", draw_export_dialog},
-    DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
-    DialogRow{Dialog::writing, "Quit", writing},
-    DialogRow{Dialog::memory, "A large model", memory},
-    DialogRow{Dialog::question, "Are you sure?", question},
-    DialogRow{Dialog::recovery, "Recovered", recovery},
-    DialogRow{Dialog::keys, "Keys", keys_sheet},
-    DialogRow{Dialog::about, "About", about},
-    DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
-    DialogRow{Dialog::draw_model, "Draw the model as PyTorch would", draw_draw_dialog},
-    DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
-    DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
+constexpr std::array table{DialogRow{Dialog::open, "Open", draw_open_dialog},
+                           DialogRow{Dialog::open_reference, "Open as A", draw_open_reference_dialog},
+                           DialogRow{Dialog::open_tensors, "Check tensors", draw_open_tensors_dialog},
+                           DialogRow{Dialog::match_tensors, "Match tensors by hand", draw_match_dialog},
+                           DialogRow{Dialog::open_given, "Override stage from file", draw_open_given_dialog},
+                           DialogRow{Dialog::give, "Override stage", draw_give_dialog},
+                           DialogRow{Dialog::import_tensors, "Open tensors", draw_import_dialog},
+                           DialogRow{Dialog::save_as, "Save as", draw_save_dialog},
+                           DialogRow{Dialog::export_files, "Export", draw_export_dialog},
+                           DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
+                           DialogRow{Dialog::writing, "Quit", writing},
+                           DialogRow{Dialog::memory, "A large model", memory},
+                           DialogRow{Dialog::question, "Are you sure?", question},
+                           DialogRow{Dialog::recovery, "Recovered", recovery},
+                           DialogRow{Dialog::keys, "Keys", keys_sheet},
+                           DialogRow{Dialog::about, "About", about},
+                           DialogRow{Dialog::fill, "Fill a matrix", draw_fill_dialog},
+                           DialogRow{Dialog::draw_model, "Initialize from seed", draw_draw_dialog},
+                           DialogRow{Dialog::glossary, "Glossary", draw_glossary_dialog},
+                           DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 
 }  // namespace
 

@@ -113,7 +113,7 @@ void draw_draw_dialog(const Frame& frame) {
 namespace {
 
 constexpr const char* hint =
-    "What the same seed gave first, as for attnscope draw: rand(6,3) Linear(3,2) randint(0,10,6) …";
+    "What the same seed sampled before, as for attnscope draw: rand(6,3) Linear(3,2) randint(0,10,6) …";
 
 TypedBefore read(const std::string& text) {
   try {
@@ -145,7 +145,7 @@ std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::strin
                                             const RngPrefix& before) {
   const float left = ImGui::GetCursorScreenPos().x,
               width = draw_dialog_width(frame) - draw_dialog_labels(frame);
-  dialog_label(frame, "drawn before");
+  dialog_label(frame, "sampled before");
   widgets::FieldStyle style;
   style.width = width, style.font = frame.fonts.mono14, style.alignment = widgets::Alignment::left;
   const widgets::FieldAnswer answer = widgets::text_field(frame, name, before.text, style);

@@ -24,8 +24,8 @@ struct TypedBefore {
   std::vector<core::random::DrawOp> ops;  ///< empty when there is an error
 };
 
-/// The row "drawn before", a field of ops in the words of the command line over what is wrong with them or a
-/// hint; marked as name and name + "/error". A new text when one was handed in.
+/// The row "sampled before", a field of ops in the words of the command line over what is wrong with them or
+/// a hint; marked as name and name + "/error". A new text when one was handed in.
 std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name,
                                             const RngPrefix& before);
 

@@ -106,9 +106,8 @@ void draw_open_dialog(const Frame& frame) {
   if (const auto path = file_to_open(frame, widgets::Listed::openable)) frame.commands.add(OpenFile{*path});
   if (!shows_model(frame)) return;
   ImGui::SameLine();
-  if (widgets::button(
-          frame, "dialog/model", "Open this folder as a model",
-          "Its config.json, its weights and its tokenizer together: a whole model that reads a text"))
+  if (widgets::button(frame, "dialog/model", "Open this folder as a model",
+                      "Opens config.json, weights and tokenizer as a whole model"))
     frame.commands.add(OpenFile{frame.forms.browser.directory / "config.json"});
 }
 
@@ -120,12 +119,11 @@ void draw_open_reference_dialog(const Frame& frame) {
 void draw_open_tensors_dialog(const Frame& frame) {
   widgets::paragraph(
       frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
-      "Tensors of your own, to be compared with the model stage by stage: .npz, .safetensors, .pt, .npy, "
-      ".csv, or a folder of them.");
+      "Your tensors, to compare with the model stage by stage: .npz, .safetensors, .pt, .npy, .csv, or a folder of them.");
   if (const auto path = file_to_open(frame, widgets::Listed::tensors))
     frame.commands.add(CheckTensors{*path});
   ImGui::SameLine();
-  if (widgets::button(frame, "dialog/folder", "Check this folder", "All tensors of the folder that is shown"))
+  if (widgets::button(frame, "dialog/folder", "Check this folder", "Checks all tensors of this folder"))
     frame.commands.add(CheckTensors{frame.forms.browser.directory});
 }
 

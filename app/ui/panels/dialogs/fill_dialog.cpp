@@ -35,7 +35,7 @@ const char* help(FillRule rule, MatrixName matrix) {
     case FillRule::identity:
       return "1 on the diagonal, else 0.";
     case FillRule::rand:
-      return "torch.rand: evenly from 0 to 1.";
+      return "torch.rand: uniform from 0 to 1.";
     case FillRule::randn:
       return "torch.randn: standard normal.";
     case FillRule::embedding:
@@ -43,7 +43,7 @@ const char* help(FillRule rule, MatrixName matrix) {
     case FillRule::linear:
       break;
   }
-  return is_bias(matrix) ? "The first values of nn.Linear: its bias, drawn after its weight."
+  return is_bias(matrix) ? "The first values of nn.Linear: its bias, sampled after its weight."
                          : "The first values of nn.Linear: its weight, transposed to in × out.";
 }
 
@@ -194,12 +194,9 @@ void paste(const Frame& frame, const StageInfo& stage) {
 std::string state_words(const Frame& frame, const StageInfo& stage) {
   const std::string name = stage.title;
   if (frame.newest.model.given.find(stage.stage))
-    return name + ": these numbers are given. What follows is computed from them.";
-  if (!stage.present(frame.newest.model))
-    return name + ": these numbers are not known, as something after them is given.";
-  return name +
-         ": these numbers are computed. Those of your own take their place, and the stages before that "
-         "lead nowhere else are hidden.";
+    return name + ": overridden. What follows is computed from these numbers.";
+  if (!stage.present(frame.newest.model)) return name + ": not known, because a later stage is overridden.";
+  return name + ": computed. Your numbers replace them; earlier stages that nothing else needs are hidden.";
 }
 
 bool enabled_button(const Frame& frame, const char* name, const char* words, bool enabled, const char* help) {
@@ -225,21 +222,21 @@ void draw_give_dialog(const Frame& frame) {
   ImGui::Dummy({width, frame.metrics.px(8)});
   const bool given = frame.newest.model.given.find(stage.stage);
   const bool can_keep = !given && is_known(frame, stage) && frame.newest.model.sequences.size() == 1;
-  if (enabled_button(frame, "give/keep", "Keep these", can_keep,
-                     "The numbers stay as they are now, whatever changes before them")) {
+  if (enabled_button(frame, "give/keep", "Keep these numbers", can_keep,
+                     "Keeps the numbers as they are, whatever changes before them")) {
     frame.commands.edit(core::editing::GiveStage{present_numbers(frame, stage)});
     close_dialog(frame);
   }
   ImGui::SameLine();
   if (widgets::button(frame, "give/paste", "Paste",
-                      "A printed tensor or a table: all heads, or the chosen one"))
+                      "A printed tensor or a table: all heads, or the selected one"))
     paste(frame, stage);
   ImGui::SameLine();
   if (widgets::button(frame, "give/file", "From a file…",
-                      "A tensor of the stage's name, or the only one: [heads, rows, columns]"))
+                      "Reads the tensor with the stage's name, or the only one: [heads, rows, columns]"))
     frame.commands.add(ShowDialog{Dialog::open_given});
   ImGui::SameLine();
-  if (enabled_button(frame, "give/compute", "Compute again", given, "Takes back what was given")) {
+  if (enabled_button(frame, "give/compute", "Compute again", given, "Removes the override")) {
     frame.commands.edit(core::editing::ComputeStage{stage.stage});
     close_dialog(frame);
   }

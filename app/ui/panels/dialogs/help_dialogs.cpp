@@ -127,8 +127,7 @@ void draw_key_sheet(const Frame& frame) {
     y += placed.height;
     deepest = std::max(deepest, y);
   }
-  if (lines.empty())
-    widgets::draw_text(frame.fonts.sans15, at, frame.palette.dim, "Nothing has these letters.");
+  if (lines.empty()) widgets::draw_text(frame.fonts.sans15, at, frame.palette.dim, "No match.");
   ImGui::Dummy({1, std::max(deepest, frame.metrics.px(24))});
   ImGui::EndChild();
   ImGui::Dummy({width, frame.metrics.px(4)});

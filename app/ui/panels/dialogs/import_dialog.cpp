@@ -89,9 +89,9 @@ void draw_row(const Frame& frame, const ProjectionRow& row, const Source& source
     change_source(frame, row,
                   [tensor = weights.names[*chosen]](Source& s) { choose_tensor(s.weights, tensor); });
   ImGui::SameLine();
-  if (const auto on = widgets::checkbox(
-          frame, landmark + "/turned", "out × in", source.out_by_in,
-          "Rows are outputs, as torch.nn.Linear keeps its weight; otherwise it is used as x·W"))
+  if (const auto on =
+          widgets::checkbox(frame, landmark + "/turned", "out × in", source.out_by_in,
+                            "Rows are outputs, as in torch.nn.Linear; otherwise the weight is used as x·W"))
     change_source(frame, row, [on](Source& s) { s.out_by_in = *on; });
   ImGui::SameLine(left + label + room + turned + 2 * gap);
   const std::size_t which = source.n_parts == 1 ? 0 : source.part + 1;
@@ -315,11 +315,11 @@ void heads_line(const Frame& frame, const OpenedTensors& tensors) {
   if (const auto n = widgets::count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
     choose(frame, [&](core::importing::Choices& c) { c.n_heads = std::max<std::uint64_t>(1, *n); });
   ImGui::SameLine();
-  const char* words = form.choices.n_heads           ? "as you say"
-                      : known                        ? "as config.json or the names say"
-                      : form.as == ImportAs::stages  ? "unless the tensors tell it"
+  const char* words = form.choices.n_heads           ? "as selected"
+                      : known                        ? "from config.json or the names"
+                      : form.as == ImportAs::stages  ? "unless the tensors tell"
                       : form.as == ImportAs::by_hand ? ""
-                                                     : "no config.json tells it: say how many";
+                                                     : "no config.json says how many: enter it";
   ImGui::TextUnformatted(words);
 }
 
@@ -329,8 +329,8 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   label(frame, "embeddings");
   const bool alone = form.as == ImportAs::embeddings;
   std::vector<widgets::Option> options{
-      alone ? widgets::Option{"choose a tensor", "", false}
-            : widgets::Option{"8 drawn tokens", "Standard normal numbers, seed 123", false}};
+      alone ? widgets::Option{"select a tensor", "", false}
+            : widgets::Option{"8 random tokens", "Standard normal numbers, seed 123", false}};
   std::vector<std::string> names{""};
   std::size_t current = 0;
   for (const TensorInfo& info : tensors.file->tensors()) {
@@ -348,7 +348,7 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("or file");
-  widgets::tooltip("A file dropped on this dialog is taken");
+  widgets::tooltip("You can drop a file here");
   ImGui::SameLine();
   widgets::FieldStyle style;
   style.width = frame.metrics.px(220), style.font = frame.fonts.sans14,
@@ -442,10 +442,10 @@ void as_line(const Frame& frame, const OpenedTensors& tensors) {
     all.push_back(as), options.push_back({words, help, false});
   };
   if (!tensors.layers.empty())
-    offer(ImportAs::layer, "a layer of the checkpoint", "The projections of one attention, by their names");
-  offer(ImportAs::stages, "stages that are given",
-        "Weights, scores, or queries, keys and values: what follows is computed");
-  offer(ImportAs::by_hand, "projections named by hand", "Which tensors are W_q, W_k, W_v and W_o");
+    offer(ImportAs::layer, "a layer of the checkpoint", "Finds the projections of one layer by their names");
+  offer(ImportAs::stages, "given stages",
+        "Weights, scores, or queries, keys and values; what follows is computed");
+  offer(ImportAs::by_hand, "projections selected by hand", "Select the tensors of W_q, W_k, W_v and W_o");
   if (tensors.layers.empty())
     offer(ImportAs::embeddings, "embeddings", "A tensor [tokens, columns], or a batch of them");
   const auto place = std::find(all.begin(), all.end(), frame.forms.import.as);

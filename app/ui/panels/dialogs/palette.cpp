@@ -208,7 +208,7 @@ void draw_inside(const Frame& frame, float width) {
   const float n_lines = std::min({static_cast<float>(found.size()), static_cast<float>(most_lines), fit});
   if (found.empty()) {
     choose(frame, field, 0);
-    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "Nothing has these letters.");
+    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "No match.");
   } else if (const auto done = draw_lines(frame, situation, found, field, {width, pitch * n_lines});
              done && why_not(*found[*done].action, situation).empty()) {
     close_dialog(frame);

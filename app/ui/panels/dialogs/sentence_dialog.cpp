@@ -45,7 +45,7 @@ void draw_rule_and_seed(const Frame& frame) {
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("seed");
   widgets::tooltip(
-      "Equal tokens get one row of nn.Embedding, drawn as PyTorch draws it after manual_seed(seed)");
+      "Equal tokens share a row of nn.Embedding, initialized as in PyTorch after manual_seed(seed)");
   ImGui::SameLine();
   const auto step = [](std::uint64_t seed, int by) { return by > 0 ? seed + 1 : seed > 0 ? seed - 1 : 0; };
   if (const auto seed =
@@ -139,7 +139,7 @@ void draw_sentence_dialog(const Frame& frame) {
   draw_chips(frame, taken.tokens, width);
   const bool ready = !taken.tokens.empty() && !bad;
   if (!ready) ImGui::BeginDisabled();
-  const bool chosen = widgets::button(frame, "dialog/confirm", "Use it");
+  const bool chosen = widgets::button(frame, "dialog/confirm", "Apply");
   if (!ready) ImGui::EndDisabled();
   ImGui::SameLine();
   if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);

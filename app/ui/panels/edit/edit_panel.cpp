@@ -30,17 +30,17 @@ constexpr std::array matrices{
 const char* meaning(MatrixName name) {
   switch (name) {
     case MatrixName::embeddings:
-      return "The embeddings: one row a token";
+      return "The embeddings, a row for each token";
     case MatrixName::key_embeddings:
-      return "What keys and values are made of: one row a key";
+      return "The encoder states that keys and values are projected from, a row for each key";
     case MatrixName::query_weight:
-      return "The projection that makes queries: X·W_q";
+      return "The query projection: X·W_q";
     case MatrixName::key_weight:
-      return "The projection that makes keys: X·W_k";
+      return "The key projection: X·W_k";
     case MatrixName::value_weight:
-      return "The projection that makes values: X·W_v";
+      return "The value projection: X·W_v";
     case MatrixName::output_weight:
-      return "The output projection, after the heads are joined";
+      return "The output projection of the concatenated heads";
     case MatrixName::query_bias:
       return "Added to every query";
     case MatrixName::key_bias:
@@ -50,19 +50,19 @@ const char* meaning(MatrixName name) {
     case MatrixName::output_bias:
       return "Added to every row of the output";
     case MatrixName::query_norm:
-      return "What the columns of a normed query are multiplied by";
+      return "The weight of the query norm, one for each column";
     case MatrixName::key_norm:
-      return "What the columns of a normed key are multiplied by";
+      return "The weight of the key norm, one for each column";
     case MatrixName::frequencies:
-      return "Radians by which each pair turns from one position to the next";
+      return "The rotation per position of each pair, in radians";
     case MatrixName::slopes:
-      return "How fast each head's scores fall with distance";
+      return "The ALiBi slope of each head";
     case MatrixName::relative_bias:
-      return "Added to scores: a row for each head, a column for each bucket of distances";
+      return "The T5 bias: a row for each head, a column for each bucket of distances";
     case MatrixName::score_bias:
-      return "Added to every score before the mask";
+      return "The attention bias, added to every score before the mask";
     case MatrixName::sink:
-      return "A score that no key has, in the sum of each row of a head";
+      return "The attention sink: a logit for each head, added to the softmax sum of each row";
   }
   return "";
 }
@@ -107,7 +107,7 @@ std::vector<std::size_t> marked_rows(const Newest& view, MatrixPlace place) {
 void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers) {
   if (place.name == MatrixName::embeddings) {
     const std::size_t n = numbers.n_rows();
-    if (widgets::button(frame, "edit/add_token", "+ token", "A new token of zeros at the end"))
+    if (widgets::button(frame, "edit/add_token", "+ token", "Adds a token of zeros at the end"))
       frame.commands.edit(InsertToken{n, std::to_string(n)});
     ImGui::SameLine();
   }
@@ -130,7 +130,7 @@ void draw_edit(const Frame& frame) {
     platform::move_to({x, ImGui::GetCursorScreenPos().y + m.px(10)});
     widgets::paragraph(
         frame.fonts.sans14, frame.palette.dim, width,
-        "The embeddings are not known: the model starts from what is given. With d_in they begin as zeros.");
+        "The embeddings are not known: the model starts from given stages. Setting d_in creates them as zeros.");
     return;
   }
   widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.newest, place)};
@@ -157,7 +157,7 @@ void draw_edit(const Frame& frame) {
   platform::move_to({x, top + height + m.px(10) + m.frame + m.px(10)});
   if (!has_hint) return;
   widgets::paragraph(frame.fonts.sans14, frame.palette.faint, width,
-                     "Drag to change, double click to type. Shift coarse, Alt fine.");
+                     "Drag to change, double-click to type. Shift: coarse, Alt: fine.");
 }
 
 namespace {
@@ -172,7 +172,7 @@ constexpr std::array fillings{
     Filling{"zeros", "zeros", "0 everywhere", FillRule::zeros},
     Filling{"ones", "ones", "1 everywhere", FillRule::ones},
     Filling{"identity", "identity", "1 on the diagonal, else 0", FillRule::identity},
-    Filling{"rand", "rand", "torch.rand: evenly from 0 to 1", FillRule::rand},
+    Filling{"rand", "rand", "torch.rand: uniform from 0 to 1", FillRule::rand},
     Filling{"randn", "randn", "torch.randn: standard normal", FillRule::randn},
     Filling{"linear", "Linear", "The first values of nn.Linear of this shape", FillRule::linear},
     Filling{"embedding", "Embedding", "The first values of nn.Embedding", FillRule::embedding}};
@@ -183,7 +183,7 @@ void fill(const Frame& frame, MatrixPlace place, FillRule rule) {
 }
 
 void fill_popup(const Frame& frame, MatrixPlace place) {
-  const std::string at_seed = "; at seed " + std::to_string(frame.forms.fill.fill.seed);
+  const std::string at_seed = "; seed " + std::to_string(frame.forms.fill.fill.seed);
   for (const Filling& filling : fillings) {
     if (filling.rule == FillRule::rand) ImGui::Separator();
     if (ImGui::Selectable(filling.words)) fill(frame, place, filling.rule);
@@ -191,16 +191,16 @@ void fill_popup(const Frame& frame, MatrixPlace place) {
     widgets::tooltip(filling.help + (filling.rule >= FillRule::rand ? at_seed : ""));
   }
   ImGui::Separator();
-  if (ImGui::Selectable("seed and place…")) open_fill_dialog(frame, place);
+  if (ImGui::Selectable("seed and position…")) open_fill_dialog(frame, place);
   frame.landmarks.mark_item("edit/fill/dialog");
-  widgets::tooltip("With another seed, or at a later place in a sequence of draws");
+  widgets::tooltip("With another seed, or later in a sequence of samples");
 }
 
 }  // namespace
 
 void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
-  const std::string help = "torch.randn at seed " + std::to_string(frame.forms.fill.fill.seed) +
-                           "; each press takes the next seed";
+  const std::string help =
+      "torch.randn at seed " + std::to_string(frame.forms.fill.fill.seed) + "; each click uses the next seed";
   if (widgets::button(frame, "edit/random", "random", help.c_str())) {
     fill(frame, place, FillRule::randn);
     FillForm form = frame.forms.fill;
@@ -208,7 +208,8 @@ void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
     frame.commands.add(set<&Forms::fill>(std::move(form)));
   }
   ImGui::SameLine();
-  if (widgets::button(frame, "edit/fill", "fill", "Zeros, ones, identity, or numbers as PyTorch draws them"))
+  if (widgets::button(frame, "edit/fill", "fill",
+                      "Zeros, ones, identity, or random numbers as PyTorch samples them"))
     ImGui::OpenPopup("fill");
   if (ImGui::BeginPopup("fill")) {
     fill_popup(frame, place);

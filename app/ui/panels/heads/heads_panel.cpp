@@ -24,7 +24,7 @@ const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
 
 std::string figure_text(HeadFigure figure, const std::optional<double>& value, std::size_t n_tokens) {
   if (!value) return "–";
-  if (figure == HeadFigure::entropy) return widgets::fixed(*value, 2) + " bit";
+  if (figure == HeadFigure::entropy) return widgets::fixed(*value, 2) + " bits";
   const int decimals =
       1 + static_cast<int>(std::ceil(std::log10(std::max<double>(10, static_cast<double>(n_tokens)))));
   return widgets::share_text(*value, decimals);
@@ -39,11 +39,10 @@ double figure_top(const Frame& frame, HeadFigure figure) {
 std::string figure_words(const Frame& frame, HeadFigure figure) {
   const double top = figure_top(frame, figure);
   if (figure == HeadFigure::entropy)
-    return "mean entropy of the rows of weights, 0 to " +
-           widgets::fixed(top, top == std::floor(top) ? 0 : 2) + " bit";
+    return "mean entropy of the rows, 0 to " + widgets::fixed(top, top == std::floor(top) ? 0 : 2) + " bits";
   const std::string title = core::attention::info(figure).title;
   return "mean weight on " +
-         (figure == HeadFigure::previous ? "the token before"
+         (figure == HeadFigure::previous ? "previous token"
           : figure == HeadFigure::first  ? "the " + title
                                          : title) +
          ", 0 to 1";
@@ -196,7 +195,7 @@ void draw_caption(const Frame& frame, Stage stage, std::size_t h, bool chosen, I
   }
   const auto& value = head_facts(frame)[h].*core::attention::info(shown_figure(frame)).value;
   const std::string number = figure_text(shown_figure(frame), value, frame.shown.model.n_keys()),
-                    name = "head " + std::to_string(h) + (frame.shown.model.is_off(h) ? " · off" : "");
+                    name = "head " + std::to_string(h) + (frame.shown.model.is_off(h) ? " · ablated" : "");
   widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(ink), name);
   const float room = width - widgets::text_width(frame.fonts.sans14, name) - frame.metrics.px(6);
   if (widgets::text_width(frame.fonts.mono12, number) <= room)
@@ -251,14 +250,14 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
     widgets::outline(list, {left - 5, top - 5}, {right + 4, bottom + 4}, packed(frame.palette.selection), 2);
   draw_caption(frame, stage.stage, h, chosen, {left, bottom}, width);
   platform::move_to({left, bottom + m.px(6)});
-  const bool pressed = widgets::hit_area(("choose head " + std::to_string(h)).c_str(), {width, m.px(26)});
+  const bool pressed = widgets::hit_area(("select head " + std::to_string(h)).c_str(), {width, m.px(26)});
   frame.landmarks.mark_item("heads/name/" + std::to_string(h));
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
     widgets::outline(list, ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), packed(frame.palette.accent), 2);
   if (pressed) frame.commands.add(set<&Look::head>(h));
   if (ImGui::IsItemHovered()) {
     if (ImGui::IsMouseDoubleClicked(0)) frame.commands.add(set<&Look::head>(h), set<&Look::tab>(Tab::stages));
-    widgets::tooltip("A click chooses the head, a double click shows its stages; a right click has more.");
+    widgets::tooltip("Click to select the head, double-click for its stages, right-click for more.");
   }
   draw_stage_menu(frame, "heads", stage.stage, h);
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
@@ -278,12 +277,12 @@ void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std:
     frame.landmarks.mark("heads/bar", {at.x, at.y - 4}, {at.x + width, at.y + 4});
     at.x += width + frame.metrics.px(16), room -= width + frame.metrics.px(16);
   } else {
-    words = "each picture has its own range of colours";
+    words = "each map has its own range of colors";
   }
   if (stage.per_head && heads.size() == frame.shown.model.n_heads) {
     const std::string figure = figure_words(frame, shown_figure(frame)),
                       before = words.empty() ? "" : words + "; ";
-    words = before + "bar under a head: " + figure;
+    words = before + "bar: " + figure;
     if (widgets::text_width(frame.fonts.sans13, words) > room) words = before + figure;
   }
   widgets::draw_text(frame.fonts.sans13, at, widgets::Align::left_middle, packed(frame.palette.faint),

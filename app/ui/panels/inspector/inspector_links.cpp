@@ -94,7 +94,7 @@ void draw_makers(Pen& pen, const Explanation& explanation) {
     }
   if (n_terms == 0) return;
   pen.rule();
-  pen.heading("Who made it");
+  pen.heading("Computed from");
   const auto size = [](double v) { return std::isfinite(v) ? std::abs(v) : 0; };
   std::vector<std::size_t> order(by_head.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -124,7 +124,7 @@ void draw_leads_to(Pen& pen, const CellRef& cell) {
     if (pen.linked_pair("inspector/leads/" + to_string(k), place_words(frame, all[k]), number))
       frame.commands.add(FollowCell{there});
   }
-  if (all.size() > most_links) pen.prose("and so in every head", frame.palette.dim);
+  if (all.size() > most_links) pen.prose("and likewise in every head", frame.palette.dim);
 }
 
 }  // namespace app::panels

@@ -65,7 +65,7 @@ void draw_head(Pen& pen) {
                      entropy);
   pen.skip(24);
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     "mean entropy of its rows, bit");
+                     "mean entropy of its rows, bits");
   pen.skip(6);
   pen.rule();
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
@@ -73,7 +73,7 @@ void draw_head(Pen& pen) {
                      frame.shown.model.dropout.active() && !frame.metrics.compact
                          ? "mean weight, before dropout"
                          : "mean weight");
-  pen.heading("Where it looks");
+  pen.heading("Attends to");
   for (const HeadFigureInfo& figure : core::attention::head_figures())
     if (figure.figure != HeadFigure::entropy) draw_figure(pen, figure, facts.*figure.value);
   if (frame.shown.trace.heads.size() > 1) draw_likeness(pen, head);
@@ -100,9 +100,9 @@ void draw_typed(widgets::Pen& pen, const CellRef& cell) {
   const core::attention::GivenCell* typed = frame.shown.model.given.find(place);
   const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
   widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
-                     typed ? "typed over" : "put here instead (N)");
+                     typed ? "overridden" : "override value (N)");
   const float x =
-      pen.left + widgets::text_width(frame.fonts.sans14, "put here instead (N)") + frame.metrics.px(10);
+      pen.left + widgets::text_width(frame.fonts.sans14, "override value (N)") + frame.metrics.px(10);
   platform::move_to({x, pen.y + frame.metrics.px(4)});
   const std::string shown = typed ? core::text::number_text(typed->value) : "";
   const auto answer = widgets::text_field(
@@ -115,15 +115,14 @@ void draw_typed(widgets::Pen& pen, const CellRef& cell) {
       frame.commands.edit(TypeOver{place, number});
     else
       frame.commands.add(
-          ShowMessage{"put here instead: expected a number, found \"" + *answer.text + "\"", true});
+          ShowMessage{"override value: expected a number, found \"" + *answer.text + "\"", true});
   }
   if (typed && widgets::link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle},
-                             Align::right_middle, frame.palette.accent, "take back"))
+                             Align::right_middle, frame.palette.accent, "revert"))
     frame.commands.edit(TypeOver{place, std::nullopt});
   if (ImGui::IsWindowHovered() &&
       ImGui::IsMouseHoveringRect({pen.left, pen.y}, {x, pen.y + frame.metrics.px(34)}))
-    ImGui::SetTooltip(
-        "A number here stands in place of the computed one; what follows is made of it. Empty: computed again.");
+    ImGui::SetTooltip("Replaces the computed number; what follows uses it. Empty: compute again.");
   pen.skip(34);
 }
 
@@ -149,18 +148,19 @@ void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   const std::size_t layer = frame.newest.whole->layer;
   if (layer == 0)
     pen.pair("token and position", inspected(number.entering));
-  else if (pen.linked_pair("inspector/stream/before", layer_words("out of layer ", layer - 1),
+  else if (pen.linked_pair("inspector/stream/before", layer_words("output of layer ", layer - 1),
                            inspected(number.entering)))
     go_to(frame, layer - 1, {Stage::output, 0, cell.row, cell.column});
   if (const auto& norm = number.norm) {
     if (norm->mean != 0) pen.pair("− mean of its row", inspected(norm->mean));
-    pen.pair(norm->mean != 0 ? "÷ deviation of its row" : "÷ root mean square", inspected(norm->divisor));
-    pen.pair("× factor of the norm", inspected(norm->factor));
+    pen.pair(norm->mean != 0 ? "÷ standard deviation of its row" : "÷ root mean square",
+             inspected(norm->divisor));
+    pen.pair("× weight of the norm", inspected(norm->factor));
     if (norm->bias != 0) pen.pair("+ bias of the norm", inspected(norm->bias));
-    pen.pair("= what enters", inspected(number.input));
+    pen.pair("= layer input", inspected(number.input));
   }
   if (widgets::cell_value(frame, cell) != number.input)
-    pen.prose("Typed over: the model itself has " + inspected(number.input) + " here.", frame.palette.dim);
+    pen.prose("Overridden: the model computes " + inspected(number.input) + " here.", frame.palette.dim);
 }
 
 /// What leaves the layer: on to the next one.
@@ -169,16 +169,17 @@ void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   const std::size_t layer = frame.newest.whole->layer,
                     n_layers = frame.newest.whole->model->description().sizes.n_layers;
   if (number.is_sum) {
-    pen.pair("in the stream before", inspected(number.entering));
-    pen.pair("+ this", inspected(number.attention));
+    pen.pair("residual stream before", inspected(number.entering));
+    pen.pair("+ attention output", inspected(number.attention));
     pen.pair("+ MLP", inspected(number.mlp));
   } else {
-    pen.prose("Norms stand behind attention and behind the MLP, so what leaves the layer is no plain sum.",
-              frame.palette.dim);
+    pen.prose(
+        "This model normalizes after attention and after the MLP, so the output of the layer is not a plain sum.",
+        frame.palette.dim);
   }
   const std::string sum = inspected(number.leaving);
-  if (layer + 1 == n_layers) return pen.pair("leaves the last layer", sum);
-  if (pen.linked_pair("inspector/stream/behind", layer_words("goes on to layer ", layer + 1), sum))
+  if (layer + 1 == n_layers) return pen.pair("output of the last layer", sum);
+  if (pen.linked_pair("inspector/stream/behind", layer_words("input of layer ", layer + 1), sum))
     go_to(frame, layer + 1, {Stage::embeddings, 0, cell.row, cell.column});
 }
 
@@ -229,16 +230,15 @@ void draw_actions(Pen& pen, const CellRef& cell) {
     const auto worked = core::explain::explain(frame.shown.model, frame.shown.trace, cell);
     frame.commands.add(CopyText{core::explain::plain_text(worked, frame.shown.sequence())});
   }
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies how this number comes about");
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies the computation of this number as text");
   const float x = pen.right - widgets::text_width(font, "copy as text") - frame.metrics.px(14);
   if (const auto edit = mask_switch(cell, frame.shown.trace)) {
-    const char* words = edit->visible ? "show" : "hide";
+    const char* words = edit->visible ? "unmask" : "mask";
     if (widgets::link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
                       words))
       frame.commands.edit(*edit);
     if (ImGui::IsItemHovered())
-      ImGui::SetTooltip("%s this key %s its query, in every head (M)", edit->visible ? "Shows" : "Hides",
-                        edit->visible ? "to" : "from");
+      ImGui::SetTooltip("%s this key for its query, in every head (M)", edit->visible ? "Unmasks" : "Masks");
   }
   if (cell.stage != Stage::embeddings && cell.stage != Stage::key_embeddings) return;
   if (widgets::link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
@@ -248,7 +248,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
     frame.commands.add(
         EditAt{of_keys ? MatrixName::key_embeddings : MatrixName::embeddings, cell.row, cell.column});
   }
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Puts the edit cursor on this number");
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Moves the edit cursor to this number");
 }
 
 /// "was 0.1523, now 0.1498": what the last edit made of it.
@@ -334,18 +334,17 @@ std::optional<CellRef> telling_cell(const Frame& frame) {
 void draw_offers(Pen& pen) {
   const Frame& frame = pen.frame;
   pen.skip(4);
-  pen.prose("Hover a cell to see what it is made of. Click to keep it here. Or:", frame.palette.dim);
+  pen.prose("Hover over a cell to see how it is computed. Click to pin it. Or:", frame.palette.dim);
   if (const auto cell = telling_cell(frame);
-      cell &&
-      offer(pen, "inspector/offer/pin", "See how a weight comes about",
-            "pins the largest weight of the last token; its pink numbers lead to where they come from"))
+      cell && offer(pen, "inspector/offer/pin", "See how a weight is computed",
+                    "pins the largest weight of the last token; its pink numbers link to their cells"))
     frame.commands.add(set<&Look::tab>(Tab::stages), PinCell{*cell});
   if (offer(pen, "inspector/offer/edit", "Change a number and watch",
-            "puts the cursor on an embedding: drag it, or type; what changes is marked in every stage"))
+            "selects an embedding: drag it or type a number; every cell that changes is outlined"))
     frame.commands.add(set<&Selection::cursor>(EditCursor{0, 0, true}));
   if (frame.lesson) return;
   if (offer(pen, "inspector/offer/lesson", "Take the first lesson",
-            "causal attention step by step; your own work comes back when you leave"))
+            "causal attention step by step; your own work is kept"))
     frame.commands.add(StartLesson{core::lessons::lessons().front().name});
 }
 
@@ -385,7 +384,7 @@ void draw_inspector(const Frame& frame) {
                                         : "nothing pinned");
     draw_query(pen);
   } else if (frame.shown.look.tab == Tab::heads && !frame.shown.selection.pinned) {
-    draw_top(pen, frame.shown.selection.hovered_head ? "hovered" : "chosen");
+    draw_top(pen, frame.shown.selection.hovered_head ? "hovered" : "selected");
     draw_head(pen);
   } else {
     draw_cell(pen);

@@ -57,7 +57,7 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
         {from, pen.y - half}, {from + (to - from) * static_cast<float>(t), pen.y + half},
         packed(render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(t, 0.15))));
   }
-  const std::string text = hidden ? "hidden" : dropped ? "dropped" : widgets::fixed(value, 4);
+  const std::string text = hidden ? "masked" : dropped ? "dropped" : widgets::fixed(value, 4);
   widgets::draw_text(hidden || dropped ? frame.fonts.sans13 : frame.fonts.mono13, {pen.right, pen.y},
                      Align::right_middle,
                      packed(hidden || dropped ? frame.palette.faint : frame.palette.text), text);
@@ -68,15 +68,15 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
 std::string dropout_words(const Frame& frame, const CellRef& cell) {
   const auto& model = frame.shown.model;
   if (model.dropout.place != core::attention::DropoutPlace::weights)
-    return "Dropout fell on the scores, before the softmax: these are the weights.";
+    return "Dropout was applied to the scores, before the softmax: these are the weights.";
   const double sum = core::attention::row_facts(frame.shown.trace.heads[cell.head].weights, cell.row).sum;
   constexpr double rounding = 1e-6;
   const std::string before = std::abs(sum - 1) <= rounding
                                  ? "The row sums to 1 before dropout, not after: "
                                  : "Before dropout the row sums to " + widgets::fixed(sum, 4) + ": ";
   return before + (core::attention::dropout_scale(model.dropout) > 1
-                       ? "survivors are enlarged by 1/(1 − p), so that the average over many masks is that."
-                       : "survivors are not enlarged, so that the average over many masks is less.");
+                       ? "kept weights are scaled by 1/(1 − p), so that the mean over many masks is the same."
+                       : "kept weights are not scaled, so the mean over many masks is smaller.");
 }
 
 /// A tooltip for the lines that were written since the pen stood at top.
@@ -97,7 +97,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   pen.heading("Row of " +
               widgets::shortened(frame.fonts.sans16, tokens[cell.row], (pen.right - pen.left) * 0.6f));
   if (facts.largest > 0)
-    pen.prose(tokens[cell.row] + " listens most to " +
+    pen.prose(tokens[cell.row] + " attends most to " +
                   (facts.where == cell.row && &keys == &tokens ? std::string("itself") : keys[facts.where]) +
                   ", " + widgets::fixed(facts.largest, 4),
               frame.palette.dim);
@@ -129,15 +129,17 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   constexpr double rounding = 1e-6;
   const bool sums_to_one = is_distribution && std::abs(facts.sum - 1) <= rounding;
   if (cell.stage == Stage::weights && is_distribution && !sums_to_one)
-    pen.prose("The row does not sum to 1, so it is no distribution and has no entropy.", frame.palette.dim);
+    pen.prose("The row does not sum to 1, so it is not a distribution and has no entropy.",
+              frame.palette.dim);
   if (cell.stage == Stage::weights && sums_to_one) {
     const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(cell.row)));
     pen.pair("entropy, at most " +
-                 widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bit",
+                 widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bits",
              widgets::fixed(facts.entropy_bits, 4));
     const float top = pen.y;
-    pen.pair("as spread as over", widgets::fixed(facts.effective_count, 2) + " equal keys");
-    explain_lines(pen, top, "2 to the entropy: so many keys of equal weight would be as spread as this row");
+    pen.pair("effective number", widgets::fixed(facts.effective_count, 2) + " keys");
+    explain_lines(pen, top,
+                  "2 to the power of the entropy: the number of equally weighted keys with the same entropy");
     if (frame.shown.model.dropout.active())
       pen.pair(
           "row sum after dropout",
@@ -239,7 +241,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   if (widgets::link(frame, name, frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
                     frame.palette.text, widgets::fixed(weight, 4)))
     frame.commands.add(set<&Look::tab>(Tab::stages), FollowCell{{Stage::weights, head, query, key}});
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows among the stages how this weight comes about");
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows how this weight is computed in Stages");
   pen.skip(19);
 }
 
@@ -256,10 +258,9 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
                      packed(frame.palette.text), "head " + std::to_string(head));
   const bool is_number = !weights.has_nan();
   widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle, packed(frame.palette.dim),
-                     is_number ? widgets::fixed(facts.entropy_bits, 2) + " bit" : "NaN");
+                     is_number ? widgets::fixed(facts.entropy_bits, 2) + " bits" : "NaN");
   pen.skip(20);
-  if (!is_number)
-    return pen.prose("Its weights are not numbers, so nothing can be said of them.", frame.palette.dim);
+  if (!is_number) return pen.prose("Its weights are not numbers.", frame.palette.dim);
   double rest = facts.sum;
   const std::vector<std::size_t> keys = top_keys(frame, weights, query);
   for (const std::size_t key : keys) {
@@ -285,7 +286,7 @@ void draw_query(Pen& pen) {
   const auto query = frame.shown.look.tokens.query();
   if (!query) {
     pen.skip(4);
-    pen.prose("Hover a query to see to whom it listens. Click to keep it here; ↑ and ↓ move on.",
+    pen.prose("Hover over a query to see which keys it attends to. Click to pin it; ↑ and ↓ move.",
               frame.palette.dim);
     return;
   }
@@ -301,8 +302,8 @@ void draw_query(Pen& pen) {
   pen.skip(24);
   const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(*query)));
   const std::string words =
-      "sees " + std::to_string(visible) + " of " + std::to_string(frame.shown.model.n_keys()) + " keys, in " +
-      std::to_string(heads.size()) + " of " + std::to_string(frame.shown.model.n_heads) +
+      "attends to " + std::to_string(visible) + " of " + std::to_string(frame.shown.model.n_keys()) +
+      " keys, in " + std::to_string(heads.size()) + " of " + std::to_string(frame.shown.model.n_heads) +
       (frame.shown.model.n_heads == 1 ? " head" : " heads");
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
                      words);
@@ -402,7 +403,7 @@ std::optional<std::size_t> extreme(const arma::mat& similarity, std::size_t head
 void draw_extreme(Pen& pen, const arma::mat& similarity, std::size_t head, bool most) {
   const auto found = extreme(similarity, head, most);
   if (!found) return;
-  const std::string words = most ? "most alike" : "least alike";
+  const std::string words = most ? "most similar" : "least similar";
   const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
                                        widgets::share_text(similarity(head, *found), 4));
   if (pressed) pen.frame.commands.add(set<&Look::head>(*found));
@@ -415,18 +416,18 @@ void draw_likeness(Pen& pen, std::size_t head) {
   pen.rule();
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
                      packed(frame.palette.faint), "1 − JSD, mean of rows");
-  pen.heading("Likeness of heads");
+  pen.heading("Similarity of heads");
   if (!similarity_is_quick(frame.shown.trace) && frame.shown.selection.similarity_of != frame.shown.version) {
-    pen.prose("So many heads and tokens take a moment.", frame.palette.dim);
+    pen.prose("This takes a moment for so many heads and tokens.", frame.palette.dim);
     pen.skip(10);
     if (widgets::link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y},
-                      Align::left_middle, frame.palette.accent, "work it out"))
+                      Align::left_middle, frame.palette.accent, "Compute"))
       frame.commands.add(set<&Selection::similarity_of>(frame.shown.version));
     pen.skip(12);
     return;
   }
   const arma::mat& similarity = frame.work.statistics.similarity(frame.shown.trace, frame.shown.version);
-  if (similarity.is_empty()) return pen.prose("It is being worked out …", frame.palette.dim);
+  if (similarity.is_empty()) return pen.prose("Computing…", frame.palette.dim);
   if (similarity.n_rows <= most_likeness_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);
     const float labels = frame.metrics.px(24), room = pen.right - pen.left - labels;
@@ -441,12 +442,10 @@ void draw_likeness(Pen& pen, std::size_t head) {
     handle_mouse(frame, g, similarity, order);
     pen.y = g.at(g.count, 0).y + frame.metrics.px(4);
     const bool numbers = g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
-    pen.prose(
-        std::string(numbers ? "in hundredths; " : "") + "in the order of the heads; a click chooses one",
-        frame.palette.faint);
+    pen.prose(std::string(numbers ? "in percent; " : "") + "click to select a head", frame.palette.faint);
     pen.skip(4);
   } else {
-    pen.prose("The matrix is drawn for up to " + std::to_string(most_likeness_heads) + " heads.",
+    pen.prose("The matrix is shown for up to " + std::to_string(most_likeness_heads) + " heads.",
               frame.palette.faint);
   }
   draw_extreme(pen, similarity, head, true);

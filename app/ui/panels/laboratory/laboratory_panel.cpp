@@ -356,12 +356,12 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
   const auto& dropout = frame.shown.model.dropout;
   heading(frame, l, y, "1",
           dropout.active()
-              ? "One mask: each weight survives with probability 1 − p, survivors are multiplied by 1/(1 − p)"
-          : dropout.rate == 0 ? "Nothing is dropped at a rate of 0"
-                              : "Nothing is dropped in evaluation: D switches to training");
+              ? "One mask: each weight is kept with probability 1 − p, kept weights are scaled by 1/(1 − p)"
+          : dropout.rate == 0 ? "At a rate of 0 nothing is dropped"
+                              : "In evaluation mode nothing is dropped; D switches to training mode");
   title(frame, l, 0, y, "Weights", "softmax", 0, Stage::weights);
   title(frame, l, 1, y, "Mask", "p = " + widgets::fixed(dropout.rate, 2), 0, Stage::dropout_mask);
-  title(frame, l, 2, y, "Dropped", "weights × mask", 0, Stage::dropped_weights);
+  title(frame, l, 2, y, "Weights after dropout", "", 0, Stage::dropped_weights);
   title(frame, l, 3, y, "Row sums", "");
   y += frame.metrics.px(title_height);
   sign(frame, l, 1, y, "×");
@@ -391,14 +391,14 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
   const std::size_t n = std::min(lab.n_masks, lab.count());
   const bool enlarges = core::attention::dropout_scale(frame.shown.model.dropout) > 1;
   heading(frame, l, y, "2",
-          enlarges ? "Many masks: on average nothing changes, which is why survivors are enlarged"
-                   : "Many masks: survivors are not enlarged, so that on average weights become smaller");
-  title(frame, l, 0, y, "Mean of " + std::to_string(n), "dropped weights");
+          enlarges ? "Many masks: because kept weights are scaled, the mean does not change"
+                   : "Many masks: kept weights are not scaled, so the mean becomes smaller");
+  title(frame, l, 0, y, "Mean of " + std::to_string(n), "weights after dropout");
   title(frame, l, 1, y, "Mean − weights", "");
   const std::size_t ticks = drawn_ticks(lab, n);
   const float shift = static_cast<float>(width_of_differences(frame, l) - l.map_width);
   title(frame, l, 2, y, "Row sums of " + std::to_string(n) + " masks",
-        ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick a mask", shift);
+        ticks < n ? "ticks of the first " + std::to_string(ticks) : "one tick per mask", shift);
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
   const double most = std::max(-lab.difference_range.smallest, lab.difference_range.largest);
@@ -426,7 +426,7 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
 
 void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
   const arma::rowvec& after = frame.work.laboratory->ones;
-  title(frame, l, 2, at.y, "Ten ones", "the same rule on a vector");
+  title(frame, l, 2, at.y, "Dropout applied to ten ones", "the same rule for a vector");
   const float cell = std::floor(std::min(frame.metrics.px(32), width / static_cast<float>(after.n_elem)));
   const float height = frame.metrics.px(24);
   const double top = std::max(1.0, after.max());
@@ -466,17 +466,17 @@ void answer(const Frame& frame, ImVec2 at, float width) {
   platform::move_to(at);
   widgets::paragraph(
       frame.fonts.sans14, frame.palette.dim, width,
-      "Why does my row not sum to what it did? It does before dropout, not after: only the mean "
-      "over many masks does. In evaluation nothing is dropped.");
+      "Why does a row no longer sum to 1? It does before dropout; after dropout only the mean over many masks does. In evaluation mode nothing is dropped.");
 }
 
 void how_fast(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.work.laboratory;
-  std::string words = "How fast the mean settles: largest distance from the weights after N masks";
+  std::string words = "Convergence of the mean: largest difference from the weights after N masks";
   if (lab.version != frame.shown.version)
-    words += " · being renewed";
+    words += " · updating";
   else if (!lab.is_complete())
-    words += " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::max_masks) + " drawn";
+    words +=
+        " · " + std::to_string(lab.count()) + " of " + std::to_string(Laboratory::max_masks) + " sampled";
   heading(frame, l, y, "3", words);
   const float height = frame.metrics.px(180), x = map_left(frame, l, 2);
   draw_laboratory_curve(frame, {l.origin.x, y + frame.metrics.px(8)},
@@ -489,15 +489,14 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
 /// In place of means over masks that are all ones: what would be colored is rounding.
 void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
   const auto& dropout = frame.shown.model.dropout;
-  heading(frame, l, y, "2",
-          "Nothing is dropped, so every mask is all ones and every mean is the weights themselves");
+  heading(frame, l, y, "2", "Nothing is dropped: every mask is all ones, and every mean equals the weights");
   platform::move_to({l.origin.x + frame.metrics.px(18), y + frame.metrics.px(4)});
-  if (dropout.rate == 0 && widgets::button(frame, "laboratory/rate", "Drop half of the weights",
-                                           "Sets the dropout of the model to 0.5 (Ctrl+Z takes it back)"))
+  if (dropout.rate == 0 && widgets::button(frame, "laboratory/rate", "Set dropout to 0.5",
+                                           "Sets the dropout rate of the model to 0.5 (Ctrl+Z undoes it)"))
     frame.commands.edit(core::editing::SetDropoutRate{0.5});
   if (dropout.rate == 0 && !dropout.training) ImGui::SameLine();
   if (!dropout.training &&
-      widgets::button(frame, "laboratory/training", "Switch to training", "D does so anywhere"))
+      widgets::button(frame, "laboratory/training", "Switch to training mode", "D does the same"))
     frame.commands.edit(core::editing::SetTraining{true});
   y += 2 * frame.metrics.frame;
 }
@@ -510,10 +509,10 @@ void top_line(const Frame& frame, const Layout& l, float& y) {
   widgets::draw_text(frame.fonts.sans19, {x, middle}, Align::left_middle, packed(frame.palette.text),
                      "Dropout laboratory");
   const float field = frame.metrics.px(64), right = l.origin.x + l.width;
-  const char* again = "draw again";
+  const char* again = "resample";
   const float button = widgets::text_width(frame.fonts.sans14, again) + frame.metrics.px(18);
   platform::move_to({right - button, y});
-  if (widgets::button(frame, "laboratory/again", again, "The next seed, another mask (Space)"))
+  if (widgets::button(frame, "laboratory/again", again, "Samples a mask with the next seed (Space)"))
     frame.commands.edit(core::editing::SetDropoutSeed{frame.shown.model.dropout.seed + 1});
   platform::move_to({right - button - frame.metrics.px(16) - field, y});
   const auto step = [](std::uint64_t n, int by) {
@@ -538,7 +537,7 @@ void draw_laboratory(const Frame& frame) {
   const Layout l = lay_out(frame);
   float y = l.origin.y;
   top_line(frame, l, y);
-  if (!frame.work.laboratory) return heading(frame, l, y, "", "The first masks are being drawn");
+  if (!frame.work.laboratory) return heading(frame, l, y, "", "Sampling the first masks…");
   one_mask(frame, l, y);
   if (frame.shown.model.dropout.active()) {
     many_masks(frame, l, y);

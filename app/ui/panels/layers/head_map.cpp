@@ -22,17 +22,17 @@ constexpr double least_role = 0.3, measured_from = 0.4;  // shares that make a r
 }  // namespace
 
 std::string role_words(const HeadRoles& roles) {
-  std::pair<double, const char*> best{least_role, "broad"};
+  std::pair<double, const char*> best{least_role, "diffuse"};
   for (const auto& [share, name] :
        {std::pair(roles.previous, "previous"), std::pair(roles.first, "first token"),
         std::pair(roles.itself, "itself"), std::pair(roles.same_token.value_or(0), "same token"),
         std::pair(roles.induction.value_or(0), "induction")})
     if (share > best.first) best = {share, name};
-  return best.first > least_role ? std::string(best.second) + " " + widgets::fixed(best.first, 2) : "broad";
+  return best.first > least_role ? std::string(best.second) + " " + widgets::fixed(best.first, 2) : "diffuse";
 }
 
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head) {
-  if (frame.newest.whole->experiment.heads_off.contains({layer, head})) return {"off"};
+  if (frame.newest.whole->experiment.heads_off.contains({layer, head})) return {"ablated"};
   const auto& sight = *frame.newest.reading->readings()->now->layers[layer];
   const auto* usual = frame.newest.reading->random_roles();
   if (usual && layer < usual->size() && head < (*usual)[layer].size() && !sight.is_edited) {
@@ -206,7 +206,7 @@ void draw_tooltip(const Map& m) {
   const auto share = [](const char* words, const std::optional<double>& value) {
     return std::string("\n") + words + ": " + (value ? widgets::fixed(*value, 3) : "–");
   };
-  std::string text = "Head " + name_of(m) + (m.is_off ? ", off" : "");
+  std::string text = "Head " + name_of(m) + (m.is_off ? ", ablated" : "");
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const auto index = [&](float at, float begin) {
     return static_cast<std::size_t>(std::clamp((at - begin) / m.t.map, 0.0f, 0.999f) *
@@ -224,18 +224,19 @@ void draw_tooltip(const Map& m) {
   if (m.before && m.before->map(row, column) != weight)
     text += "\nbefore the edits: " + core::text::told_number(m.before->map(row, column));
   text += share("previous token", roles.previous) + share("first token", roles.first) +
-          share("itself", roles.itself) + share("same token before", roles.same_token) +
-          share("what followed it (induction)", roles.induction) +
-          "\nmean entropy of a row: " + widgets::fixed(roles.entropy_bits, 2) + " bit";
+          share("itself", roles.itself) + share("earlier same token", roles.same_token) +
+          share("induction", roles.induction) +
+          "\nmean entropy of a row: " + widgets::fixed(roles.entropy_bits, 2) + " bits";
   if (const HeadRole role = role_of(m.frame, m.layer, m.head); role.is_measured)
-    text += "\non random tokens that come again: " + role.words;
+    text += "\non random repeated tokens: " + role.words;
   const Bar bar = bar_of(m);
   if (bar.now)
     text += std::string("\n") +
-            (m.frame.newest.layers->shows_effects ? "switched off, the logit of " : "adds to the logit of ") +
+            (m.frame.newest.layers->shows_effects ? "ablation changes the logit of "
+                                                  : "direct attribution to the logit of ") +
             quoted_token(m.frame.newest.reading->prediction()->chosen.text) +
-            (m.frame.newest.layers->shows_effects ? " changes by " : ": ") + signed_text(*bar.now, 2);
-  if (m.sight.is_edited) text += "\nThis layer is edited: computed in float64.";
+            (m.frame.newest.layers->shows_effects ? " by " : ": ") + signed_text(*bar.now, 2);
+  if (m.sight.is_edited) text += "\nThis layer was edited: it is computed in float64.";
   platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());
   ImGui::PopFont();
@@ -257,11 +258,12 @@ void draw_menu(const Map& m) {
     frame.commands.add(set<&Look::head>(m.head));
     if (in_stages) frame.commands.add(set<&Look::tab>(Tab::stages));
   };
-  if (ImGui::MenuItem("Look at this layer")) look_at(false);
+  if (ImGui::MenuItem("Select this layer")) look_at(false);
   frame.landmarks.mark_item("menu/layers/look");
   if (ImGui::MenuItem("Open in Stages")) look_at(true);
   frame.landmarks.mark_item("menu/layers/stages");
-  if (ImGui::MenuItem(m.is_off ? "Switch on" : "Switch off")) frame.commands.add(SwitchHead{m.layer, m.head});
+  if (ImGui::MenuItem(m.is_off ? "Enable head" : "Ablate head"))
+    frame.commands.add(SwitchHead{m.layer, m.head});
   frame.landmarks.mark_item("menu/layers/switch");
   ImGui::PopFont();
   ImGui::EndPopup();

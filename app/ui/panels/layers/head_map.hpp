@@ -8,7 +8,7 @@
 
 namespace app::panels {
 
-/// What a head does above all: "induction 0.91", or "broad" where it does none of it.
+/// What a head does above all: "induction 0.91", or "diffuse" where it does none of it.
 std::string role_words(const core::transformer::HeadRoles& roles);
 
 /// What is said of a head in one or two words.
@@ -17,8 +17,8 @@ struct HeadRole {
   bool is_measured = false;  ///< on random tokens that come again, and not only on this text
 };
 
-/// The role that was measured where there is one, else what the head does here, or "off". A head of an edited
-/// layer is another one than was measured.
+/// The role that was measured where there is one, else what the head does here, or "ablated". A head of an
+/// edited layer is another one than was measured.
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head);
 
 /// The words as far as they have room, from a left end or up to a right end; measured ones on a badge.

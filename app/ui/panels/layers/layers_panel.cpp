@@ -122,7 +122,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   float y = at.y + f.metrics.px(has_heading ? 34 : 30);
   if (has_heading) {
     widgets::draw_text(f.fonts.sans12, {at.x, y}, widgets::Align::left_middle, packed(f.palette.faint),
-                       "guess after it");
+                       "logit lens");
     y += f.metrics.px(22);
   }
   draw_guess(f, guess.text, guess.probability, {at.x, y}, width, true);
@@ -173,15 +173,15 @@ void draw_legend(const Frame& frame, bool has_entropies, ImVec2 at, float width)
   const WholeReading& reading = *frame.newest.reading;
   const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
   if (!reading.is_of(*frame.newest.whole) && !reading.is_busy()) {
-    widgets::draw_text(
-        frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(frame.palette.status.bad),
-        "These maps are of the state before the last edit, which could not be computed: undo it.");
+    widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
+                       packed(frame.palette.status.bad),
+                       "The last edit could not be computed: these maps are older. Undo it.");
     return;
   }
   const std::size_t block = reading.readings()->now->block;
   const LayerMaps maps = frame.newest.layers->maps;
   const bool changes = maps == LayerMaps::change;
-  const std::string what = changes                     ? "weight now − before the edits"
+  const std::string what = changes                     ? "weight, change"
                            : maps == LayerMaps::before ? "weight before the edits"
                                                        : "weight";
   float end_of_words = draw_scale(
@@ -198,10 +198,10 @@ void draw_legend(const Frame& frame, bool has_entropies, ImVec2 at, float width)
     const std::string number = widgets::fixed(end, 1);
     end_of_words = draw_scale(frame, std::max(end_of_words + gap, at.x + width * 0.42f), middle,
                               frame.shown.look.colors.diverging, "−" + number, "+" + number,
-                              (effects ? "change of the logit of " : "added to the logit of ") +
-                                  quoted_token(next->chosen.text) + (effects ? ", switched off" : ""));
+                              (effects ? "ablation effect on " : "to the logit of ") +
+                                  quoted_token(next->chosen.text) + (effects ? "" : ""));
   }
-  const char* entropies = "top right: entropy, bit";
+  const char* entropies = "top right: entropy, bits";
   if (has_entropies &&
       at.x + width - widgets::text_width(frame.fonts.sans13, entropies) >= end_of_words + gap)
     widgets::draw_text(frame.fonts.sans13, {at.x + width, middle}, widgets::Align::right_middle,
@@ -212,7 +212,7 @@ void draw_legend(const Frame& frame, bool has_entropies, ImVec2 at, float width)
 
 void draw_layers(const Frame& frame) {
   if (!frame.newest.whole || !frame.newest.reading->readings()) {
-    ImGui::TextUnformatted("The text is being read.");
+    ImGui::TextUnformatted("The prompt is being read…");
     return;
   }
   const Reading& now = *frame.newest.reading->readings()->now;

@@ -95,7 +95,7 @@ std::string figure(const std::optional<double>& value) {
 }
 
 void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usual) {
-  lines.heading("Where it looks", usual ? "here" : "", usual ? "usually" : "here");
+  lines.heading("Attends to", usual ? "prompt" : "", usual ? "random" : "prompt");
   const float words = lines.width * 0.44f;
   const auto row = [&](const char* name, const std::optional<double>& now,
                        const std::optional<double>& then) {
@@ -103,10 +103,11 @@ void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usua
   };
   row("previous token", here.previous, usual ? std::optional(usual->previous) : std::nullopt);
   row("first token", here.first, usual ? std::optional(usual->first) : std::nullopt);
-  row("same token before", here.same_token, usual ? usual->same_token : std::nullopt);
-  row("what followed it", here.induction, usual ? usual->induction : std::nullopt);
+  row("earlier same token", here.same_token, usual ? usual->same_token : std::nullopt);
+  row("induction", here.induction, usual ? usual->induction : std::nullopt);
   if (usual)
-    widgets::tooltip("usually: on rows of random tokens that come once more, where induction heads show");
+    widgets::tooltip(
+        "Mean weights on this prompt, and on random tokens that repeat, where induction heads show");
 }
 
 /// The largest weights of the query that is looked from.
@@ -132,19 +133,20 @@ void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool 
   const WholeReading& reading = *frame.newest.reading;
   const Prediction* next = reading.prediction();
   if (!next || next->table.empty()) return;
-  lines.heading("What it does", "", ("logit of " + quoted_token(next->chosen.text)).c_str());
+  lines.heading("Effect", "", ("logit of " + quoted_token(next->chosen.text)).c_str());
   std::optional<double> adds;
   if (next->adds && head < next->adds->heads[layer].size()) adds = next->adds->heads[layer][head];
   const auto effect = reading.effects().of({layer, head});
   const double end = std::max(
       {next->largest_addition, adds ? std::abs(*adds) : 0.0, effect ? std::abs(effect->logit_change) : 0.0});
-  lines.change("adds directly", adds, end);
-  if (!next->adds) widgets::tooltip("Not known: the logits of this model are no sums of what its heads add.");
-  lines.change("if switched off", effect ? std::optional(effect->logit_change) : std::nullopt, end);
+  lines.change("direct logit attribution", adds, end);
+  if (!next->adds)
+    widgets::tooltip("Not defined here: the logits of this model are not sums of what its heads add.");
+  lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end);
   if (effect && !is_off)
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,
-                       quoted_token(next->chosen.text) + " would go from " +
-                           widgets::fixed(next->chosen.now * 100, 1) + " % to " +
+                       quoted_token(next->chosen.text) +
+                           " if ablated: " + widgets::fixed(next->chosen.now * 100, 1) + " % → " +
                            widgets::fixed(effect->probability * 100, 1) + " %.");
 }
 
@@ -197,10 +199,11 @@ void draw_selected_head(const Frame& frame, float width) {
   draw_query(lines, now, sight);
   draw_effects(lines, layer, head, is_off);
   ImGui::Dummy({width, frame.metrics.px(4)});
-  if (widgets::button(frame, "head/stages", "open in Stages", "Every stage of this head, number by number"))
+  if (widgets::button(frame, "head/stages", "Open in Stages",
+                      "Shows every stage of this head, number by number"))
     frame.commands.add(set<&Look::tab>(Tab::stages));
   ImGui::SameLine();
-  if (widgets::button(frame, "head/switch", is_off ? "switch on" : "switch off", "x"))
+  if (widgets::button(frame, "head/switch", is_off ? "Enable" : "Ablate", "x"))
     frame.commands.add(SwitchHead{layer, head});
   const Prediction* next = frame.newest.reading->prediction();
   if (!next || next->table.empty()) return;
@@ -212,13 +215,13 @@ void draw_selected_head(const Frame& frame, float width) {
     n_heads -= std::min(n_heads, now.experiment.heads_off.size());
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
                        std::to_string(frame.newest.reading->effects().n_known()) + " of " +
-                           std::to_string(n_heads) + " heads switched off so far");
-  } else if (widgets::button(frame, "head/sweep", "switch each head off in turn",
-                             "The bars then show what becomes of the logit")) {
+                           std::to_string(n_heads) + " ablation effects computed");
+  } else if (widgets::button(frame, "head/sweep", "Compute all ablation effects",
+                             "Shows them as bars under the maps")) {
     frame.commands.add(SweepHeads{});
   }
   if (effects &&
-      widgets::button(frame, "head/adds", "show what heads add", "The bars show what heads add directly"))
+      widgets::button(frame, "head/adds", "Show direct logit attribution", "Shows it as bars under the maps"))
     frame.commands.add(set<&LayersLook::shows_effects>(false));
 }
 
@@ -253,11 +256,11 @@ void draw_sizes(const Frame& frame, float width) {
   pair(at.x, "layers", std::to_string(sizes.n_layers));
   pair(at.x + half, "heads", heads);
   y += pitch;
-  pair(at.x, "width", std::to_string(sizes.d_model));
+  pair(at.x, "d_model", std::to_string(sizes.d_model));
   pair(at.x + half, "context", std::to_string(sizes.n_context));
   y += pitch;
-  pair(at.x, "vocab", std::to_string(sizes.n_vocabulary));
-  pair(at.x + half, "params", amount(model.n_parameters));
+  pair(at.x, "vocabulary", std::to_string(sizes.n_vocabulary));
+  pair(at.x + half, "parameters", amount(model.n_parameters));
   platform::move_to(at);
   ImGui::Dummy({width, y + pitch - at.y});
 }
@@ -343,7 +346,7 @@ bool draw_edit(const Frame& frame, const std::string& name, const std::string& w
   platform::move_to({at.x + width - cross, at.y});
   const bool pressed = widgets::hit_area(name.c_str(), {cross, height});
   frame.landmarks.mark_item(name);
-  widgets::tooltip("Undo this alone");
+  widgets::tooltip("Undoes this edit alone");
   const Rgb ink = ImGui::IsItemHovered() || ImGui::IsItemFocused() ? frame.palette.text : frame.palette.dim;
   const ImVec2 centre(at.x + width - cross / 2, middle);
   const float arm = frame.metrics.px(4);
@@ -361,13 +364,12 @@ void draw_edits(const Frame& frame, float width) {
   if (count == 0) {
     widgets::paragraph(
         frame.fonts.sans14, frame.palette.faint, width,
-        "None: the model is as it was opened. x switches the chosen head off; every number of a "
-        "layer is edited in Stages.");
+        "None: the model is as it was opened. X ablates the selected head; every number of a layer can be edited in Stages.");
     return;
   }
   for (const auto& [layer, head] : experiment.heads_off) {
     const std::string name = std::to_string(layer) + "." + std::to_string(head);
-    if (draw_edit(frame, "whole/edit/" + name, "head " + name + " off", width))
+    if (draw_edit(frame, "whole/edit/" + name, "head " + name + " ablated", width))
       frame.commands.add(SwitchHead{layer, head});
   }
   for (const auto& [layer, edit] : experiment.layers) {
@@ -376,11 +378,12 @@ void draw_edits(const Frame& frame, float width) {
     if (draw_edit(frame, "whole/edit/" + std::to_string(layer), words, width))
       frame.commands.add(DropEdits{layer});
   }
-  if (widgets::button(frame, "whole/undo_all", "undo all", "The model as it was opened; the text stays"))
+  if (widgets::button(frame, "whole/undo_all", "Undo all",
+                      "Restores the model as it was opened; the prompt stays"))
     frame.commands.add(DropEdits{});
   ImGui::SameLine();
-  if (widgets::button(frame, "whole/compare", "compare with before",
-                      "This layer before all edits as A, stage by stage against what it is now"))
+  if (widgets::button(frame, "whole/compare", "Compare with original",
+                      "Compares this layer, stage by stage, with what it was before the edits"))
     frame.commands.add(CompareEdits{});
 }
 

@@ -289,7 +289,7 @@ KeyButton way_on(const Frame& frame) {
 
 void draw_keys(const Frame& frame, float room) {
   std::array keys{KeyButton{"lesson/back", "←", "back", GoInLesson{-1}}, way_on(frame),
-                  KeyButton{"lesson/again", "R", "start this step again", GoInLesson{0}},
+                  KeyButton{"lesson/again", "R", "restart this step", GoInLesson{0}},
                   KeyButton{"lesson/leave", "Esc", "leave the lesson", LeaveLesson{}}};
   const auto wide = [&](const KeyButton& key) {
     return widgets::text_width(frame.fonts.sans14, key.key) + frame.metrics.px(14 + 8 + 24) +
@@ -361,7 +361,7 @@ void draw_lesson(const Frame& frame) {
   if (is_done(frame) && frame.lesson->seen.empty()) {
     const float x = at.x + widgets::text_width(frame.fonts.sans17, step.title) + frame.metrics.px(12);
     widgets::draw_text(frame.fonts.sans14, {x, title + frame.metrics.px(title_line) / 2},
-                       widgets::Align::left_middle, packed(frame.palette.status.good), "✓ tried before");
+                       widgets::Align::left_middle, packed(frame.palette.status.good), "✓ done before");
   }
   platform::move_to({at.x, title + frame.metrics.px(title_line)});
   widgets::glossed_text(frame, frame.fonts.sans15, frame.palette.text, width, step.text);
@@ -378,7 +378,7 @@ void draw_lesson_words(const Frame& frame) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + width, at.y + 1}, packed(frame.palette.line));
   ImGui::Dummy({width, frame.metrics.px(10)});
-  widgets::paragraph(frame.fonts.sans16, frame.palette.text, width, "Words of this step");
+  widgets::paragraph(frame.fonts.sans16, frame.palette.text, width, "Terms of this step");
   ImGui::Dummy({width, frame.metrics.px(2)});
   for (const std::string& word : frame.lesson->shown().words) {
     const core::lessons::Term* term = core::lessons::find_term(word);

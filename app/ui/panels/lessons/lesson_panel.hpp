@@ -17,7 +17,7 @@ float lesson_panel_height(const Frame& frame, float width);
 /// The step of the lesson: what it says, what to try, and the keys that lead on.
 void draw_lesson(const Frame& frame);
 
-/// "Words of this step", for the inspector; nothing without a lesson.
+/// "Terms of this step", for the inspector; nothing without a lesson.
 void draw_lesson_words(const Frame& frame);
 
 /// How high the pictures of the lesson's step are, at most that much; 0 when it has none.

@@ -50,7 +50,7 @@ void draw_action_line(const Frame& frame, const Situation& situation, const Acti
                       action.command && why.empty()))
     perform(action, situation, frame.commands);
   frame.landmarks.mark_item("menu/" + action.id);
-  if (const std::string& words = why.empty() ? action.about : "Not now: " + why; !words.empty())
+  if (const std::string& words = why.empty() ? action.about : "Not available: " + why; !words.empty())
     widgets::tooltip(words);
 }
 
@@ -60,7 +60,7 @@ void draw_action_button(const Frame& frame, const Situation& situation, std::spa
   if (!action) return;
   const std::string key = key_words(*action, situation.newest), why = why_not(*action, situation);
   const std::string help =
-      why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not now: " + why;
+      why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not available: " + why;
   if (widgets::button(frame, landmark, words, help.c_str())) perform(*action, situation, frame.commands);
 }
 
@@ -114,7 +114,7 @@ void draw_title_area(const Frame& frame, const std::string& name, Stage stage, s
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     list->AddRectFilled({min.x, max.y - 1}, {max.x, max.y}, packed(frame.palette.faint));
     if (const auto* term = widgets::term_of(stage))
-      widgets::explain_term(frame, *term, "A click shows it large; a right click has more.");
+      widgets::explain_term(frame, *term, "Click to show it large; right-click for more.");
   }
   draw_stage_menu(frame, name.c_str(), stage, head);
 }

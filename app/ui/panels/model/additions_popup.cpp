@@ -75,12 +75,12 @@ using namespace core::positions;
 
 constexpr std::size_t t5_buckets = 32;
 
-const std::array<std::string, 2> pair_rules{"halves", "neighbours"};
+const std::array<std::string, 2> pair_rules{"halves", "adjacent"};
 const std::array<std::string, 3> scaling_rules{"none", "linear", "llama3"};
 const std::array bias_rules{
     widgets::Option{"none", ""},
-    widgets::Option{"ALiBi", "Scores fall with distance, each head at its slope"},
-    widgets::Option{"T5's buckets", "A number for each bucket of distances and each head"}};
+    widgets::Option{"ALiBi", "ALiBi: scores fall with distance, each head with its slope"},
+    widgets::Option{"T5 buckets", "T5: a number for each bucket of distances and each head"}};
 
 /// Asks for other positions: what a function changes in those of now.
 template <class Change>
@@ -97,7 +97,7 @@ void change_rotary(const PopupFields& fields, Change change) {
 void columns_row(PopupFields& fields, const Rotary& rotary) {
   const auto typed =
       fields.field("columns", "more/columns", rotary.dimensions ? std::to_string(*rotary.dimensions) : "",
-                   "How many columns of a head turn, the first ones, an even number. Empty: all.");
+                   "How many columns of a head are rotated, an even number. Empty: all.");
   if (!typed) return;
   const auto counts = counts_in(*typed);
   if (!counts || counts->size() > 1) return fields.refuse("columns", "a whole number or nothing", *typed);
@@ -121,22 +121,22 @@ void scaling_rows(PopupFields& fields, const Rotary& rotary) {
   if (const auto chosen = widgets::segmented(fields.frame, "more/scaling", scaling_rules, now))
     change_rotary(fields, [&](Rotary& r) { r.scaling.rule = static_cast<ScalingRule>(*chosen); });
   widgets::tooltip(
-      "How turns are stretched for longer texts: all alike, or long waves alone as in Llama 3.1");
+      "How frequencies are scaled for longer texts: all alike (linear), or long wavelengths only (Llama 3.1)");
   if (rotary.scaling.rule == ScalingRule::none) return;
-  scaling_number(fields, "factor", "more/factor", &Scaling::factor, "By how much turns are slowed down");
+  scaling_number(fields, "factor", "more/factor", &Scaling::factor, "Frequencies are divided by this factor");
   if (rotary.scaling.rule != ScalingRule::llama3) return;
   scaling_number(fields, "low", "more/low", &Scaling::low,
-                 "Waves longer than original/low are stretched in full");
+                 "Wavelengths above original/low are scaled in full");
   scaling_number(fields, "high", "more/high", &Scaling::high,
-                 "Waves shorter than original/high are not stretched");
-  scaling_number(fields, "original", "more/original", &Scaling::original, "Tokens of the training");
+                 "Wavelengths below original/high are not scaled");
+  scaling_number(fields, "original", "more/original", &Scaling::original, "The context length in training");
 }
 
 void frequencies_row(PopupFields& fields, const Model& model, const Rotary& rotary) {
-  fields.row("turns");
+  fields.row("frequencies");
   const auto own = widgets::checkbox(
       fields.frame, "more/frequencies", "own frequencies", rotary.inverse_frequencies.has_value(),
-      "Radians by which each pair turns from one position to the next, typed in EDIT; they begin as those of the base");
+      "The rotation per position of each pair in radians, editable under EDIT; initially those of the base");
   if (!own) return;
   change_rotary(fields, [&](Rotary& r) {
     r.inverse_frequencies.reset();
@@ -147,8 +147,9 @@ void frequencies_row(PopupFields& fields, const Model& model, const Rotary& rota
 void rotary_rows(PopupFields& fields, const Model& model) {
   const auto& now = model.additions.positions.rotary;
   fields.row("positions");
-  if (const auto on = widgets::checkbox(fields.frame, "more/rotary", "rotary", now.has_value(),
-                                        "Queries and keys turn with their position, in pairs of columns"))
+  if (const auto on =
+          widgets::checkbox(fields.frame, "more/rotary", "rotary", now.has_value(),
+                            "RoPE: queries and keys are rotated by their position, in pairs of columns"))
     change_positions(fields, [&](Positions& p) {
       p.rotary.reset();
       if (!*on) return;
@@ -157,14 +158,13 @@ void rotary_rows(PopupFields& fields, const Model& model) {
     });
   if (!now) return;
   if (const auto base =
-          fields.real("base", "more/base", now->base, "Pair p turns by base^(−2p/d) a position"))
+          fields.real("base", "more/base", now->base, "Pair p is rotated by base^(−2p/d) per position"))
     change_rotary(fields, [&](Rotary& r) { r.base = *base; });
   fields.row("pairs");
   const auto pairs = static_cast<std::size_t>(now->pairs);
   if (const auto chosen = widgets::segmented(fields.frame, "more/pairs", pair_rules, pairs))
     change_rotary(fields, [&](Rotary& r) { r.pairs = static_cast<Pairs>(*chosen); });
-  widgets::tooltip(
-      "Which columns turn together: p and p + d/2, as in Hugging Face's Llama, or 2p and 2p + 1");
+  widgets::tooltip("Which columns form a pair: p and p + d/2, as in Hugging Face's Llama, or 2p and 2p + 1");
   columns_row(fields, *now);
   if (const auto first = fields.whole("first", "more/first", now->first, "The position of the first key"))
     change_rotary(fields, [&](Rotary& r) { r.first = *first; });
@@ -176,7 +176,7 @@ void relative_rows(PopupFields& fields, const Relative& now) {
   const auto change = [&](auto with) { change_positions(fields, [&](Positions& p) { with(*p.relative); }); };
   constexpr std::int64_t most_buckets = 4096;
   if (const auto n = fields.whole("buckets", "more/buckets", static_cast<std::int64_t>(now.table.n_cols()),
-                                  "Of distances; new ones begin as zeros")) {
+                                  "Number of buckets of distances; new ones are zeros")) {
     if (*n < 2 || *n > most_buckets) return fields.refuse("buckets", "2 to 4096", std::to_string(*n));
     change([&](Relative& r) {
       arma::mat table = r.table;
@@ -186,24 +186,24 @@ void relative_rows(PopupFields& fields, const Relative& now) {
   }
   if (const auto n =
           fields.whole("furthest", "more/max_distance", static_cast<std::int64_t>(now.max_distance),
-                       "max_distance: from there on distances share the last bucket")) {
+                       "max_distance: larger distances share the last bucket")) {
     if (*n < 1) return fields.refuse("furthest", "a whole number above 0", std::to_string(*n));
     change([&](Relative& r) { r.max_distance = static_cast<std::size_t>(*n); });
   }
   fields.row("");
   if (const auto both = widgets::checkbox(fields.frame, "more/both", "both directions", now.bidirectional,
-                                          "Keys after the query have buckets of their own"))
+                                          "Keys after the query have their own buckets"))
     change([&](Relative& r) { r.bidirectional = *both; });
 }
 
 void distance_rows(PopupFields& fields, const Model& model) {
   const auto& [rotary, alibi, relative] = model.additions.positions;
   const std::size_t now = alibi ? 1 : relative ? 2 : 0;
-  fields.row("by distance");
+  fields.row("relative bias");
   const float width = fields.frame.metrics.px(popup_controls);
   const auto chosen =
       widgets::combo(fields.frame, "more/distance", width, bias_rules[now].words, bias_rules, now);
-  widgets::tooltip("A bias of the scores that the distance of query and key decides");
+  widgets::tooltip("A bias of the scores that depends on the distance of query and key");
   if (chosen && *chosen != now)
     change_positions(fields, [&](Positions& p) {
       p.alibi.reset(), p.relative.reset();
@@ -212,8 +212,9 @@ void distance_rows(PopupFields& fields, const Model& model) {
     });
   if (alibi) {
     fields.row("");
-    const auto own = widgets::checkbox(fields.frame, "more/slopes", "own slopes", alibi->slopes.has_value(),
-                                       "A number for each head, typed in EDIT; they begin as the usual ones");
+    const auto own =
+        widgets::checkbox(fields.frame, "more/slopes", "own slopes", alibi->slopes.has_value(),
+                          "A number for each head, editable under EDIT; initially the standard ones");
     if (own)
       change_positions(fields, [&](Positions& p) {
         p.alibi->slopes.reset();
@@ -250,7 +251,7 @@ using namespace core::editing;
 constexpr float wide_labels = 108;          // at scale 1
 constexpr std::size_t most_own_keys = 1e6;  // what is typed by mistake is no reason to take all memory
 
-const std::array<std::string, 3> norms{"none", "rms", "layer"};
+const std::array<std::string, 3> norms{"none", "RMSNorm", "LayerNorm"};
 
 std::optional<std::size_t> choice(PopupFields& fields, const char* words, const char* name,
                                   std::span<const widgets::Option> options, std::size_t now,
@@ -276,8 +277,7 @@ void groups_row(PopupFields& fields, const Model& model) {
   }
   if (const auto chosen =
           choice(fields, "keys, values", "more/groups", options, now,
-                 "How many keys and values there are for the heads to share (n_kv_heads); a new one is the "
-                 "mean of those that its heads had"))
+                 "The number of KV heads (GQA, MQA); a new one is the mean of those of its query heads"))
     fields.frame.commands.edit(SetGroupCount{counts[*chosen]});
 }
 
@@ -299,11 +299,12 @@ SetKeyEmbeddings with_keys(const Model& model, std::size_t n_keys) {
 
 void keys_rows(PopupFields& fields, const Model& model) {
   if (!model.has_embeddings()) return;
-  const std::array options{widgets::Option{"the tokens", "Keys and values are projected from X"},
-                           widgets::Option{"a copy of the tokens", "Own rows that begin as those of X"},
-                           widgets::Option{"own rows, zeros", "As in cross-attention, or a cache"}};
-  const auto chosen = choice(fields, "keys are of", "more/keys", options, model.has_key_embeddings() ? 2 : 0,
-                             "What keys and values are made of: key_embeddings");
+  const std::array options{
+      widgets::Option{"the tokens", "Self-attention: keys and values are projected from X"},
+      widgets::Option{"a copy of the tokens", "Encoder states, initially a copy of X"},
+      widgets::Option{"encoder states, zeros", "Cross-attention, or a KV cache"}};
+  const auto chosen = choice(fields, "keys from", "more/keys", options, model.has_key_embeddings() ? 2 : 0,
+                             "What keys and values are projected from (key_embeddings)");
   if (chosen == 0u && model.has_key_embeddings()) fields.frame.commands.edit(SetKeyEmbeddings{});
   if (chosen == 1u) {
     SetKeyEmbeddings edit;
@@ -318,8 +319,8 @@ void keys_rows(PopupFields& fields, const Model& model) {
     fields.frame.commands.edit(std::move(edit));
   }
   const auto typed =
-      fields.field("as many", "more/n_keys", model.has_key_embeddings() ? std::to_string(model.n_keys()) : "",
-                   "How many keys have rows of their own; new ones are zeros. Empty: none.");
+      fields.field("number", "more/n_keys", model.has_key_embeddings() ? std::to_string(model.n_keys()) : "",
+                   "The number of encoder states; new ones are zeros. Empty: none.");
   if (!typed) return;
   const auto counts = counts_in(*typed);
   if (counts && counts->empty())
@@ -327,12 +328,12 @@ void keys_rows(PopupFields& fields, const Model& model) {
   else if (counts && counts->size() == 1 && counts->front() > 0 && counts->front() <= most_own_keys)
     fields.frame.commands.edit(with_keys(model, counts->front()));
   else
-    fields.refuse("keys of their own", "a whole number from 1 to 1000000, or nothing", *typed);
+    fields.refuse("encoder states", "a whole number from 1 to 1000000, or nothing", *typed);
 }
 
 void norm_rows(PopupFields& fields, const Model& model) {
   const auto& norm = model.additions.normalise;
-  fields.row("norm");
+  fields.row("QK norm");
   const std::size_t now = norm ? 1 + static_cast<std::size_t>(norm->rule) : 0;
   if (const auto chosen = widgets::segmented(fields.frame, "more/norm", norms, now)) {
     std::optional<HeadNorm> next;
@@ -344,8 +345,7 @@ void norm_rows(PopupFields& fields, const Model& model) {
     fields.frame.commands.edit(SetHeadNorm{next});
   }
   widgets::tooltip(
-      "What every query and key is divided by before they meet: the root of its mean square, or, without its "
-      "mean, its standard deviation. The factors q_norm and k_norm begin as ones.");
+      "QK norm: RMSNorm or LayerNorm of every query and key. The weights q_norm and k_norm are initially ones.");
   if (!norm) return;
   if (const auto epsilon =
           fields.real("ε", "more/epsilon", norm->epsilon, "Added to the mean square under the root")) {
@@ -357,26 +357,26 @@ void norm_rows(PopupFields& fields, const Model& model) {
 
 void cap_row(PopupFields& fields, const Model& model) {
   const auto& cap = model.additions.score_cap;
-  const auto typed = fields.field("cap", "more/cap", cap ? core::text::number_text(*cap) : "",
-                                  "c: scaled scores s become c·tanh(s/c), as in Gemma 2. Empty: none.");
+  const auto typed =
+      fields.field("softcap", "more/cap", cap ? core::text::number_text(*cap) : "",
+                   "Logit soft-capping: scaled scores s become c·tanh(s/c), as in Gemma 2. Empty: none.");
   if (!typed) return;
   if (typed->find_first_not_of(' ') == typed->npos) return fields.frame.commands.edit(SetScoreCap{});
   const auto number = widgets::read_number(*typed);
   if (number && *number > 0)
     fields.frame.commands.edit(SetScoreCap{number});
   else
-    fields.refuse("cap", "a number above 0, or nothing", *typed);
+    fields.refuse("softcap", "a number above 0, or nothing", *typed);
 }
 
 void score_bias_row(PopupFields& fields, const Model& model) {
-  const std::array options{widgets::Option{"none", ""}, widgets::Option{"one for all heads", ""},
-                           widgets::Option{"one a head", ""}};
+  const std::array options{widgets::Option{"none", ""}, widgets::Option{"for all heads", ""},
+                           widgets::Option{"per head", ""}};
   const auto& biases = model.additions.score_bias;
   const std::size_t now = biases.empty() ? 0 : biases.size() == 1 ? 1 : 2;
-  const auto chosen =
-      choice(fields, "bias", "more/bias", options, now,
-             "Added to the scores before the mask, as a float attn_mask is; begins as zeros, or as "
-             "the bias that there was (of the first head)");
+  const auto chosen = choice(
+      fields, "bias", "more/bias", options, now,
+      "Attention bias: added to the scores before the mask, like a float attn_mask; initially zeros, or the previous bias (of the first head)");
   if (!chosen || *chosen == now) return;
   SetScoreBias edit;
   const arma::mat zeros(model.n_tokens(), model.n_keys(), arma::fill::zeros);
@@ -389,9 +389,8 @@ void score_bias_row(PopupFields& fields, const Model& model) {
 void sink_row(PopupFields& fields, const Model& model) {
   fields.row("sink");
   const auto on = widgets::checkbox(
-      fields.frame, "more/sink", "a number a head", model.additions.sink.has_value(),
-      "exp(sink) joins the sum of each row of the softmax, so that its weights sum to less than 1; begins as "
-      "zeros");
+      fields.frame, "more/sink", "one logit per head", model.additions.sink.has_value(),
+      "Attention sink: exp(sink) is added to the softmax sum of each row, so that its weights sum to less than 1; initially zeros");
   if (!on) return;
   SetSink edit;
   if (*on) edit.value = arma::mat(1, model.n_heads, arma::fill::zeros);
@@ -404,12 +403,12 @@ std::string additions_words(const Model& model, std::size_t sequence) {
   std::vector<std::string> parts;
   const auto& a = model.additions;
   if (model.kv_heads() != model.n_heads)
-    parts.push_back("grouped " + std::to_string(model.n_heads) + " → " + std::to_string(model.kv_heads()));
-  if (model.has_key_embeddings()) parts.push_back(core::text::counted(model.n_keys(), "own key"));
-  if (a.normalise) parts.push_back(norms.at(1 + static_cast<std::size_t>(a.normalise->rule)) + " norm");
+    parts.push_back("KV heads " + std::to_string(model.n_heads) + " → " + std::to_string(model.kv_heads()));
+  if (model.has_key_embeddings()) parts.push_back(core::text::counted(model.n_keys(), "encoder state"));
+  if (a.normalise) parts.push_back("QK " + norms.at(1 + static_cast<std::size_t>(a.normalise->rule)));
   for (const std::string& words : positions_words(a.positions)) parts.push_back(words);
-  if (a.score_cap) parts.push_back("cap " + core::text::number_text(*a.score_cap));
-  if (!a.score_bias.empty()) parts.push_back(a.score_bias.size() == 1 ? "bias" : "bias a head");
+  if (a.score_cap) parts.push_back("softcap " + core::text::number_text(*a.score_cap));
+  if (!a.score_bias.empty()) parts.push_back(a.score_bias.size() == 1 ? "bias" : "bias per head");
   const bool adds = !parts.empty() || a.sink;
   if (!adds) return "";
   if (const std::string rules = mask_rules_words(model.mask, sequence); !rules.empty())

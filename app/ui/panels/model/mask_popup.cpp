@@ -42,13 +42,13 @@ struct Kind {
 
 std::array<Kind, n_kinds> kinds_in(const Palette& p) {
   return {{{{true, Decided::by_nothing}, "seen", p.accent, 0.9f},
-           {{true, Decided::by_prefix}, "seen: prefix", p.head(2), 0.9f},
+           {{true, Decided::by_prefix}, "unmasked: prefix", p.head(2), 0.9f},
            {{false, Decided::by_future}, "after the query", p.faint, 0.25f},
            {{false, Decided::by_window}, "outside the window", p.head(1), 0.3f},
-           {{false, Decided::by_document}, "another document", p.head(4), 0.3f},
+           {{false, Decided::by_document}, "other document", p.head(4), 0.3f},
            {{false, Decided::by_padding}, "padding", p.head(5), 0.3f},
-           {{true, Decided::by_hand}, "seen: by hand", p.selection, 0.9f},
-           {{false, Decided::by_hand}, "hidden by hand", p.selection, 0.35f}}};
+           {{true, Decided::by_hand}, "unmasked by hand", p.selection, 0.9f},
+           {{false, Decided::by_hand}, "masked by hand", p.selection, 0.35f}}};
 }
 
 /// The mask of one sequence, cell by cell.
@@ -165,9 +165,9 @@ void explain_cell(const Frame& frame, const Grid& grid, std::size_t sequence) {
   const auto [row, column] = grid.cell_at(ImGui::GetIO().MousePos);
   std::string words = core::explain::sight_words(frame.newest.model, sequence, row, column);
   if (grid.can_be_painted())
-    words += "\nDrag over cells to hide or show them.";
+    words += "\nDrag over positions to mask or unmask them.";
   else
-    words += "\nToo many tokens to point at single cells here: press M over a map of the mask, zoomed in.";
+    words += "\nToo many tokens to point at single positions here: zoom into a map of the mask and press M.";
   ImGui::SetTooltip("%s", words.c_str());
 }
 
@@ -247,48 +247,48 @@ void window_row(PopupFields& fields, const Mask& mask) {
   const bool is_set = mask.window != MaskWindow();
   const std::string shown =
       is_set ? side_text(mask.window.left) + ", " + side_text(mask.window.right) : std::string();
-  const auto typed =
-      fields.field("window", "mask/window", shown,
-                   "Keys that a query sees to the left and to the right of its own place, as 3, 0; "
-                   "−1 is no limit. FlashAttention calls it window_size.");
+  const auto typed = fields.field(
+      "sliding window", "mask/window", shown,
+      "Sliding window: how many keys left and right of its own position a query attends to, such as 3, 0; −1 for no limit (window_size of FlashAttention).");
   if (!typed) return;
   if (const auto window = window_in(*typed))
     fields.frame.commands.edit(SetMaskWindow{*window});
   else
-    fields.refuse("window", "two whole numbers, as 3, 0 (−1 for no limit)", *typed);
+    fields.refuse("sliding window", "two whole numbers, such as 3, 0 (−1 for no limit)", *typed);
 }
 
 void prefix_row(PopupFields& fields, const Mask& mask) {
   const auto typed =
-      fields.field("prefix", "mask/prefix", mask.prefix > 0 ? std::to_string(mask.prefix) : "",
-                   "The first keys that every query sees, also those after it, as many as you type.");
+      fields.field("prefix length", "mask/prefix", mask.prefix > 0 ? std::to_string(mask.prefix) : "",
+                   "Prefix length: the number of first keys that every query attends to, even later ones.");
   if (!typed) return;
   const auto counts = counts_in(*typed);
   if (counts && counts->size() <= 1)
     fields.frame.commands.edit(SetMaskPrefix{counts->empty() ? 0 : counts->front()});
   else
-    fields.refuse("prefix", "a whole number or nothing", *typed);
+    fields.refuse("prefix length", "a whole number or nothing", *typed);
 }
 
 void documents_row(PopupFields& fields, const Mask& mask) {
   const auto typed = fields.field(
-      "documents", "mask/documents", listed(mask.documents),
-      "The document of each token, as 0 0 0 1 1 2: a query sees keys of its own document alone.");
+      "document IDs", "mask/documents", listed(mask.documents),
+      "Document IDs of packed sequences, such as 0 0 0 1 1 2: a query attends to keys of its own document only.");
   if (!typed) return;
   if (const auto documents = counts_in(*typed))
     fields.frame.commands.edit(SetDocuments{*documents});
   else
-    fields.refuse("documents", "whole numbers, one for each token", *typed);
+    fields.refuse("document IDs", "whole numbers, one for each token", *typed);
 }
 
 void padding_row(PopupFields& fields, const Mask& mask, std::size_t sequence, std::size_t n_sequences) {
   const std::string shown = sequence < mask.hidden_keys.size() ? listed(mask.hidden_keys[sequence]) : "";
-  const auto typed = fields.field("padding", "mask/padding", shown,
-                                  n_sequences > 1 ? "Keys of this sequence that no query sees, as 6 7."
-                                                  : "Keys that no query sees, as 6 7.");
+  const auto typed = fields.field(
+      "padding mask", "mask/padding", shown,
+      n_sequences > 1 ? "Padding mask: keys of this sequence that no query attends to, such as 6 7."
+                      : "Padding mask: keys that no query attends to, such as 6 7.");
   if (!typed) return;
   const auto keys = counts_in(*typed);
-  if (!keys) return fields.refuse("padding", "whole numbers of keys", *typed);
+  if (!keys) return fields.refuse("padding mask", "whole numbers of keys", *typed);
   auto all = mask.hidden_keys;
   all.resize(n_sequences);
   all[sequence] = *keys;
@@ -301,8 +301,7 @@ void alignment_row(PopupFields& fields, const Mask& mask) {
   if (const auto chosen = widgets::segmented(fields.frame, "mask/align", alignments, now))
     fields.frame.commands.edit(SetMaskAlignment{static_cast<MaskAlignment>(*chosen)});
   widgets::tooltip(
-      "Where the causal rule and the window put fewer queries than keys: as the last of them, as with a cache "
-      "of keys, or from the first on, as PyTorch's is_causal=True does.");
+      "Where fewer queries than keys are placed: at the last keys, as with a KV cache, or from the first on, like PyTorch's is_causal=True.");
 }
 
 }  // namespace

@@ -37,32 +37,31 @@ struct Meaning {
   const char* sentence;
 };
 constexpr std::array meanings{
-    Meaning{"layer", "Which layer of the file the model was made of."},
-    Meaning{"tokens", "How many tokens the sequence has: each is a row of X."},
-    Meaning{"heads", "How many heads look at the tokens, each with columns of its own; a divisor of d_out."},
-    Meaning{"d_in", "How many numbers an embedding has: the columns of X."},
-    Meaning{"d_out", "How many columns queries, keys and values have, over all heads."},
-    Meaning{"project", "Whether queries, keys and values are X times a learned matrix each, or X itself."},
-    Meaning{"bias", "Whether a row of numbers is added to all queries, keys or values."},
-    Meaning{"mask", "Which keys a query may see."},
-    Meaning{"dropout", "The share of the weights that is set to 0 in training, at random."},
-    Meaning{"seed", "What the random numbers of dropout start from: the same seed, the same mask."},
+    Meaning{"layer", "The layer of the file that the model was made from."},
+    Meaning{"tokens", "The number of tokens of the sequence, the rows of X."},
+    Meaning{"heads", "The number of heads; each has its own columns. A divisor of d_out."},
+    Meaning{"d_in", "The size of an embedding, the columns of X."},
+    Meaning{"d_out", "The columns of queries, keys and values, over all heads."},
+    Meaning{"project", "Whether queries, keys and values are projections of X, or X itself."},
+    Meaning{"bias", "Whether the projections add a bias."},
+    Meaning{"mask", "Which keys a query may attend to."},
+    Meaning{"dropout", "The probability with which a weight is set to 0 in training mode."},
+    Meaning{"seed", "The seed of dropout; the same seed samples the same mask."},
     Meaning{"generator",
-            "Which of PyTorch's two generators draws the dropout mask; they give other masks for a seed."},
-    Meaning{"drop mask", "The dropout mask came with the file and is not drawn."},
-    Meaning{"scale", "What the scores are multiplied by before the mask."},
-    Meaning{"factor", "The number that the scores are multiplied by."},
-    Meaning{"scores", "Where the scores come from: queries meet keys, or all scores are 0."},
-    Meaning{"merge", "How the contexts of the heads become one matrix."},
-    Meaning{"output", "Whether a last learned matrix mixes what the heads found, and adds a row of numbers."},
-    Meaning{"context",
-            "The most tokens that are allowed; more are an error, as in models with learned positions."},
-    Meaning{"sequence", "Which sequence of the batch is shown; sequences do not see each other."},
+            "Which of PyTorch's two generators samples the dropout mask; they give different masks."},
+    Meaning{"drop mask", "The dropout mask came with the file and is not sampled."},
+    Meaning{"scale", "The factor of the scores before the mask."},
+    Meaning{"factor", "The factor of the scores."},
+    Meaning{"scores", "How scores are computed: dot products of queries and keys, or all 0."},
+    Meaning{"combine", "How the context vectors of the heads are combined."},
+    Meaning{"output", "Whether there is an output projection, and its bias."},
+    Meaning{"context", "The context length: the largest number of tokens."},
+    Meaning{"sequence", "The displayed sequence of the batch; sequences are independent."},
 };
 
 const char* meaning_of(std::string_view label) {
   if (label.starts_with("head "))
-    return "Whether this head counts: off, its contexts are zero when heads are merged.";
+    return "Whether this head is enabled; an ablated head contributes zeros to the output.";
   const auto found = std::ranges::find(meanings, label, &Meaning::label);
   return found == meanings.end() ? nullptr : found->sentence;
 }
@@ -146,7 +145,7 @@ void mistake_row(const Form& form) {
   const Frame& frame = form.frame;
   const auto found = hidden_mistakes(frame.newest.model);
   const std::string names = core::text::joined(found, ", ", &Mistake::title);
-  const char* mend = "mend";
+  const char* mend = "fix";
   const float width = widgets::text_width(frame.fonts.sans14, mend) + 2 * frame.metrics.px(8);
   ImFont* font = frame.fonts.sans14;
   const ImVec2 at(form.at.x, widgets::centred_y(font, form.at.y, frame.metrics.frame));
@@ -155,7 +154,7 @@ void mistake_row(const Form& form) {
   frame.landmarks.mark("model/mistakes", at,
                        {form.at.x + form.width - width, form.at.y + frame.metrics.frame});
   form.place(form.width - width);
-  if (!widgets::button(frame, "model/mend", mend, "Do it as the paper does")) return;
+  if (!widgets::button(frame, "model/mend", mend, "Fixes the bug")) return;
   for (const Mistake* mistake : found) frame.commands.edit(SwitchMistake{mistake->name, false});
 }
 

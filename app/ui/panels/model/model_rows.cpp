@@ -26,7 +26,7 @@ using namespace core::editing;
 using core::attention::Model;
 
 /// Presets of one notebook begin alike: "004", "chapter", "head".
-std::string_view kv_head_of(const Preset& preset) {
+std::string_view group_of(const Preset& preset) {
   const std::string_view name = preset.name;
   return name.substr(0, name.find('-'));
 }
@@ -38,10 +38,10 @@ void preset_row(const Form& form) {
   if (current && !document.is_preset) shown += " · edited";
   std::vector<widgets::Option> options;
   std::size_t index = presets().size();
-  std::string_view group = kv_head_of(presets().front());
+  std::string_view group = group_of(presets().front());
   for (const Preset& preset : presets()) {
     if (&preset == current) index = options.size();
-    const bool first = std::exchange(group, kv_head_of(preset)) != kv_head_of(preset);
+    const bool first = std::exchange(group, group_of(preset)) != group_of(preset);
     options.push_back({preset.title, preset.about, first});
   }
   if (const auto chosen = widgets::combo(form.frame, "model/preset", form.width, shown, options, index))
@@ -82,7 +82,7 @@ void tokens_row(const Form& form) {
   if (const auto n = widgets::count_field(form.frame, "model/tokens", "tokens", model.n_tokens(),
                                           form.field_width(), one))
     form.frame.commands.edit(SetTokenCount{*n});
-  widgets::tooltip("How many tokens the sequence has: rows of X. Up and down change it by one.");
+  widgets::tooltip("The number of tokens, the rows of X. Up and down change it by one.");
   second_label(form, "heads");
   const auto divisor = [&](std::uint64_t v, int direction) {
     return step_heads(v, direction, model.d_out());
@@ -90,7 +90,7 @@ void tokens_row(const Form& form) {
   if (const auto n = widgets::count_field(form.frame, "model/heads", "heads", model.n_heads,
                                           form.field_width(), divisor))
     form.frame.commands.edit(SetHeadCount{*n});
-  widgets::tooltip("How many heads share the columns of the projections; a divisor of d_out.");
+  widgets::tooltip("The number of heads, a divisor of d_out.");
 }
 
 void widths_row(const Form& form) {
@@ -103,26 +103,25 @@ void widths_row(const Form& form) {
   if (const auto n =
           widgets::count_field(form.frame, "model/d_in", "d_in", model.d_model(), form.field_width(), input))
     form.frame.commands.edit(SetInputWidth{*n});
-  widgets::tooltip("How many numbers an embedding has: columns of X.");
+  widgets::tooltip("The size of an embedding, the columns of X.");
   second_label(form, "d_out");
   const auto output = [&](std::uint64_t v, int direction) { return step_by(v, direction, model.n_heads); };
   if (!projected) ImGui::BeginDisabled();
   if (const auto n =
           widgets::count_field(form.frame, "model/d_out", "d_out", model.d_out(), form.field_width(), output))
     form.frame.commands.edit(SetOutputWidth{*n});
-  if (projected) widgets::tooltip("How many columns queries, keys and values have, over all heads.");
+  if (projected) widgets::tooltip("The columns of queries, keys and values, over all heads.");
   if (!projected) {
     ImGui::EndDisabled();
-    widgets::tooltip("Without projections the values are the embeddings, so d_out is d_in.");
+    widgets::tooltip("Without projections the values are the embeddings, so d_out equals d_in.");
   }
 }
 
 void projections_row(const Form& form) {
   form.label("project");
-  const char* help =
-      "On: queries, keys and values are X times a learned matrix each. Off: all three are X itself.";
+  const char* help = "On: queries, keys and values are projections of X. Off: all three are X itself.";
   const bool on = form.frame.newest.model.projections.has_value();
-  constexpr const char* words = "draw…";
+  constexpr const char* words = "initialize…";
   const float width =
       widgets::text_width(form.frame.fonts.sans14, words) + 2 * ImGui::GetStyle().FramePadding.x;
   const float room = form.control_width() - width - form.frame.metrics.px(16 + 8 + 10);
@@ -131,7 +130,8 @@ void projections_row(const Form& form) {
   if (const auto next = widgets::checkbox(form.frame, "model/projections", all, on, help))
     form.frame.commands.edit(SetProjections{*next});
   form.place(form.width - width);
-  if (widgets::button(form.frame, "model/draw", words, "Draw all projections from a seed, as PyTorch would"))
+  if (widgets::button(form.frame, "model/draw", words,
+                      "Initializes all projections from a seed, as in PyTorch"))
     perform("edit/draw_model", situation_of(form.frame), form.frame.commands);
 }
 
@@ -149,8 +149,8 @@ void bias_row(const Form& form) {
   float offset = form.label_width();
   for (const Box& box : boxes) {
     form.place(offset);
-    if (const auto on = widgets::checkbox(form.frame, box.name, box.words, box.on,
-                                          "A row of numbers that this projection adds"))
+    if (const auto on =
+            widgets::checkbox(form.frame, box.name, box.words, box.on, "The bias of this projection"))
       form.frame.commands.edit(SetBias{box.part, *on});
     offset += std::min(form.frame.metrics.px(58), std::floor(form.control_width() / 3));
   }
@@ -199,7 +199,7 @@ void head_row(const Form& form) {
   const std::string label = "head " + std::to_string(head);
   form.label(label.c_str());
   const char* help =
-      "Off, its contexts count as zero when the heads are merged (H); what it computes stays in sight.";
+      "Enables or ablates the head (H). An ablated head contributes zeros to the output; its stages stay visible.";
   if (const auto on =
           widgets::checkbox(form.frame, "model/head_on", "on", !form.frame.newest.model.is_off(head), help))
     form.frame.commands.edit(SwitchHead{head, *on});
@@ -218,17 +218,17 @@ bool offer(const Form& form, const std::string& words, const char* name, const c
 
 void given_stages_row(const Form& form) {
   const auto& stages = form.frame.newest.model.given.stages;
-  std::string words = "given: ";
+  std::string words = "overridden: ";
   for (const auto& stage : stages)
     words += (&stage == &stages.front() ? "" : ", ") + std::string(core::attention::info(stage.stage).title);
-  if (offer(form, words, "model/given", "change…", "Other numbers for a stage, or computed again (I)"))
+  if (offer(form, words, "model/given", "change…", "Overrides another stage, or computes it again (I)"))
     form.frame.commands.add(set<&Forms::given_stage>(stages.back().stage), set<&Forms::dialog>(Dialog::give));
 }
 
 void typed_row(const Form& form) {
   const std::size_t n = form.frame.newest.model.given.cells.size();
-  const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " typed over";
-  if (offer(form, words, "model/typed", "take back", "Computes them again"))
+  const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " overridden";
+  if (offer(form, words, "model/typed", "revert", "Computes them again"))
     form.frame.commands.edit(ClearTypedCells{});
 }
 
@@ -259,9 +259,9 @@ using namespace core::editing;
 void scale_row(const Form& form) {
   const Scale& scale = form.frame.newest.model.scale;
   const std::array options{widgets::Option{"1/√d_head", "As in the paper"},
-                           widgets::Option{"none", "Scores stay as they are"},
-                           widgets::Option{"1/√d_model", "By the width of the embeddings"},
-                           widgets::Option{"a factor", "Any number that multiplies the scores"}};
+                           widgets::Option{"none", "Scores are not scaled"},
+                           widgets::Option{"1/√d_model", "Uses the width of the embeddings"},
+                           widgets::Option{"a factor", "Any factor"}};
   const auto current = static_cast<std::size_t>(scale.rule);
   form.label("scale");
   const bool typed = scale.rule == ScaleRule::factor;
@@ -278,13 +278,13 @@ void factor_row(const Form& form) {
   const double old = form.frame.newest.model.scale.factor;
   if (const auto factor = widgets::real_field(form.frame, "model/factor", "scale", old, form.control_width()))
     form.frame.commands.edit(SetScale{{ScaleRule::factor, *factor}});
-  widgets::tooltip("What the scores are multiplied by");
+  widgets::tooltip("The factor of the scores");
 }
 
 void scores_row(const Form& form) {
   const std::array options{
-      widgets::Option{"Q·Kᵀ", "Each query meets each key"},
-      widgets::Option{"uniform", "All scores are 0: plain averaging of what is visible"}};
+      widgets::Option{"Q·Kᵀ", "Dot products of queries and keys"},
+      widgets::Option{"uniform", "All scores are 0: plain averaging of the unmasked values"}};
   const auto current = static_cast<std::size_t>(form.frame.newest.model.scores);
   form.label("scores");
   if (const auto chosen = widgets::combo(form.frame, "model/scores", form.control_width(),
@@ -294,11 +294,11 @@ void scores_row(const Form& form) {
 
 void merge_row(const Form& form) {
   const std::array options{
-      widgets::Option{"concatenate", "Heads stand side by side"},
+      widgets::Option{"concatenate", "The heads are concatenated"},
       widgets::Option{"reshape, no transpose",
-                      "A mistake often made: reshaped without the transpose, tokens and heads mix"}};
+                      "A common bug: without the transpose, the reshape mixes tokens and heads"}};
   const auto current = static_cast<std::size_t>(form.frame.newest.model.merge);
-  form.label("merge");
+  form.label("combine");
   if (const auto chosen = widgets::combo(form.frame, "model/merge", form.control_width(),
                                          options[current].words, options, current))
     form.frame.commands.edit(SetCombineRule{static_cast<CombineRule>(*chosen)});
@@ -307,13 +307,13 @@ void merge_row(const Form& form) {
 void output_row(const Form& form) {
   form.label("output");
   const auto& output = form.frame.newest.model.projections->output;
-  if (const auto on = widgets::checkbox(form.frame, "model/output", "W_o", output.has_value(),
-                                        "The output projection: it mixes what the heads found"))
+  if (const auto on =
+          widgets::checkbox(form.frame, "model/output", "W_o", output.has_value(), "The output projection"))
     form.frame.commands.edit(SetOutputProjection{*on});
   if (!output) return;
   form.place(form.label_width() + form.frame.metrics.px(64));
   if (const auto on = widgets::checkbox(form.frame, "model/bias_o", "bias", output->bias.has_value(),
-                                        "A row of numbers that the output projection adds"))
+                                        "The bias of the output projection"))
     form.frame.commands.edit(SetBias{Part::output, *on});
 }
 
@@ -324,7 +324,7 @@ void context_row(const Form& form) {
   style.width = form.field_width(), style.font = form.frame.fonts.mono14;
   const auto answer =
       widgets::text_field(form.frame, "model/context", length ? std::to_string(*length) : "", style);
-  widgets::tooltip("The most tokens that the model takes; empty: any number.");
+  widgets::tooltip("The largest number of tokens; empty: no limit.");
   ImFont* font = form.frame.fonts.sans14;
   const float x = form.at.x + form.label_width() + form.field_width() + form.frame.metrics.px(10);
   const char* remark = length ? "tokens at most" : "no limit";
@@ -349,7 +349,7 @@ void sequence_row(const Form& form) {
   const auto go = [&](std::size_t to) { frame.commands.add(set<&Look::sequence>(to)); };
   const bool several = n > 1;
   const float gap = frame.metrics.px(frame.metrics.compact ? 4 : 8);
-  if (several && widgets::button(frame, "model/sequence_back", "‹", "The sequence before"))
+  if (several && widgets::button(frame, "model/sequence_back", "‹", "Previous sequence"))
     go(shown > 0 ? shown - 1 : n - 1);
   if (several) ImGui::SameLine(0, gap);
   const std::string words = several ? std::to_string(shown) + " of " + std::to_string(n) : "one";
@@ -359,14 +359,13 @@ void sequence_row(const Form& form) {
                      frame.palette.text, words);
   platform::move_to({at.x + widgets::text_width(font, words) + gap, at.y});
   if (several) {
-    if (widgets::button(frame, "model/sequence_on", "›", "The next sequence")) go((shown + 1) % n);
+    if (widgets::button(frame, "model/sequence_on", "›", "Next sequence")) go((shown + 1) % n);
     ImGui::SameLine(0, gap);
-    if (widgets::button(frame, "model/sequence_remove", "−", "Remove this sequence"))
+    if (widgets::button(frame, "model/sequence_remove", "−", "Removes this sequence"))
       frame.commands.edit(RemoveSequence{shown});
     ImGui::SameLine(0, gap);
   }
-  if (widgets::button(frame, "model/sequence_add", "+",
-                      "Add a copy of this sequence: a batch, whose sequences do not see each other"))
+  if (widgets::button(frame, "model/sequence_add", "+", "Adds a copy of this sequence to the batch"))
     frame.commands.edit(AddSequence{shown});
 }
 
@@ -393,14 +392,14 @@ constexpr const char* mask_popup = "mask rules";
 
 void causal_row(const Form& form) {
   form.label("mask");
-  const char* help = "A token sees itself and what came before it, never what comes after.";
+  const char* help = "A token attends to itself and to earlier tokens only.";
   if (const auto on =
           widgets::checkbox(form.frame, "model/causal", "causal", form.frame.newest.model.mask.causal, help))
     form.frame.commands.edit(SetCausal{*on});
   const float width = widgets::text_width(form.frame.fonts.sans14, "more…") + 2 * form.frame.metrics.px(8);
   form.place(form.width - width);
   if (widgets::button(form.frame, "model/mask_more", "more…",
-                      "Windows, a prefix, documents in a row, padding: what else hides keys"))
+                      "Sliding window, prefix length, document IDs, padding mask"))
     ImGui::OpenPopup(mask_popup);
   draw_mask_popup(form.frame, mask_popup);
 }
@@ -410,12 +409,12 @@ void method_row(const Form& form) {
                                MaskMethod::zero_after_softmax, MaskMethod::large_negative};
   const std::array options{
       widgets::Option{"−∞ before softmax",
-                      "Hidden scores become −∞, so their weights are exactly 0 and rows sum to 1."},
-      widgets::Option{"softmax, 0, renormalise",
-                      "Hidden weights become 0 after the softmax and each row is divided by its sum."},
+                      "Masked scores become −∞, so their weights are exactly 0 and rows sum to 1."},
+      widgets::Option{"softmax, 0, renormalize",
+                      "Masked weights become 0 after the softmax, then each row is divided by its sum."},
       widgets::Option{"softmax, then 0",
-                      "Hidden weights become 0 after the softmax; rows then sum to less than 1."},
-      widgets::Option{"−10⁹ before softmax", "Hidden scores become −10⁹, a finite stand-in for −∞."}};
+                      "Masked weights become 0 after the softmax; rows sum to less than 1."},
+      widgets::Option{"−10⁹ before softmax", "Masked scores become −10⁹ instead of −∞."}};
   const auto now = std::find(methods.begin(), methods.end(), form.frame.newest.model.mask.method);
   const auto current = static_cast<std::size_t>(now - methods.begin());
   form.place(form.label_width());
@@ -439,16 +438,16 @@ void cells_row(const Form& form) {
   const std::size_t n = form.frame.newest.model.mask.cells.size();
   const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " by hand";
   if (offer(form, form.frame.palette.dim, words, "model/clear_cells", "reset",
-            "The rule alone decides again what is hidden"))
+            "Removes all positions masked or unmasked by hand"))
     form.frame.commands.edit(ClearMaskCells{});
 }
 
 void empty_rows_row(const Form& form) {
   const bool zeros = form.frame.newest.model.mask.empty_rows == EmptyRows::zeros;
-  if (zeros ? offer(form, form.frame.palette.dim, "queries without keys: zeros", "model/empty_rows",
-                    "use NaN", "As the formula says: 0/0 is not a number")
-            : offer(form, form.frame.palette.status.warning, "a query sees no key: NaN", "model/empty_rows",
-                    "use zeros", "Their rows of weights become 0, as some libraries do"))
+  if (zeros ? offer(form, form.frame.palette.dim, "fully masked rows: zeros", "model/empty_rows", "use NaN",
+                    "Follows the formula: 0/0 is NaN")
+            : offer(form, form.frame.palette.status.warning, "fully masked rows: NaN", "model/empty_rows",
+                    "use zeros", "Their weights become 0, as in some libraries"))
     form.frame.commands.edit(SetEmptyRows{zeros ? EmptyRows::nan : EmptyRows::zeros});
 }
 
@@ -541,7 +540,7 @@ void rate_row(const Form& form) {
   ImGui::PopFont();
   frame.landmarks.mark_item("model/dropout");
   widgets::tooltip(
-      "The share of the weights that is dropped; the others grow by 1/(1 − rate). Ctrl+click to type.");
+      "The probability with which a weight is dropped; kept weights are scaled by 1/(1 − rate). Ctrl+click to type.");
   const ImVec2 max = ImGui::GetItemRectMax();
   if (!(ImGui::IsItemActive() && ImGui::GetIO().WantTextInput)) {
     ImFont* font = frame.fonts.mono14;
@@ -565,9 +564,9 @@ void seed_row(const Form& form) {
   if (const auto seed =
           widgets::count_field(frame, "model/seed", "seed", frame.newest.model.dropout.seed, width, step))
     frame.commands.edit(SetDropoutSeed{*seed});
-  widgets::tooltip("What the generator starts from: the same seed draws the same masks, as in PyTorch");
+  widgets::tooltip("The same seed samples the same masks, as in PyTorch");
   form.place(form.label_width() + width + frame.metrics.px(frame.metrics.compact ? 8 : 14));
-  const char* help = "Evaluation, when off: nothing is dropped.";
+  const char* help = "Off: evaluation mode, nothing is dropped.";
   if (const auto on =
           widgets::checkbox(frame, "model/training", "training", frame.newest.model.dropout.training, help))
     frame.commands.edit(SetTraining{*on});
@@ -575,8 +574,8 @@ void seed_row(const Form& form) {
 
 void stream_row(const Form& form) {
   const Frame& frame = form.frame;
-  const std::array options{widgets::Option{"mt19937", "As everywhere since PyTorch 2.7"},
-                           widgets::Option{"mkl", "As on Linux on x86 before PyTorch 2.7"}};
+  const std::array options{widgets::Option{"mt19937", "Everywhere since PyTorch 2.7"},
+                           widgets::Option{"mkl", "On Linux on x86 before PyTorch 2.7"}};
   const std::size_t current = frame.newest.model.dropout.stream == DropoutStream::mkl ? 1 : 0;
   form.label("generator");
   const char* again = "↻";
@@ -586,14 +585,14 @@ void stream_row(const Form& form) {
           widgets::combo(frame, "model/stream", width, options[current].words, options, current))
     frame.commands.edit(SetDropoutStream{*chosen == 1 ? DropoutStream::mkl : DropoutStream::mt19937});
   form.place(form.width - button);
-  if (widgets::button(frame, "model/draw_again", again, "Draw again: the next seed, another mask"))
+  if (widgets::button(frame, "model/draw_again", again, "Resamples the mask with the next seed"))
     frame.commands.edit(SetDropoutSeed{frame.newest.model.dropout.seed + 1});
 }
 
 void given_mask_row(const Form& form) {
   form.label("drop mask");
-  if (widgets::button(form.frame, "model/draw_instead", "given · draw instead",
-                      "The mask came with the file; draw it from the seed"))
+  if (widgets::button(form.frame, "model/draw_instead", "given · sample instead",
+                      "The mask came with the file; samples it from the seed instead"))
     form.frame.commands.edit(SetDropoutMask{});
 }
 
@@ -643,9 +642,8 @@ void draw_additions_button(const Form& form) {
   const Frame& frame = form.frame;
   const float width = widgets::text_width(frame.fonts.sans14, "more…") + 2 * frame.metrics.px(8);
   platform::move_to({form.at.x + form.width - width, form.at.y - frame.metrics.px(5)});
-  if (widgets::button(
-          frame, "model/more", "more…",
-          "Groups, norms, positions, caps, biases, sinks, keys of others: what models of today add"))
+  if (widgets::button(frame, "model/more", "more…",
+                      "KV heads, QK norm, RoPE, ALiBi, soft-capping, attention bias, sinks, cross-attention"))
     ImGui::OpenPopup(additions_popup);
   draw_additions_popup(frame, additions_popup, {form.at.x + form.width + frame.metrics.px(20), form.at.y});
 }
@@ -667,11 +665,11 @@ std::string words(const Preset& preset) {
     case Evidence::published:
       return "as printed in " + source;
     case Evidence::reference:
-      return "nothing is printed; equals a " + source;
+      return "not printed; equals a " + source;
     case Evidence::never_seeded:
-      return "never seeded in the notebook; equals a " + source.substr(0, source.find(';'));
+      return "unseeded in the notebook; equals a " + source.substr(0, source.find(';'));
     case Evidence::stale_print:
-      return "the notebook's print is stale; equals a " + source.substr(0, source.find(';'));
+      return "the notebook's printout is outdated; equals a " + source.substr(0, source.find(';'));
     case Evidence::by_construction:
       return "weights follow from " + source;
     case Evidence::drawn:
@@ -684,19 +682,19 @@ std::string remark(const Preset& preset) {
   switch (preset.evidence) {
     case Evidence::printed:
     case Evidence::published:
-      return "The numbers here round to the printed ones.";
+      return "These numbers round to the printed ones.";
     case Evidence::reference:
-      return "The numbers here equal what the notebook's code gives in PyTorch.";
+      return "These numbers equal those of the notebook's code in PyTorch.";
     case Evidence::never_seeded:
-      return "The notebook prints numbers without a seed, which no one can draw again.";
+      return "The notebook prints numbers without a seed, which cannot be reproduced.";
     case Evidence::stale_print:
-      return "The notebook's code no longer gives the numbers that it prints; these are what it gives.";
+      return "The notebook's code no longer gives the numbers that it prints; these are the numbers that it gives.";
     case Evidence::by_construction:
-      return "What the weights must be can be worked out by hand.";
+      return "The weights can be computed by hand.";
     case Evidence::drawn:
       break;
   }
-  return "No notebook has this model.";
+  return "This model is not from a notebook.";
 }
 
 }  // namespace

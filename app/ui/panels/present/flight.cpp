@@ -63,9 +63,9 @@ std::string decoding_words(const Frame& frame, std::size_t now) {
   const auto& tokens = frame.shown.sequence().tokens;
   const std::string which = "Token " + std::to_string(now + 1) + " of " +
                             std::to_string(frame.shown.model.n_tokens()) + ", “" + tokens[now] + "”: ";
-  if (now == 0) return which + "its key and value are the first to be kept";
+  if (now == 0) return which + "its key and value are the first in the cache";
   return which + std::to_string(now) +
-         (now == 1 ? " key and value is kept, 1 is new" : " keys and values are kept, 1 is new");
+         (now == 1 ? " key and value is cached, 1 is new" : " keys and values are cached, 1 is new");
 }
 
 }  // namespace
@@ -90,9 +90,9 @@ void draw_decoding_bar(const Frame& frame) {
   const Situation situation = situation_of(frame);
   const std::vector<Action> all = actions(situation);
   platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
-  draw_action_button(frame, situation, all, "decode/back", "decode/back", "one token back");
+  draw_action_button(frame, situation, all, "decode/back", "decode/back", "previous token");
   ImGui::SameLine();
-  draw_action_button(frame, situation, all, "decode/on", "decode/on", "one token more");
+  draw_action_button(frame, situation, all, "decode/on", "decode/on", "next token");
   ImGui::SameLine();
   draw_action_button(frame, situation, all, "decode/close", "decode/close", "all at once");
   ImGui::SameLine();
@@ -309,7 +309,7 @@ void draw_animation_bar(const Frame& frame) {
   };
   change("flight/slower", "slower", 0.5f, "Half as fast, down to a quarter");
   change("flight/faster", "faster", 2, "Twice as fast, up to four times");
-  if (widgets::button(frame, "flight/close", "close", "Puts the flight away (Esc)"))
+  if (widgets::button(frame, "flight/close", "close", "Closes the animation (Esc)"))
     frame.commands.add(set<&Presenting::flight>(std::nullopt));
   ImGui::SameLine();
   const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);

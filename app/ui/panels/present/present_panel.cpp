@@ -83,10 +83,10 @@ void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool
   widgets::paragraph(frame.fonts.sans17, frame.palette.text, width, step.title);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, step.words);
   ImGui::Dummy({width, frame.metrics.px(4)});
-  if (widgets::button(frame, "tour/next", is_last ? "Done" : "Next", "Without doing it"))
+  if (widgets::button(frame, "tour/next", is_last ? "Done" : "Next", "Skips this step"))
     frame.commands.add(GoOnInTour{});
   ImGui::SameLine();
-  if (widgets::button(frame, "tour/skip", "Skip the tour", "Help → Take the tour brings it back"))
+  if (widgets::button(frame, "tour/skip", "Skip the tour", "Help → Take the tour starts it again"))
     frame.commands.add(LeaveTour{});
 }
 

@@ -22,7 +22,7 @@ constexpr float label_room = 84, control_room = 190;
 
 const std::array ranges{
     widgets::Option{"by matrix",
-                    "Each matrix of signed numbers sets the ends of its own colours; weights go from 0 to 1"},
+                    "Each matrix of signed numbers has its own range; weights range from 0 to 1"},
     widgets::Option{"by stage", "One range for all heads of a stage, so that heads can be compared"},
     widgets::Option{"one for all", "One range for all stages of signed numbers, in every head"},
     widgets::Option{"typed", "The ends that you type"}};
@@ -33,7 +33,7 @@ void change_ends(const Frame& frame, const char* which, Ends ColorChoice::*kept,
   if (!(wanted.low < wanted.high)) {
     const bool equal = wanted.low == wanted.high;
     const std::string found = widgets::number_text(wanted.low) + " and " + widgets::number_text(wanted.high);
-    frame.commands.add(ShowMessage{std::string("colours of ") + which +
+    frame.commands.add(ShowMessage{std::string("colors of ") + which +
                                        ": expected a low end below the high end, found " + found +
                                        (equal ? ", which are equal" : ", which are swapped"),
                                    true});
@@ -54,7 +54,7 @@ void typed_row(widgets::PopupRows& form, const char* which, const char* words, E
   if (const auto low =
           widgets::real_field(frame, name + "/low", (name + ", low end").c_str(), now.low, width))
     change_ends(frame, which, kept, {*low, now.high});
-  widgets::tooltip("The low end of the colours: smaller numbers have a cut corner");
+  widgets::tooltip("The low end of the colors; smaller numbers have a cut corner");
   widgets::draw_text(
       frame.fonts.sans15,
       {at.x + width + frame.metrics.px(8), widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
@@ -63,7 +63,7 @@ void typed_row(widgets::PopupRows& form, const char* which, const char* words, E
   if (const auto high =
           widgets::real_field(frame, name + "/high", (name + ", high end").c_str(), now.high, width))
     change_ends(frame, which, kept, {now.low, *high});
-  widgets::tooltip("The high end of the colours: larger numbers have a cut corner");
+  widgets::tooltip("The high end of the colors; larger numbers have a cut corner");
 }
 
 void map_row(widgets::PopupRows& form, const char* words, const char* name, ColorMap ColorChoice::*kept,
@@ -82,8 +82,8 @@ void map_row(widgets::PopupRows& form, const char* words, const char* name, Colo
                                                         : set<&ColorChoice::diverging>(maps[*chosen].map));
   widgets::tooltip(
       kept == &ColorChoice::sequential
-          ? "The colours of what goes from 0 to 1: weights before and after dropout"
-          : "The colours of numbers with a sign: embeddings, queries, keys, values, scores, contexts, output");
+          ? "The color map of weights, from 0 to 1"
+          : "The color map of signed numbers: embeddings, queries, keys, values, scores, context vectors, output");
   // The map itself, from its low end to its high one.
   const ImVec2 at{form.at.x + frame.metrics.px(label_room), form.at.y};
   constexpr int steps = 64;
@@ -99,7 +99,7 @@ void map_row(widgets::PopupRows& form, const char* words, const char* name, Colo
 }  // namespace
 
 std::string colors_words(const ColorChoice& choice) {
-  std::string words = "colours " + ranges[static_cast<std::size_t>(choice.range)].words;
+  std::string words = "colors " + ranges[static_cast<std::size_t>(choice.range)].words;
   if (choice.logarithmic) words += ", log";
   return choice.locked ? words + ", locked" : words;
 }
@@ -125,11 +125,10 @@ void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
     frame.commands.add(set<&ColorChoice::logarithmic>(*measure == 1),
                        set<&ColorChoice::locked>(std::nullopt));
   widgets::tooltip(
-      "Logarithmic: equal steps of color are equal ratios. Zeros have none; beside the bar stands how many.");
+      "Logarithmic scale: equal steps of color are equal ratios. Zeros are not colored; their number is next to the bar.");
   form.row("hold");
-  if (widgets::checkbox(
-          frame, "colours/lock", "as they are now", choice.locked.has_value(),
-          "The ends stay where they are, whatever the numbers do; what lies outside has a cut corner"))
+  if (widgets::checkbox(frame, "colours/lock", "as they are now", choice.locked.has_value(),
+                        "Keeps the ends fixed while numbers change; numbers outside have a cut corner"))
     perform("colours/lock", situation_of(frame), frame.commands);
   map_row(form, "0 to 1", "colours/sequential", &ColorChoice::sequential, render::sequential_maps());
   map_row(form, "signed", "colours/diverging", &ColorChoice::diverging, render::diverging_maps());

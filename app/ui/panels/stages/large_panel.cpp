@@ -128,7 +128,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
               gap = frame.metrics.px(8);
   const float button_top = std::round(middle - frame.metrics.frame / 2);
   platform::move_to({right - back, button_top});
-  if (widgets::button(frame, "large/back", "all stages", "Back to the strip of all stages (Esc, L)"))
+  if (widgets::button(frame, "large/back", "all stages", "Returns to all stages (Esc, L)"))
     frame.commands.add(set<&Look::large>(std::nullopt));
   platform::move_to({right - back - gap - fit, button_top});
   if (widgets::button(frame, "large/fit", "fit", "Shows all cells again (F)"))

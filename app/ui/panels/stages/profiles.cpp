@@ -148,7 +148,7 @@ void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage,
   }
   widgets::draw_text(frame.fonts.sans13, {picture.min.x, at.y + frame.metrics.px(10)}, Align::left_middle,
                      packed(frame.palette.faint),
-                     "Hover or pin a cell: its row stands here, its column at the right.");
+                     "Hover over a cell or pin one to see its row here and its column at the right.");
 }
 
 }  // namespace app::panels

@@ -283,8 +283,8 @@ std::optional<MovedArrow> draw_turning_circle(const Frame& frame, const TurningP
                        {dial.middle.x - dial.radius, dial.middle.y - dial.radius},
                        {dial.middle.x + dial.radius, dial.middle.y + dial.radius});
   const float lines = at.y + 2 * rim(frame) + m.px(70);
-  draw_turn_line(frame, {at.x, lines}, "query turned", now.query_angle, p.text);
-  draw_turn_line(frame, {at.x, lines + m.px(19)}, "key turned", now.key_angle, p.operand);
+  draw_turn_line(frame, {at.x, lines}, "query rotated", now.query_angle, p.text);
+  draw_turn_line(frame, {at.x, lines + m.px(19)}, "key rotated", now.key_angle, p.operand);
   draw_share(frame, pair, {at.x, lines + m.px(42)});
   return query ? query : key;
 }
@@ -372,13 +372,14 @@ void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, 
     pin(frame, c, *query, c.key);
   if (const auto key = token_field(frame, "key", c.key, sequence.keys(), frame.palette.operand))
     pin(frame, c, c.query, *key);
-  if (widgets::button(frame, "positions/reset", "as they stand", "Query and key where their tokens stand"))
+  if (widgets::button(frame, "positions/reset", "as placed",
+                      "Query and key at the positions of their tokens"))
     as_they_stand(frame);
   const float x = ImGui::GetItemRectMax().x + m.px(12);
   const bool is_wrong = core::mistakes::deviates(frame.shown.model);
   const std::string shared = widgets::head_words(frame.shown.model, Stage::keys, c.head);
-  const std::string words = is_wrong ? "the model makes a mistake; here pairs turn as they should"
-                                     : "drag a tip to type its numbers over · keys of " + shared;
+  const std::string words = is_wrong ? "the model has a bug; this view rotates pairs as they should be"
+                                     : "drag a tip to override its numbers · keys of " + shared;
   widgets::draw_text_within(frame.fonts.sans14, {x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
                             at.x + width - x, is_wrong ? frame.palette.status.warning : frame.palette.faint,
                             words);
@@ -412,7 +413,7 @@ void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& mov
     next = core::editing::apply(next, core::editing::TypeOver{place, number});
   };
   type(columns.first, moved.numbers.x), type(columns.second, moved.numbers.y);
-  frame.commands.edit(core::editing::ReplaceModel{std::move(next), "numbers typed over a pair"});
+  frame.commands.edit(core::editing::ReplaceModel{std::move(next), "override a rotary pair"});
 }
 
 void draw_pairs(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 size) {
@@ -500,7 +501,7 @@ std::string sum_words(const RotaryDot& now) {
   if (now.pairs.size() > few_pairs) words = "sum of " + std::to_string(now.pairs.size()) + " pairs";
   if (now.unrotated != 0)
     words += (now.unrotated < 0 ? " − " : " + ") + widgets::fixed(std::fabs(now.unrotated), 4) +
-             " of columns that stay";
+             " of columns that are not rotated";
   return words + " = " + widgets::fixed(now.score, 4);
 }
 

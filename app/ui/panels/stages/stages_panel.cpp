@@ -44,7 +44,7 @@ void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, 
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     list->AddRectFilled({min.x, max.y - 1}, {max.x, max.y}, packed(frame.palette.faint));
     const char* remark = frame.shown.look.large ? "A click goes back to all stages."
-                                                : "A click shows it large; a right click has more.";
+                                                : "Click to show it large; right-click for more.";
     if (const auto* term = widgets::term_of(stage)) widgets::explain_term(frame, *term, remark);
   }
   draw_stage_menu(frame, "title", stage, frame.shown.look.head);
@@ -486,7 +486,7 @@ void draw_way_to_laboratory(const Frame& frame, ImVec2 at, float end) {
   if (widgets::link(frame, "strip/laboratory", frame.fonts.sans13, at, widgets::Align::left_middle,
                     frame.palette.accent, words))
     perform("tab/laboratory", situation_of(frame), frame.commands);
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Many masks, their mean, and how fast it settles");
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Many masks, their mean, and its convergence");
 }
 
 /// A link behind the titles of what turned, where there is room.
@@ -496,7 +496,8 @@ void draw_way_to_positions(const Frame& frame, Stage stage, ImVec2 at, float end
   if (widgets::link(frame, std::string("strip/positions/") + core::attention::info(stage).name,
                     frame.fonts.sans13, at, widgets::Align::left_middle, frame.palette.accent, words))
     frame.commands.add(set<&Look::large>(stage));
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("The pairs of a query and a key, their angles and the score");
+  if (ImGui::IsItemHovered())
+    ImGui::SetTooltip("The rotary pairs of a query and a key, their angles and the score");
 }
 
 void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
@@ -572,8 +573,8 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
     if (!is_folded(frame, stage)) continue;
     if (x == origin.x) {
       widgets::draw_text(font, {x, middle}, widgets::Align::left_middle, packed(frame.palette.faint),
-                         "folded away:");
-      x += widgets::text_width(font, "folded away:") + frame.metrics.px(10);
+                         "folded:");
+      x += widgets::text_width(font, "folded:") + frame.metrics.px(10);
     }
     if (x + widgets::text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
     if (widgets::link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle},

@@ -351,7 +351,7 @@ namespace {
 using widgets::Align;
 
 constexpr std::size_t most_drawn_lines = 3000;
-constexpr const char *keys_title = "Keys", *keys_words = "who is heard";
+constexpr const char *keys_title = "Keys", *keys_words = "keys attended to";
 
 /// A title with its explanation on the same line.
 float title_width(const Frame& frame, const char* title, const char* words) {
@@ -412,7 +412,7 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
     widgets::draw_text(frame.fonts.sans13, all <= room ? ImVec2(x + beside, middle) : ImVec2(x, below),
                        Align::left_middle, packed(frame.palette.dim), explanation);
   };
-  title(l.queries, "Queries", "who listens", l.keys - l.queries);
+  title(l.queries, "Queries", "attended by", l.keys - l.queries);
   title(l.keys, keys_title, keys_words, l.takes - l.keys - frame.metrics.px(8));
   const auto query = frame.shown.look.tokens.query();
   if (!query) return;
@@ -420,9 +420,9 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   const float room = l.right - l.takes;
   const std::string name = widgets::shortened(
       frame.fonts.sans16, token,
-      std::max(frame.metrics.px(30), room - widgets::text_width(frame.fonts.sans16, "What  takes")));
+      std::max(frame.metrics.px(30), room - widgets::text_width(frame.fonts.sans16, "What  attends to")));
   title(
-      l.takes, ("What " + name + " takes").c_str(),
+      l.takes, ("What " + name + " attends to").c_str(),
       widgets::shortened(frame.fonts.sans13,
                          "sum of " + head_count(n_heads) + ", 0 to " + widgets::number_text(takes.top), room)
           .c_str(),
@@ -431,7 +431,7 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
 
 /// What is drawn of what there is, in one honest line.
 std::string count_words(const Frame& frame, const TokenLines& lines) {
-  if (lines.visible == 0) return "No head is switched on.";
+  if (lines.visible == 0) return "No head is displayed.";
   std::string words =
       std::to_string(lines.lines.size()) + " of " + std::to_string(lines.visible) + " lines drawn";
   if (lines.above > lines.lines.size())

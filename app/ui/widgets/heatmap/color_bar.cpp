@@ -80,8 +80,8 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
   };
   const bool is_mask = map.stage == Stage::mask;
   const double factor = core::attention::top_of_range(frame.shown.model, map.stage);
-  std::string kept = is_mask ? "visible" : "kept, × " + fixed(factor, 2);
-  std::string dropped = is_mask ? "hidden" : "dropped, × 0", pixels;
+  std::string kept = is_mask ? "unmasked" : "kept, × " + fixed(factor, 2);
+  std::string dropped = is_mask ? "masked" : "dropped, × 0", pixels;
   const float gap = frame.metrics.px(12);
   const auto fits = [&] {
     const float words = text_width(frame.fonts.sans12, kept) + text_width(frame.fonts.sans12, dropped) +
@@ -139,7 +139,7 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
         {cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller", true});
   if (b.zero > 0)
     notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") +
-                         (marks_hidden(map) ? " hidden or 0" : " 0") + ", without a logarithm",
+                         (marks_hidden(map) ? " masked or 0" : " 0") + ", without a logarithm",
                      std::to_string(b.zero) + " are 0", true});
   return notes;
 }
@@ -149,7 +149,7 @@ void draw_tooltip(const Frame& frame, const Heatmap& map, const ColorScale& scal
                   const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
   if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
   const ValueRange e = shown_extent(frame, map);
-  std::string words = "colours from " + inspected(scale.ends.low) + " to " + inspected(scale.ends.high);
+  std::string words = "colors from " + inspected(scale.ends.low) + " to " + inspected(scale.ends.high);
   if (scale.is_logarithmic()) words += ", logarithmic from " + inspected(scale.ends.least) + " on";
   words += "\nsmallest " + inspected(e.smallest) + ", largest " + inspected(e.largest);
   if (!notes.empty()) words += "\n" + core::text::joined(notes, "\n", &Note::words);

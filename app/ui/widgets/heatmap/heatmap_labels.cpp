@@ -213,7 +213,7 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
   for (const RowFacts& row : facts) largest = std::max(largest, std::abs(row.sum));
   const std::array<Gutter, 2> gutters{
       Gutter{"sum", "The sum of the row's finite numbers", &RowFacts::sum, largest},
-      Gutter{"bit", "The entropy of the row in bit: 0 when one key has all of the weight",
+      Gutter{"bits", "The entropy of the row in bits: 0 when one key has all of the weight",
              &RowFacts::entropy_bits,
              std::log2(static_cast<double>(std::max<std::size_t>(2, d.numbers.n_cols)))}};
   for (int k = 0; k < gutter_count(map.stage); ++k) {
