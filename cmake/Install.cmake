@@ -14,6 +14,7 @@ install(FILES assets/attnscope.mime.xml DESTINATION "${CMAKE_INSTALL_DATADIR}/mi
 install(FILES assets/attnscope.metainfo.xml DESTINATION "${CMAKE_INSTALL_DATADIR}/metainfo")
 install(DIRECTORY assets/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/attnscope")
 install(FILES README.md SECURITY.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN "*.gif" EXCLUDE)
 
 # The manual page and the completions are written by the program, from the table that its --help is printed from. gzip -n keeps the time out.
 # Debian's tools want their own form of changelog beside ours.

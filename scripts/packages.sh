@@ -1,5 +1,12 @@
-# The packages of Debian and Ubuntu that attnscope needs, in one place. To be sourced.
+# The packages of Debian and Ubuntu that attnscope needs, in one place. To be sourced, with the arguments of the script.
 # shellcheck disable=SC2034
+
+# Every script takes --yes as its first argument: what is missing is installed without a question.
+agreed=no
+if [ "${1-}" = --yes ]; then
+  agreed=yes
+  shift
+fi
 
 # To build the program and to show its window.
 run_packages="g++ cmake ninja-build pkg-config
@@ -8,7 +15,10 @@ libarmadillo-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libzip-dev zlib
 libpcre2-dev libutf8proc-dev libtbb-dev"
 
 # Beside these, to build and run the tests and benchmarks, on a screen of their own.
-test_packages="libgtest-dev libgmock-dev libbenchmark-dev libx11-dev python3-numpy xvfb xauth"
+test_packages="libgtest-dev libgmock-dev libbenchmark-dev libx11-dev python3-numpy python3-jsonschema xvfb xauth"
+
+# Beside those that build and test it, for the pictures of the documents.
+docs_packages="ffmpeg"
 
 # Beside these, for the fuzzers.
 fuzz_packages="clang-14 libclang-rt-14-dev llvm-14"
@@ -34,6 +44,15 @@ installed $package
   done
 }
 
+# Asks a person who has a terminal and is not root; scripts in scripts, and root, have no one to ask.
+may_install() {
+  [ "$agreed" = no ] && [ "$(id -u)" -ne 0 ] && [ -t 0 ] && [ -t 2 ] || return 0
+  say "these packages are missing: ${missing% }"
+  printf 'attnscope: install them with sudo apt-get? [Y/n] ' >&2
+  read -r answer || answer=n
+  case "$answer" in "" | [yY]*) ;; *) return 1 ;; esac
+}
+
 # Installs those of the named packages that are missing; silent when there are none.
 need_packages() {
   if ! command -v apt-get >/dev/null; then
@@ -53,6 +72,7 @@ need_packages() {
     fi
     as_root=sudo
   fi
+  may_install || { say "to install them by hand: sudo apt-get update && sudo $install"; exit 1; }
   say "installing with ${as_root:+sudo }apt-get: ${missing% }"
   log=$(mktemp)
   # shellcheck disable=SC2086  # the lists are meant to be split

@@ -640,6 +640,42 @@ std::string man_page(const CLI::App& program, const std::string& version) {
          ".TP\n.I $XDG_STATE_HOME/attnscope\nEdits that are not saved; ~/.local/state without it.\n";
 }
 
+/// Text in a cell of a table of Markdown.
+std::string in_markdown(const std::string& text) {
+  std::string cell;
+  for (const char c : text) {
+    if (std::string_view("|<*_`[]\\").find(c) != std::string_view::npos) cell += '\\';
+    cell += c;
+  }
+  return cell;
+}
+
+/// A row for each option; of a command without the help that every one has.
+std::string options_table(const CLI::App& command) {
+  std::string rows;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::vector<std::string> names = names_of(*option);
+    if (command.get_parent() && !names.empty() && names.back() == "--help") continue;
+    const std::string type = option->get_type_name();
+    rows += "| `" + (names.empty() ? option->get_name() : core::text::joined(names, ", ")) +
+            (type.empty() ? "" : " " + type) + "` | " + in_markdown(option->get_description()) +
+            (option->get_required() ? " (required)" : "") + ". |\n";
+  }
+  return rows.empty() ? "" : "\n| option | meaning |\n|---|---|\n" + rows;
+}
+
+/// The part of docs/command-line.md that is generated.
+std::string markdown_reference(const CLI::App& program) {
+  std::string text = "### attnscope\n\nOpens the window.\n" + options_table(program);
+  for (const CLI::App* command : commands_of(program)) {
+    std::string example = command->get_footer();
+    example.erase(0, example.find(": ") + 2);  // "Example: "
+    text += "\n### attnscope " + command->get_name() + "\n\n" + in_markdown(command->get_description()) +
+            ".\n\n    " + example + "\n" + options_table(*command);
+  }
+  return text;
+}
+
 std::string bash_completion(const CLI::App& program) {
   const std::string commands =
       core::text::joined(commands_of(program), " ", [](const CLI::App* c) { return c->get_name(); });
@@ -706,21 +742,23 @@ std::string fish_completion(const CLI::App& program) {
 
 std::string manual_text(const CLI::App& program, const std::string& kind) {
   if (kind == "man") return man_page(program, ATTNSCOPE_VERSION);
+  if (kind == "markdown") return markdown_reference(program);
   if (kind == "bash") return bash_completion(program);
   if (kind == "zsh") return zsh_completion(program);
   if (kind == "fish") return fish_completion(program);
-  throw core::Error("manual: expected man, bash, zsh or fish, got \"" + kind + "\"");
+  throw core::Error("manual: expected man, markdown, bash, zsh or fish, got \"" + kind + "\"");
 }
 
 /// What packages hold beside the program, and people hardly ask for.
 void add_manual(CLI::App& program, Arguments& chosen) {
-  CLI::App* app = program.add_subcommand("manual", "Print the manual page, or completions for a shell");
+  CLI::App* app = program.add_subcommand(
+      "manual", "Print the manual page, the same as Markdown, or completions for a shell");
   app->group("");
   const auto print = [&program, &chosen](const std::string& kind) {
     expect_nothing_of_the_window(program);
     chosen = ShowText{manual_text(program, kind)};
   };
-  app->add_option_function<std::string>("KIND", print, "man, bash, zsh or fish")->required();
+  app->add_option_function<std::string>("KIND", print, "man, markdown, bash, zsh or fish")->required();
 }
 
 }  // namespace

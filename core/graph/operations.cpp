@@ -565,8 +565,8 @@ mat DropoutFactors::matrix(const Reading& in) const {
 }
 
 std::string DropoutFactors::formula(bool brief, const std::string&) const {
-  if (!dropout.training) return brief ? "ablated" : "off in evaluation";
-  return dropout.rate == 0 ? "ablated" : dropout.rescale ? "0 or 1/(1−p)" : "0 or 1";
+  if (!dropout.training) return brief ? "off" : "off in evaluation";
+  return dropout.rate == 0 ? "off" : dropout.rescale ? "0 or 1/(1−p)" : "0 or 1";
 }
 
 Code DropoutFactors::torch(const Names& in) const {

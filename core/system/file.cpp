@@ -254,16 +254,25 @@ void sync_folder(const fs::path& folder) {
   if (open.is_open()) ::fsync(open.number());
 }
 
-/// Writes a new file with the permissions of an old one, if there is one, onto the disk. Returns 0 or the
-/// error.
-int write_new(const fs::path& path, std::string_view content, const struct stat* old,
+/// Locks what was just made, which tells remove_stale() that somebody writes it. False where that of another
+/// program came in between and has removed it.
+bool lock_new(const Descriptor& made) {
+  struct stat now;
+  return ::flock(made.number(), LOCK_EX) != 0 || ::fstat(made.number(), &now) != 0 || now.st_nlink > 0;
+}
+
+/// Writes a new file with the permissions of an old one, if there is one, onto the disk, and gives it its
+/// name while it is still locked. Returns 0 or the error.
+int write_new(const fs::path& path, const fs::path& name, std::string_view content, const struct stat* old,
               const SignalBlocker& blocker) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.is_open()) return errno;
-  ::flock(file.number(), LOCK_EX);  // tells remove_stale() that somebody writes it
+  Descriptor file;
+  do {
+    file = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file.is_open()) return errno;
+  } while (!lock_new(file));
   if (old && ::fchmod(file.number(), old->st_mode & 0777) != 0) return errno;
   if (const int error = write_all(file.number(), content, &blocker)) return error;
-  return ::fsync(file.number()) == 0 ? 0 : errno;
+  return ::fsync(file.number()) == 0 && ::rename(path.c_str(), name.c_str()) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -303,9 +312,8 @@ void write_atomically(const fs::path& path, std::string_view content) {
   const SignalBlocker blocker;
   remove_stale(folder);
   TempPath temporary(temp_name(folder));
-  if (const int error = write_new(temporary.path, content, exists ? &old : nullptr, blocker))
+  if (const int error = write_new(temporary.path, target, content, exists ? &old : nullptr, blocker))
     fail_writing(path, error);
-  if (::rename(temporary.path.c_str(), target.c_str()) != 0) fail_writing(path, errno);
   temporary.path.clear();
   sync_folder(folder);  // nothing may fail any more
 }
@@ -328,11 +336,12 @@ struct Staging::Parts {
     make_folders(directory, &made);
     remove_stale(directory);
     const fs::path hidden = temp_name(directory);
-    if (::mkdir(hidden.c_str(), 0700) != 0) fail_writing(directory, errno);
-    waiting.path = hidden;
-    lock = Descriptor(::open(hidden.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!lock.is_open()) fail_writing(directory, errno);
-    ::flock(lock.number(), LOCK_EX);
+    do {
+      if (::mkdir(hidden.c_str(), 0700) != 0) fail_writing(directory, errno);
+      waiting.path = hidden;
+      lock = Descriptor(::open(hidden.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (!lock.is_open() && errno != ENOENT) fail_writing(directory, errno);
+    } while (!lock.is_open() || !lock_new(lock));
   }
 
   /// Makes a folder and those around it, as far as there are none.
@@ -359,7 +368,7 @@ void Staging::add(const fs::path& name, std::string_view content) {
   parts_->make_folders(path.parent_path(), nullptr);
   struct stat old;
   const bool exists = ::stat(target.c_str(), &old) == 0 && S_ISREG(old.st_mode);
-  if (const int error = write_new(path, content, exists ? &old : nullptr, parts_->blocker))
+  if (const int error = write_new(path, path, content, exists ? &old : nullptr, parts_->blocker))
     fail_writing(target, error);
   parts_->names.push_back(name);
 }

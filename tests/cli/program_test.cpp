@@ -191,16 +191,18 @@ std::string manual(const char* kind) {
 TEST(Manual, HasEveryCommandAndOptionThatHelpHas) {
   std::string man = manual("man");
   for (std::size_t at = 0; (at = man.find("\\-", at)) != man.npos;) man.erase(at, 1);  // its own hyphens
-  const std::string bash = manual("bash"), zsh = manual("zsh"), fish = manual("fish");
+  const std::string bash = manual("bash"), zsh = manual("zsh"), fish = manual("fish"),
+                    markdown = manual("markdown");
   for (const char* command : {"export", "session", "check", "program", "figure", "draw"}) {
-    for (const std::string& text : {man, bash, zsh, fish}) EXPECT_THAT(text, HasSubstr(command));
+    for (const std::string& text : {man, bash, zsh, fish, markdown}) EXPECT_THAT(text, HasSubstr(command));
     const std::string help = run({command, "--help"}).out;
     ASSERT_GT(options_in(help).size(), 1u);
     const std::size_t at = help.find("Example: attnscope " + std::string(command));
     ASSERT_NE(at, help.npos) << command;
     EXPECT_THAT(man, HasSubstr("\n" + help.substr(at, help.find('\n', at) - at) + "\n"));
     for (const std::string& option : options_in(help)) {
-      for (const std::string& text : {man, bash, zsh}) EXPECT_THAT(text, HasSubstr(option)) << command;
+      for (const std::string& text : {man, bash, zsh, markdown})
+        EXPECT_THAT(text, HasSubstr(option)) << command;
       EXPECT_THAT(fish, HasSubstr(" -l " + option.substr(2))) << command;
     }
   }

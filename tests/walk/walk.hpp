@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 
 #include "app/screen/heatmap_renderer.hpp"

@@ -9,6 +9,7 @@
 #include "tests/core/check/check_fixture.hpp"
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace core::experiment {
 namespace {
@@ -115,8 +116,13 @@ TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   attention::Model after = as_it_is;
   after.n_heads = 8;
   after.heads_off = {2, 6};
+  after.sequences.front().embeddings.set(3, 7, 5);
+  after.projections->query.weight.set(0, 1, 0.5);
   Experiment experiment = with_layer(plain, 1, as_it_is, after, "heads");
   const std::string text = experiment_text(*model, experiment, "", "/tmp");
+  // As it is written beside the model; docs/session.schema.json is tested with this file.
+  EXPECT_EQ(experiment_text(*model, experiment, "", model->description().path.parent_path()),
+            support::bytes_of(FIXTURES "/transformer/whole_session.json"));
   const auto opened = [&](const std::string& of) {
     return with_saved_edits(parse_experiment(of, "/tmp/s.json", UntrustedPaths::allowed), *model);
   };
