@@ -175,16 +175,16 @@ class Comparing {
   WholeReport report(const std::vector<std::size_t>& ids) {
     read_dump();
     transformer::require_tokens(model_.description(), ids);
-    arma::fmat rows = model_.embedded(ids, 0, means_);
+    arma::fmat rows = model_.embedded(ids, 0, means_).view().matrix();
     arma::vec steps = largest_of_rows(rows);
     const std::size_t n_layers = model_.architecture().sizes.n_layers;
     for (std::size_t l = 0; l < n_layers; ++l) {
       means_.progress.add(1);
       LayerResult result;
       result.entering = entering(l, rows, steps);
-      arma::fmat next;
-      const auto layer = model_.run_layer(l, rows, {}, {}, means_, next);
-      result.attention = attention(l, layer->attention_input);
+      const transformer::Rows residual(rows);
+      result.attention = attention(l, model_.attention_input(l, residual, means_).view().matrix());
+      arma::fmat next = model_.after_layer(l, residual, means_).view().matrix();
       steps = largest_of_rows(next - rows);
       rows = std::move(next);
       report_.layers.push_back(std::move(result));

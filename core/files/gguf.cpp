@@ -424,7 +424,10 @@ TensorFile open_gguf(const std::filesystem::path& path, const Token& progress) {
         {{tensor.name, dtype_read(*tensor.type), tensor.shape},
          [file, tensor, at = header.data_at](std::span<const std::size_t> leading, const Token& token) {
            return read_blocks(*file, at, tensor, leading, token);
-         }});
+         },
+         StoredNumbers{file, header.data_at + tensor.offset, tensor.type->dtype,
+                       tensor.type->decode ? tensor.type->name : "", tensor.type->block, tensor.type->bytes,
+                       tensor.type->decode}});
   return {path, "gguf", std::move(entries), notes_on(header)};
 }
 

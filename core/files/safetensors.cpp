@@ -118,7 +118,9 @@ TensorFile open_safetensors(const std::filesystem::path& path, const Token& prog
   std::vector<TensorFile::Entry> entries;
   for (Located& t : tensors) {
     t.raw.fetch = fetch_from(file, data_at + t.begin);
+    const StoredNumbers stored{file, data_at + t.begin, t.raw.info.dtype, "", 1, t.raw.item_bytes};
     entries.push_back(entry_of(std::move(t.raw)));
+    entries.back().stored = stored;
   }
   return {path, "safetensors", std::move(entries)};
 }
@@ -202,6 +204,7 @@ TensorFile open_index(const fs::path& path, const Token& progress) {
                                            std::span<const std::size_t> leading, const Token& p) {
                          return source->read(name, leading, p);
                        }});
+    if (const StoredNumbers* stored = shard->second.file->stored(name)) entries.back().stored = *stored;
   }
   if (entries.empty()) throw Error(path.string() + ": weight_map: expected tensors, got none");
   std::vector<std::string> notes;

@@ -268,6 +268,7 @@ TensorFile::TensorFile(std::filesystem::path path, const char* format, std::vect
     entry.info.name = text::printable(entry.info.name);
     infos_.push_back(std::move(entry.info));
     reads_.push_back(std::move(entry.read));
+    stored_.push_back(std::move(entry.stored));
   }
   by_name_ = places_by_name(infos_, place());
 }
@@ -289,6 +290,11 @@ Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> lead
   const TensorInfo& wanted = info(name);
   check_part(wanted, leading, place() + wanted.name + ": ");
   return reads_[static_cast<std::size_t>(&wanted - infos_.data())](leading, progress);
+}
+
+const StoredNumbers* TensorFile::stored(std::string_view name) const {
+  const auto& found = stored_[static_cast<std::size_t>(&info(name) - infos_.data())];
+  return found ? &*found : nullptr;
 }
 
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,10 @@
 #include <vector>
 
 #include "core/base/token.hpp"
+
+namespace core::system {
+class OpenFile;
+}
 
 namespace core::formats {
 
@@ -97,6 +102,16 @@ std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian
 /// More numbers than these are not read at once; a part of the tensor is to be chosen.
 constexpr std::uint64_t max_numbers = std::uint64_t{1} << 28;
 
+/// Where the numbers of a tensor lie in a file as they are: row after row, little-endian, without a gap.
+struct StoredNumbers {
+  std::shared_ptr<const system::OpenFile> file;
+  std::uint64_t begin = 0;           ///< bytes of the file before them
+  Dtype dtype = Dtype::f32;          ///< of plain numbers
+  const char* packing = "";          ///< "Q8_0", as GGUF calls it, or "" of plain numbers
+  std::size_t block = 1, bytes = 4;  ///< so many numbers in so many bytes
+  void (*decode)(const char* bytes, float* numbers) = nullptr;  ///< one block; nullptr of plain numbers
+};
+
 /// A file of tensors that has been opened: what is in it is known, its numbers are read when asked for.
 class TensorFile {
  public:
@@ -105,6 +120,7 @@ class TensorFile {
   struct Entry {
     TensorInfo info;
     Read read;
+    std::optional<StoredNumbers> stored = {};  ///< where that is known
   };
 
   /// Notes are sentences on what was left out. Names and notes are on one line and do nothing to a terminal:
@@ -134,12 +150,16 @@ class TensorFile {
   /// was asked for.
   Tensor read(std::string_view name, std::span<const std::size_t> leading, const Token& progress) const;
   Tensor read(std::string_view name, std::span<const std::size_t> leading = {}) const;
+  /// Where the numbers of a tensor lie, or nullptr when they are nowhere as they are. Throws core::Error when
+  /// there is no such tensor.
+  const StoredNumbers* stored(std::string_view name) const;
 
  private:
   std::filesystem::path path_;
   const char* format_;
   std::vector<TensorInfo> infos_;
   std::vector<Read> reads_;
+  std::vector<std::optional<StoredNumbers>> stored_;
   std::vector<std::size_t> by_name_;  ///< places among infos_, in the order of their names
   std::vector<std::string> notes_;
 };

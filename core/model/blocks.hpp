@@ -1,7 +1,7 @@
 #pragma once
 
-#include <armadillo>
 #include <cstddef>
+#include <vector>
 
 #include "core/base/thread_pool.hpp"
 #include "core/model/architecture.hpp"
@@ -10,35 +10,38 @@
 /// The parts of a layer: pure functions of float32, a token a row.
 namespace core::transformer {
 
-/// x·W, its columns shared among threads.
-arma::fmat product(const arma::fmat& x, const arma::fmat& weight, ThreadPool& pool);
+/// x·W + b, and its activation if there is one.
+Rows projected(const RowsView& x, const Affine& numbers, ThreadPool& pool,
+               std::optional<Activation> activation = {});
 
-/// x·W + b.
-arma::fmat projected(const arma::fmat& x, const Affine& numbers, ThreadPool& pool);
+/// LayerNorm or RMSNorm of a row: biased variance, epsilon under the root. Source: Ba, Kiros and Hinton 2016;
+/// Zhang and Sennrich 2019.
+void norm_row(const float* x, std::size_t width, const NormWeights& numbers, const Norm& norm, float* y);
 
-/// LayerNorm or RMSNorm of each row: biased variance, epsilon under the root. Source: Ba, Kiros and Hinton
-/// 2016; Zhang and Sennrich 2019.
-arma::fmat normed(const arma::fmat& x, const Affine& numbers, NormKind kind, double epsilon);
+/// The same of every row.
+Rows normed(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool);
 
-/// QK norm: RMSNorm of every head's columns on their own, in place.
-void norm_heads(arma::fmat& heads, std::size_t d_head, const Affine& numbers, const Norm& norm);
+/// a + b, and whether all sums are finite.
+Rows sum_of(const RowsView& a, const RowsView& b, ThreadPool& pool, bool& is_finite);
 
-/// RoPE in place: n_tokens × heads · d_head, of tokens at positions from first on.
-void rotate(arma::fmat& heads, std::size_t d_head, const positions::Rotary& rotary, std::size_t first);
+/// RoPE of tokens at positions from first on: sines and cosines, which all layers share.
+class Rotations {
+ public:
+  Rotations(const std::optional<positions::Rotary>& rotary, std::size_t d_head, std::size_t first,
+            std::size_t n_tokens);
+  /// Rotates one head of a token in place.
+  void apply(float* head, std::size_t token) const;
 
-/// Applies an activation to so many numbers in place.
-void activate(float* numbers, std::size_t count, Activation activation);
+ private:
+  std::vector<positions::PairColumns> columns_;
+  std::vector<float> cosines_, sines_;  ///< [token][pair]
+};
 
 /// down(activation(up(x))), or down(activation(gate(x)) ∘ up(x)). Source: Shazeer 2020.
-arma::fmat mlp(const arma::fmat& x, const LayerWeights& weights, const Mlp& rules, ThreadPool& pool);
+Rows mlp(const RowsView& x, const LayerWeights& weights, const Mlp& rules, ThreadPool& pool);
 
-/// Keys and values of a layer, of which the first n rows count.
-struct KeysAndValues {
-  arma::fmat keys, values;  ///< at least n × kv_heads · d_head
-  std::size_t n = 0;
-
-  void append(const arma::fmat& more_keys, const arma::fmat& more_values);
-};
+/// Queries, keys or values of all heads.
+using Heads = std::vector<SharedRows>;
 
 /// The attention mask of a layer, and the scale of its scores.
 struct Visibility {
@@ -55,15 +58,13 @@ struct VisibleKeys {
 };
 VisibleKeys visible_keys(const Visibility& visibility, std::size_t position, std::size_t n_keys);
 
-/// The attention weights of a head: n_keys × n_queries, a query a column. The queries belong to the last
-/// keys.
+/// The attention weights of a head, n_queries × n_keys.
 ///
 /// Source: Vaswani et al. 2017, 3.2.1, without the product with the values.
-arma::fmat weights_of_head(const arma::fmat& queries, const KeysAndValues& keys, const Sizes& sizes,
-                           const Visibility& visibility, std::size_t head);
+Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibility& visibility);
 
-/// The context vectors of all heads, concatenated: n_queries × n_heads · d_head.
-arma::fmat attended(const arma::fmat& queries, const KeysAndValues& keys, const Sizes& sizes,
-                    const Visibility& visibility, ThreadPool& pool);
+/// The context vectors of some queries, all heads concatenated: count × n_heads · d_head.
+Rows attended(const Heads& queries, const Heads& keys, const Heads& values, std::size_t first,
+              std::size_t count, const Visibility& visibility, ThreadPool& pool);
 
 }  // namespace core::transformer

@@ -64,29 +64,24 @@ Description described(const fs::path& path, const Architecture& architecture, co
 // The steps of a pass.
 
 /// Normalized where a norm comes before, else unchanged.
-fmat before_block(const fmat& x, const Affine& numbers, const Norm& norm) {
-  return norm.place == NormPlace::before ? normed(x, numbers, norm.kind, norm.epsilon) : x;
+Rows before_block(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
+  if (norm.place == NormPlace::before) return normed(x, numbers, norm, pool);
+  return Rows(x);
 }
 
-fmat after_block(fmat x, const Affine& numbers, const Norm& norm) {
-  return norm.place == NormPlace::after ? normed(x, numbers, norm.kind, norm.epsilon) : x;
+Rows after_block(Rows x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
+  return norm.place == NormPlace::after ? normed(x, numbers, norm, pool) : std::move(x);
 }
 
-void compute_heads(const Architecture& rules, const LayerWeights& weights, LayerRun& layer,
-                   KeysAndValues before, ThreadPool& pool) {
-  const std::size_t d = rules.sizes.d_head, d_queries = rules.sizes.n_heads * d,
-                    d_keys = rules.sizes.kv_heads * d;
-  const fmat all = projected(layer.attention_input, weights.queries_keys_values, pool);
-  layer.queries = all.cols(0, d_queries - 1);
-  fmat keys = all.cols(d_queries, d_queries + d_keys - 1);
-  if (!weights.query_norm.is_empty()) norm_heads(layer.queries, d, weights.query_norm, rules.norm);
-  if (!weights.key_norm.is_empty()) norm_heads(keys, d, weights.key_norm, rules.norm);
-  if (rules.rotary) {
-    rotate(layer.queries, d, *rules.rotary, before.n);
-    rotate(keys, d, *rules.rotary, before.n);
-  }
-  layer.keys = std::move(before);
-  layer.keys.append(keys, all.cols(d_queries + d_keys, all.n_cols - 1));
+/// Appends the columns of heads to what is kept of each.
+void append_heads(Heads& heads, const Rows& all, std::size_t begin, std::size_t n_heads, std::size_t d_head) {
+  heads.resize(n_heads);
+  for (std::size_t h = 0; h < n_heads; ++h)
+    heads[h].append({all.row(0) + begin + h * d_head, all.stride(), all.n_rows(), d_head});
+}
+
+arma::frowvec row_vector(const RowsView& rows, std::size_t i) {
+  return arma::frowvec(rows.row(i), rows.width);
 }
 
 EditSet by_layer(const std::vector<Edit>& edits) {
@@ -121,11 +116,15 @@ const OwnPass& own(const Pass& pass) {
 
 /// Columns of a projection, and of its bias, in float64.
 attention::Linear columns(const Affine& numbers, std::size_t from, std::size_t count) {
-  const auto part = [&](const auto& all) {
-    return arma::conv_to<arma::mat>::from(all.cols(from, from + count - 1));
-  };
-  attention::Linear linear{part(numbers.weight), std::nullopt};
-  if (!numbers.bias.empty()) linear.bias = part(numbers.bias);
+  arma::mat weight(numbers.weight.d_in(), count), bias(1, count);
+  std::vector<float> output(numbers.weight.d_in());
+  for (std::size_t j = 0; j < count; ++j) {
+    numbers.weight.read_output(from + j, output.data());
+    std::copy(output.begin(), output.end(), weight.colptr(j));
+    if (!numbers.bias.empty()) bias[j] = numbers.bias[from + j];
+  }
+  attention::Linear linear{std::move(weight), std::nullopt};
+  if (!numbers.bias.empty()) linear.bias = std::move(bias);
   return linear;
 }
 
@@ -137,11 +136,10 @@ std::string origin_among(const formats::TensorFile& file, const std::vector<std:
     const formats::Shape& shape = file.info(name).shape;
     const std::size_t n_rows = shape.size() < 2 ? 1 : shape[0];
     for (std::size_t first = 0; first < n_rows; first += rows_at_once) {
-      const fmat rows =
-          read_rows(file, name, first, std::min(rows_at_once, n_rows - first), progress);  // a row a column
-      if (rows.is_finite()) continue;
+      const Rows rows = read_rows(file, name, first, std::min(rows_at_once, n_rows - first), progress);
+      if (rows.view().is_finite()) continue;
       std::size_t row = 0;
-      while (rows.col(row).is_finite()) ++row;
+      while (rows.view().rows(row, 1).is_finite()) ++row;
       return "in " + name + (n_rows == 1 ? "" : ", row " + std::to_string(first + row));
     }
   }
@@ -174,26 +172,29 @@ struct Direction {
 
 Direction direction_of(const Architecture& architecture, const Weights& weights, const arma::frowvec& last,
                        std::size_t token, const Means& means) {
-  const auto head = weights.head(means.progress);
-  arma::vec column;
+  const auto head = weights.head(means);
+  arma::fvec numbers(architecture.sizes.d_model);
   weights.for_each_prediction_part(
-      [&](std::size_t first, const fmat& part) {
-        if (token >= first && token < first + part.n_cols)
-          column = arma::conv_to<arma::vec>::from(part.col(token - first));
+      [&](std::size_t first, const Matrix& part) {
+        if (token >= first && token < first + part.d_out()) part.read_output(token - first, numbers.memptr());
       },
-      means.progress);
-  Direction direction{column, token < head->bias.n_elem ? head->bias[token] : 0.0};
+      means);
+  const auto in_float64 = [](const std::vector<float>& of) {
+    return arma::conv_to<arma::vec>::from(arma::fvec(of));
+  };
+  const auto column = arma::conv_to<arma::vec>::from(numbers);
+  Direction direction{column, token < head->bias.size() ? head->bias[token] : 0.0};
   if (head->final_norm.is_empty()) return direction;
   const Norm& norm = architecture.norm;
   const arma::vec x = arma::conv_to<arma::vec>::from(last.t());
-  const arma::vec weighed = arma::conv_to<arma::vec>::from(arma::vectorise(head->final_norm.weight)) % column;
+  const arma::vec weighed = in_float64(head->final_norm.factors) % column;
   const auto n = static_cast<double>(x.n_elem);
   const bool is_centered = norm.kind == NormKind::layer;
   const double mean = is_centered ? arma::mean(x) : 0;
   const double size = std::sqrt(arma::accu(arma::square(x - mean)) / n + norm.epsilon);
   direction.of_residual = (is_centered ? arma::vec(weighed - arma::mean(weighed)) : weighed) / size;
   if (!head->final_norm.bias.empty())
-    direction.constant += arma::dot(arma::conv_to<arma::vec>::from(head->final_norm.bias.t()), column);
+    direction.constant += arma::dot(in_float64(head->final_norm.bias), column);
   return direction;
 }
 
@@ -250,41 +251,87 @@ VocabularyToken Transformer::token(std::size_t id) const {
   return {tokenizer_->piece(id), tokenizer_->bytes(id), tokenizer_->is_special(id)};
 }
 
-fmat Transformer::embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const {
-  fmat embeddings = weights_->embedded(ids, first, means.progress);
+Rows Transformer::embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const {
+  Rows embeddings = weights_->embedded(ids, first, means.progress);
   const auto norm = weights_->embedding_norm(means.progress);
-  if (norm->is_empty()) return embeddings;
-  return normed(embeddings, *norm, architecture_.norm.kind, architecture_.norm.epsilon);
+  return norm->is_empty() ? std::move(embeddings) : normed(embeddings, *norm, architecture_.norm, means.pool);
 }
 
-std::shared_ptr<LayerRun> Transformer::run_layer(std::size_t index, fmat residual, KeysAndValues before,
-                                                 const EditSet& edits, const Means& means, fmat& next) const {
+Rows Transformer::attention_input(std::size_t layer, const RowsView& residual, const Means& means) const {
+  return before_block(residual, weights_->layer(layer, means)->attention_norm, architecture_.norm,
+                      means.pool);
+}
+
+std::shared_ptr<LayerRun> Transformer::heads_of(std::size_t index, const RowsView& residual,
+                                                const LayerRun* before, const EditSet& edits,
+                                                const Rotations& rotations, const Means& means) const {
+  const Sizes& sizes = architecture_.sizes;
+  const std::size_t d = sizes.d_head, d_queries = sizes.n_heads * d, d_keys = sizes.kv_heads * d;
+  auto run = before ? std::make_shared<LayerRun>(*before) : std::make_shared<LayerRun>();
+  if (!edits.outputs.contains(index)) {
+    const auto weights = weights_->layer(index, means);
+    Rows all = projected(attention_input(index, residual, means), weights->queries_keys_values, means.pool);
+    const bool has_norms = !weights->query_norm.is_empty();
+    for_parts_of_rows(all.n_rows(), all.width(), means.pool, [&](std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i)
+        for (float* head = all.row(i); head < all.row(i) + d_queries + d_keys; head += d) {
+          const bool is_query = head < all.row(i) + d_queries;
+          if (has_norms)
+            norm_row(head, d, is_query ? weights->query_norm : weights->key_norm, architecture_.norm, head);
+          rotations.apply(head, i);
+        }
+    });
+    append_heads(run->queries, all, 0, sizes.n_heads, d);
+    append_heads(run->keys, all, d_queries, sizes.kv_heads, d);
+    append_heads(run->values, all, d_queries + d_keys, sizes.kv_heads, d);
+  }
+  run->residual.append(residual);
+  return run;
+}
+
+LayerEnd Transformer::end_of(std::size_t index, const LayerRun& run, std::size_t first, std::size_t count,
+                             const EditSet& edits, const Means& means) const {
   const Architecture& rules = architecture_;
-  const auto weights = weights_->layer(index, means.progress);
-  auto layer = std::make_shared<LayerRun>();
-  layer->residual = std::move(residual);
-  layer->attention_input = before_block(layer->residual, weights->attention_norm, rules.norm);
+  const auto weights = weights_->layer(index, means);
+  LayerEnd end;
   if (const auto given = edits.outputs.find(index); given != edits.outputs.end()) {
-    layer->output = *given->second;
+    end.output = Rows(fmat(given->second->rows(first, first + count - 1)));
   } else {
-    compute_heads(rules, *weights, *layer, std::move(before), means.pool);
+    const bool is_known = run.contexts.n_rows() >= first + count;
+    if (!is_known)
+      end.contexts =
+          attended(run.queries, run.keys, run.values, first, count, visibility_of(rules, index), means.pool);
+    RowsView contexts = is_known ? run.contexts.view().rows(first, count) : end.contexts.view();
     const std::size_t d = rules.sizes.d_head;
-    fmat contexts =
-        attended(layer->queries, layer->keys, rules.sizes, visibility_of(rules, index), means.pool);
-    for (std::size_t head = 0; head < rules.sizes.n_heads; ++head)
-      if (edits.heads_off.contains({index, head})) contexts.cols(head * d, head * d + d - 1).zeros();
-    layer->output = projected(contexts, weights->output, means.pool);
+    Rows kept;
+    for (std::size_t h = 0; h < rules.sizes.n_heads; ++h) {
+      if (!edits.heads_off.contains({index, h})) continue;
+      if (kept.n_rows() == 0) contexts = kept = Rows(contexts);
+      for (std::size_t i = 0; i < count; ++i) std::fill_n(kept.row(i) + h * d, d, 0.0f);
+    }
+    end.output = projected(contexts, weights->output, means.pool);
   }
-  next = layer->residual + layer->output;
+  const RowsView residual = run.residual.view().rows(first, count);
+  bool ignored = true;
+  Rows middle = sum_of(residual, end.output, means.pool, ignored);
   if (rules.mlp.parallel) {
-    next +=
-        mlp(before_block(layer->residual, weights->mlp_norm, rules.norm), *weights, rules.mlp, means.pool);
-    return layer;
+    const Rows input = before_block(residual, weights->mlp_norm, rules.norm, means.pool);
+    end.next = sum_of(middle, mlp(input, *weights, rules.mlp, means.pool), means.pool, end.is_finite);
+    return end;
   }
-  next = after_block(std::move(next), weights->attention_norm, rules.norm);
-  next += mlp(before_block(next, weights->mlp_norm, rules.norm), *weights, rules.mlp, means.pool);
-  next = after_block(std::move(next), weights->mlp_norm, rules.norm);
-  return layer;
+  middle = after_block(std::move(middle), weights->attention_norm, rules.norm, means.pool);
+  const Rows input = before_block(middle, weights->mlp_norm, rules.norm, means.pool);
+  end.next = sum_of(middle, mlp(input, *weights, rules.mlp, means.pool), means.pool, end.is_finite);
+  if (rules.norm.place != NormPlace::after) return end;
+  end.next = normed(end.next, weights->mlp_norm, rules.norm, means.pool);
+  end.is_finite = end.next.view().is_finite();
+  return end;
+}
+
+Rows Transformer::after_layer(std::size_t layer, const RowsView& residual, const Means& means) const {
+  const std::size_t n = residual.n_rows;
+  const Rotations rotations(architecture_.rotary, architecture_.sizes.d_head, 0, n);
+  return end_of(layer, *heads_of(layer, residual, nullptr, {}, rotations, means), 0, n, {}, means).next;
 }
 
 std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids, const EditSet& edits,
@@ -314,36 +361,101 @@ std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids,
     }
   }
   if (begin && n_same == 0) {
-    continue_text(*pass, *begin, means);
-  } else if (nearest) {
+    read_on(*pass, begin.get(), n_layers, means);
+    return pass;
+  }
+  if (nearest) {
     pass->layers.assign(nearest->layers.begin(),
                         nearest->layers.begin() + static_cast<std::ptrdiff_t>(n_same));
-    pass->last = nearest->residual(n_same);
-  } else {
-    pass->last = embedded(ids, 0, means);
+    if (n_same < nearest->layers.size())
+      pass->last = nearest->layers[n_same]->residual;
+    else
+      pass->last = nearest->last, pass->ends = nearest->ends;
   }
+  if (n_same < n_layers && nearest && n_same < nearest->layers.size() && !edits.outputs.contains(n_same) &&
+      !nearest->edits.outputs.contains(n_same)) {  // other heads are ablated: all of them are computed alike
+    auto run = std::make_shared<LayerRun>(*nearest->layers[n_same]);
+    run->output = {};
+    means.progress.add(1);
+    const Rows next = add_layer(*pass, std::move(run), ids.size(), means);
+    pass->last = {};
+    if (next.n_rows() > 0) pass->last.append(next);
+  }
+  if (pass->layers.size() < n_layers) read_on(*pass, nullptr, n_layers, means);
   return pass;
 }
 
-/// Computes the rows of the tokens after those of a pass with the same edits.
-void Transformer::continue_text(OwnPass& pass, const OwnPass& before, const Means& means) const {
-  const std::vector<std::size_t> more(pass.ids.begin() + static_cast<std::ptrdiff_t>(before.ids.size()),
-                                      pass.ids.end());
-  fmat residual = embedded(more, before.ids.size(), means);
-  for (std::size_t l = 0; l < before.layers.size(); ++l) {
-    means.progress.add(1);
-    const LayerRun& first = *before.layers[l];
-    fmat next;
-    const auto layer = run_layer(l, std::move(residual), first.keys, pass.edits, means, next);
-    if (!next.is_finite()) refuse_layer(pass, l, layer->residual, means);
-    layer->residual = arma::join_cols(first.residual, layer->residual);
-    layer->attention_input = arma::join_cols(first.attention_input, layer->attention_input);
-    layer->queries = arma::join_cols(first.queries, layer->queries);
-    layer->output = arma::join_cols(first.output, layer->output);
-    pass.layers.push_back(layer);
-    residual = std::move(next);
+/// Computes the layers that a pass has not, of all tokens or of those after another pass with the same edits.
+void Transformer::read_on(OwnPass& pass, const OwnPass* before, std::size_t n_layers,
+                          const Means& means) const {
+  const std::size_t n_before = before ? before->ids.size() : 0, n = pass.ids.size() - n_before;
+  const Rotations rotations(architecture_.rotary, architecture_.sizes.d_head, n_before, n);
+  Rows residual;
+  if (pass.last.n_rows() > 0) {
+    residual = Rows(pass.last.view());
+    pass.last = {};
+  } else {
+    residual =
+        embedded({pass.ids.begin() + static_cast<std::ptrdiff_t>(n_before), pass.ids.end()}, n_before, means);
   }
-  pass.last = arma::join_cols(before.last, residual);
+  for (std::size_t l = pass.layers.size(); l < n_layers; ++l) {
+    means.progress.add(1);
+    const auto run =
+        heads_of(l, residual, before ? before->layers[l].get() : nullptr, pass.edits, rotations, means);
+    residual = add_layer(pass, run, n, means);
+  }
+  if (is_whole(pass)) return;
+  if (before) pass.last = before->last;
+  pass.last.append(residual);
+}
+
+Rows Transformer::add_layer(OwnPass& pass, std::shared_ptr<LayerRun> run, std::size_t n_rows,
+                            const Means& means) const {
+  const std::size_t index = pass.layers.size(), first = pass.ids.size() - n_rows;
+  pass.layers.push_back(run);
+  if (is_whole(pass)) return {};
+  LayerEnd end = end_of(index, *run, first, n_rows, pass.edits, means);
+  if (!end.is_finite) refuse_layer(pass, index, run->residual, means);
+  if (end.contexts.n_rows() > 0) run->contexts.append(end.contexts);
+  run->output.append(end.output);
+  return std::move(end.next);
+}
+
+std::shared_ptr<const LayerEnd> Transformer::last_row(const OwnPass& pass, std::size_t row,
+                                                      const Means& means) const {
+  {
+    const std::scoped_lock lock(pass.ends->mutex);
+    if (const auto found = pass.ends->rows.find(row); found != pass.ends->rows.end()) return found->second;
+  }
+  const std::size_t layer = pass.layers.size() - 1;
+  const LayerRun& run = *pass.layers[layer];
+  auto end = std::make_shared<const LayerEnd>(end_of(layer, run, row, 1, pass.edits, means));
+  if (!end->is_finite) refuse_layer(pass, layer, run.residual, means);
+  const std::scoped_lock lock(pass.ends->mutex);
+  return pass.ends->rows.emplace(row, std::move(end)).first->second;
+}
+
+arma::frowvec Transformer::residual_row(const OwnPass& pass, std::size_t n_layers, std::size_t row,
+                                        const Means& means) const {
+  if (n_layers < pass.layers.size()) return row_vector(pass.layers[n_layers]->residual, row);
+  return is_whole(pass) ? row_vector(last_row(pass, row, means)->next, 0) : row_vector(pass.last, row);
+}
+
+/// What attention of a layer adds to a row.
+arma::frowvec Transformer::output_row(const OwnPass& pass, std::size_t layer, std::size_t row,
+                                      const Means& means) const {
+  if (layer + 1 == architecture_.sizes.n_layers) return row_vector(last_row(pass, row, means)->output, 0);
+  return row_vector(pass.layers[layer]->output, row);
+}
+
+fmat Transformer::residual(const Pass& pass, std::size_t n_layers, const Means& means) const {
+  const OwnPass& of = own(pass);
+  if (n_layers < of.layers.size()) return of.layers[n_layers]->residual.matrix();
+  if (!is_whole(of)) return of.last.matrix();
+  const std::size_t layer = n_layers - 1;
+  const LayerEnd end = end_of(layer, *of.layers[layer], 0, of.ids.size(), of.edits, means);
+  if (!end.is_finite) refuse_layer(of, layer, of.layers[layer]->residual, means);
+  return end.next.view().matrix();
 }
 
 PassRef Transformer::run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
@@ -351,13 +463,6 @@ PassRef Transformer::run(const std::vector<std::size_t>& ids, const std::vector<
   require_tokens(description_, ids);
   n_layers = std::min(n_layers, architecture_.sizes.n_layers);
   const auto pass = begun(ids, by_layer(edits), n_layers, means);
-  for (std::size_t l = pass->layers.size(); l < n_layers; ++l) {
-    means.progress.add(1);
-    fmat next;
-    pass->layers.push_back(run_layer(l, std::move(pass->last), {}, pass->edits, means, next));
-    if (!next.is_finite()) refuse_layer(*pass, l, pass->layers.back()->residual, means);
-    pass->last = std::move(next);
-  }
   const std::scoped_lock lock(mutex_);
   kept_.push_back(pass);
   return pass;
@@ -370,7 +475,7 @@ void Transformer::refuse_numbers(const std::string& place, const std::vector<std
               origin_among(file, tensors, means.progress));
 }
 
-void Transformer::refuse_layer(const OwnPass& pass, std::size_t layer, const fmat& residual,
+void Transformer::refuse_layer(const OwnPass& pass, std::size_t layer, const RowsView& residual,
                                const Means& means) const {
   const std::string name = "layer " + std::to_string(layer);
   if (pass.edits.outputs.contains(layer))
@@ -381,62 +486,71 @@ void Transformer::refuse_layer(const OwnPass& pass, std::size_t layer, const fma
 }
 
 fmat Transformer::before_prediction(const fmat& last, const Means& means) const {
-  const auto head = weights_->head(means.progress);
-  const Norm& norm = architecture_.norm;
-  return head->final_norm.is_empty() ? last : normed(last, head->final_norm, norm.kind, norm.epsilon);
+  const auto head = weights_->head(means);
+  if (head->final_norm.is_empty()) return last;
+  return normed(Rows(last), head->final_norm, architecture_.norm, means.pool).view().matrix();
 }
 
-fmat Transformer::logits_of(const fmat& last, const Means& means) const {
+fmat Transformer::logits_of(const RowsView& last, const Means& means) const {
   if (const std::string& why = description_.why_no_prediction; !why.empty())
     throw Error(description_.path.string() + ": " + why);
-  const auto head = weights_->head(means.progress);
+  const auto head = weights_->head(means);
   const Norm& norm = architecture_.norm;
-  fmat x = before_prediction(last, means);
+  const auto& family = formats::checkpoints::whole_family_named(architecture_.family);
+  Rows own;  // what x views
+  RowsView x = last;
+  if (!head->final_norm.is_empty()) x = own = normed(x, head->final_norm, norm, means.pool);
   if (!head->dense.is_empty()) {
-    x = projected(x, head->dense, means.pool);
-    const auto& special = formats::checkpoints::whole_family_named(architecture_.family).head_activation;
-    activate(x.memptr(), x.n_elem, special.value_or(architecture_.mlp.activation));
-    x = normed(x, head->norm, norm.kind, norm.epsilon);
+    own =
+        projected(x, head->dense, means.pool, family.head_activation.value_or(architecture_.mlp.activation));
+    x = own = normed(own, head->norm, norm, means.pool);
   }
   const std::size_t n_vocabulary = architecture_.sizes.n_vocabulary;
   fmat logits(x.n_rows, n_vocabulary, arma::fill::none);
   weights_->for_each_prediction_part(
-      [&](std::size_t first, const fmat& part) {
+      [&](std::size_t first, const Matrix& part) {
         if (first >= n_vocabulary) return;
-        const std::size_t count = std::min<std::size_t>(part.n_cols, n_vocabulary - first);
-        const fmat made = product(x, part, means.pool);
-        logits.cols(first, first + count - 1) = made.cols(0, count - 1);
+        Rows made(x.n_rows, part.d_out());
+        multiply(x, part, {}, made.row(0), made.stride(), means.pool);
+        const std::size_t count = std::min(part.d_out(), n_vocabulary - first);
+        for (std::size_t k = first; k < first + count; ++k)
+          for (std::size_t i = 0; i < x.n_rows; ++i) logits.at(i, k) = made.row(i)[k - first];
       },
-      means.progress);
-  for (std::size_t k = 0; k < std::min<std::size_t>(head->bias.n_elem, n_vocabulary); ++k)
-    logits.col(k) += head->bias[k];
+      means);
+  for (std::size_t k = 0; k < std::min(head->bias.size(), n_vocabulary); ++k) logits.col(k) += head->bias[k];
   if (last.is_finite() && !logits.is_finite())
     refuse_numbers("what predicts tokens", weights_->tensors_of_prediction(), means);
   return logits;
 }
 
 arma::frowvec Transformer::next(const Pass& pass, std::size_t row, const Means& means) const {
-  return logits_of(own(pass).last.row(row), means).as_row();
+  const arma::frowvec last = residual_row(own(pass), own(pass).layers.size(), row, means);
+  return logits_of(RowsView{last.memptr(), last.n_elem, 1, last.n_elem}, means).as_row();
 }
 
 fmat Transformer::lens(const Pass& pass, std::size_t row, const Means& means) const {
   const std::size_t n_layers = own(pass).layers.size();
   fmat rows(n_layers, architecture_.sizes.d_model, arma::fill::none);
-  for (std::size_t l = 0; l < n_layers; ++l) rows.row(l) = own(pass).residual(l + 1).row(row);
+  for (std::size_t l = 0; l < n_layers; ++l) rows.row(l) = residual_row(own(pass), l + 1, row, means);
   return logits_of(rows, means);
 }
 
 fmat Transformer::input(const Pass& pass, std::size_t layer) const {
-  if (layer < own(pass).layers.size()) return own(pass).layers[layer]->attention_input;
-  const auto weights = weights_->layer(layer, Token{});
-  return before_block(own(pass).last, weights->attention_norm, architecture_.norm);
+  ThreadPool pool(1);
+  const Token progress;
+  const OwnPass& of = own(pass);
+  return attention_input(layer, layer < of.layers.size() ? of.layers[layer]->residual : of.last,
+                         {pool, progress})
+      .view()
+      .matrix();
 }
 
 attention::Model Transformer::parameters(std::size_t layer) const {
   const Sizes& sizes = architecture_.sizes;
   const std::size_t d = sizes.n_heads * sizes.d_head, d_keys = sizes.kv_heads * sizes.d_head;
+  ThreadPool pool(1);
   const Token progress;
-  const auto weights = weights_->layer(layer, progress);
+  const auto weights = weights_->layer(layer, {pool, progress});
   attention::Model result;
   result.sequences.resize(1);
   const Affine& fused = weights->queries_keys_values;
@@ -447,7 +561,9 @@ attention::Model Transformer::parameters(std::size_t layer) const {
   if (sizes.kv_heads != sizes.n_heads) result.n_kv_heads = sizes.kv_heads;
   result.additions.positions.rotary = architecture_.rotary;
   if (!weights->query_norm.is_empty() && !weights->key_norm.is_empty()) {
-    const auto factors = [](const Affine& norm) { return arma::conv_to<arma::mat>::from(norm.weight); };
+    const auto factors = [](const NormWeights& norm) {
+      return arma::conv_to<arma::mat>::from(arma::frowvec(norm.factors));
+    };
     result.additions.normalise = attention::HeadNorm{attention::NormRule::rms, factors(weights->query_norm),
                                                      factors(weights->key_norm), architecture_.norm.epsilon};
   }
@@ -462,8 +578,10 @@ attention::Model Transformer::parameters(std::size_t layer) const {
 
 fmat Transformer::weights_of(const Pass& pass, std::size_t layer, std::size_t head) const {
   const LayerRun& of = *own(pass).layers[layer];
-  return weights_of_head(of.queries, of.keys, architecture_.sizes, visibility_of(architecture_, layer), head)
-      .t();
+  const std::size_t group = head / (of.queries.size() / of.keys.size());
+  return weights_of_head(of.queries[head], of.keys[group], visibility_of(architecture_, layer))
+      .view()
+      .matrix();
 }
 
 LayerHeads Transformer::maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
@@ -483,18 +601,19 @@ LayerHeads Transformer::maps(const Pass& pass, std::size_t layer, std::size_t bl
 fmat Transformer::added_by_heads(const OwnPass& pass, std::size_t layer, std::size_t row,
                                  const Means& means) const {
   const Sizes& sizes = architecture_.sizes;
-  const LayerRun& of = *pass.layers[layer];
-  const Visibility rule = visibility_of(architecture_, layer);
-  KeysAndValues seen = of.keys;  // the row as the last query of the keys that it attends to
-  if (rule.causal) seen.n = row + 1;
-  const auto weights = weights_->layer(layer, means.progress);
-  const arma::frowvec contexts = attended(of.queries.row(row), seen, sizes, rule, means.pool).as_row();
-  fmat added(sizes.n_heads, sizes.d_model, arma::fill::zeros);
+  const bool is_last = layer + 1 == sizes.n_layers;
+  const auto last = is_last ? last_row(pass, row, means) : nullptr;
+  const float* contexts = is_last ? last->contexts.row(0) : pass.layers[layer]->contexts.row(row);
   const std::size_t d = sizes.d_head;
-  for (std::size_t h = 0; h < sizes.n_heads; ++h)
-    if (!pass.edits.heads_off.contains({layer, h}))
-      added.row(h) = contexts.cols(h * d, h * d + d - 1) * weights->output.weight.rows(h * d, h * d + d - 1);
-  return added;
+  Rows alone(sizes.n_heads, sizes.n_heads * d);  // each head's context among zeros
+  for (std::size_t h = 0; h < sizes.n_heads; ++h) {
+    std::fill_n(alone.row(h), alone.width(), 0.0f);
+    if (!pass.edits.heads_off.contains({layer, h})) std::copy_n(contexts + h * d, d, alone.row(h) + h * d);
+  }
+  const Matrix& weight = weights_->layer(layer, means)->output.weight;
+  Rows added(sizes.n_heads, sizes.d_model);
+  multiply(alone, weight, {}, added.row(0), added.stride(), means.pool);
+  return added.view().matrix();
 }
 
 Contributions Transformer::contributions(const Pass& pass, std::size_t row, std::size_t token,
@@ -503,15 +622,17 @@ Contributions Transformer::contributions(const Pass& pass, std::size_t row, std:
     throw Error(description_.path.string() +
                 ": its logits are no sums of what heads add, as norms stand behind them");
   const OwnPass& of = own(pass);
-  const Direction direction = direction_of(architecture_, *weights_, of.last.row(row), token, means);
+  const auto stream_after = [&](std::size_t n_layers) { return residual_row(of, n_layers, row, means); };
+  const Direction direction =
+      direction_of(architecture_, *weights_, stream_after(of.layers.size()), token, means);
   Contributions result;
   result.constant = direction.constant;
-  result.embedding = direction(of.residual(0).row(row));
+  result.embedding = direction(stream_after(0));
   for (std::size_t l = 0; l < of.layers.size(); ++l) {
     std::vector<double> heads;
     for (std::size_t h = 0; h < added[l].n_rows; ++h) heads.push_back(direction(added[l].row(h)));
-    const arma::frowvec output = of.layers[l]->output.row(row), next = of.residual(l + 1).row(row);
-    result.mlps.push_back(direction(next - of.residual(l).row(row) - output));
+    const arma::frowvec output = output_row(of, l, row, means);
+    result.mlps.push_back(direction(stream_after(l + 1) - stream_after(l) - output));
     result.besides.push_back(direction(output) - std::accumulate(heads.begin(), heads.end(), 0.0));
     result.heads.push_back(std::move(heads));
   }
@@ -523,22 +644,23 @@ StreamNumber Transformer::stream(const Pass& pass, std::size_t layer, std::size_
   const LayerRun& run = *own(pass).layers[layer];
   const Norm& rule = architecture_.norm;
   StreamNumber number;
-  number.entering = run.residual(row, column);
-  number.input = run.attention_input(row, column);
-  number.attention = run.output(row, column);
-  number.leaving = own(pass).residual(layer + 1)(row, column);
+  const RowsView entering = run.residual.view().rows(row, 1);
+  number.entering = entering.row(0)[column];
+  number.input = attention_input(layer, entering, means).row(0)[column];
+  number.attention = output_row(own(pass), layer, row, means)[column];
+  number.leaving = residual_row(own(pass), layer + 1, row, means)[column];
   number.mlp = number.leaving - number.entering - number.attention;
   number.is_sum = rule.place == NormPlace::before;
   if (!number.is_sum) return number;
-  const auto weights = weights_->layer(layer, means.progress);
-  const Affine& numbers = weights->attention_norm;
+  const auto weights = weights_->layer(layer, means);
+  const NormWeights& numbers = weights->attention_norm;
   if (numbers.is_empty()) return number;
-  const arma::rowvec x = arma::conv_to<arma::rowvec>::from(run.residual.row(row));
+  const arma::rowvec x = arma::conv_to<arma::rowvec>::from(row_vector(entering, 0));
   NormOfNumber norm;
   if (rule.kind == NormKind::layer) norm.mean = arma::mean(x);
   norm.divisor = std::sqrt(arma::mean(arma::square(x - norm.mean)) + rule.epsilon);
-  norm.factor = numbers.weight[column];
-  if (column < numbers.bias.n_elem) norm.bias = numbers.bias[column];
+  norm.factor = numbers.factors[column];
+  if (column < numbers.bias.size()) norm.bias = numbers.bias[column];
   number.norm = norm;
   return number;
 }
@@ -555,27 +677,11 @@ std::vector<std::size_t> Transformer::generate(const std::vector<std::size_t>& i
                 std::to_string(n_more) + " more");
   if (!architecture_.causal)
     throw Error(place + "tokens of this model see both sides, so it cannot go on with a text");
-  const EditSet by = by_layer(edits);
-  std::vector<KeysAndValues> cache(architecture_.sizes.n_layers);
-  std::vector<std::size_t> read = ids, made;  // read: tokens whose keys and values are not in the cache yet
-  for (std::size_t n_read = 0; made.size() < n_more; n_read += read.size(), read = {made.back()}) {
-    require_tokens(description_, read, n_read);
-    fmat residual = embedded(read, n_read, means);
-    for (std::size_t l = 0; l < cache.size(); ++l) {
-      means.progress.add(1);
-      fmat next;
-      const auto layer = run_layer(l, std::move(residual), std::move(cache[l]), by, means, next);
-      cache[l] = std::move(layer->keys);
-      residual = std::move(next);
-    }
-    const arma::frowvec logits = logits_of(residual.tail_rows(1), means).as_row();
-    if (!logits.is_finite()) {
-      std::vector<std::size_t> all = ids;
-      all.insert(all.end(), made.begin(), made.end());
-      run(all, edits, means);  // says where that begins
-      refuse_numbers("what predicts tokens", weights_->tensors_of_prediction(), means);
-    }
-    made.push_back(sampled(logits, tokenizer_->size(), sampling, generator));
+  std::vector<std::size_t> all = ids, made;
+  for (PassRef pass; made.size() < n_more;) {
+    pass = run(all, edits, means);
+    made.push_back(sampled(next(*pass, all.size() - 1, means), tokenizer_->size(), sampling, generator));
+    all.push_back(made.back());
   }
   return made;
 }

@@ -11,13 +11,13 @@
 
 namespace core::transformer {
 
-/// One layer on a text, all of n_tokens rows.
+/// One layer on a text. Of the last layer of a whole pass contexts and output are not kept: they are computed
+/// for the rows that are asked for.
 struct LayerRun {
-  arma::fmat residual;         ///< before the layer
-  arma::fmat attention_input;  ///< after the norm, where that comes before attention
-  arma::fmat queries;          ///< after QK norm and RoPE, where the model has them
-  KeysAndValues keys;
-  arma::fmat output;  ///< what attention adds
+  SharedRows residual;          ///< before the layer
+  Heads queries, keys, values;  ///< after QK norm and RoPE, where the model has them; none of a given output
+  SharedRows contexts;          ///< of all heads, concatenated, none of them ablated
+  SharedRows output;            ///< what attention adds
 };
 
 /// Edits by layer.
@@ -26,21 +26,31 @@ struct EditSet {
   std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;
 };
 
+/// Rows of a layer behind its heads.
+struct LayerEnd {
+  Rows contexts;  ///< see LayerRun
+  Rows output;    ///< what attention adds
+  Rows next;      ///< the residual stream after the layer
+  bool is_finite = true;
+};
+
 /// A pass of our own engine, in float32.
 class OwnPass : public Pass {
  public:
   std::shared_ptr<const void> computed(std::size_t layer) const override { return layers[layer]; }
   EditSet edits;
   std::vector<std::shared_ptr<const LayerRun>> layers;
-  arma::fmat last;  ///< after the last layer, n_tokens × d_model
+  SharedRows last;  ///< after the last layer, of a pass that ends before the model does
 
-  /// The residual stream after so many layers.
-  const arma::fmat& residual(std::size_t n_layers) const {
-    return n_layers < layers.size() ? layers[n_layers]->residual : last;
-  }
+  /// Rows after the last layer of a model, as far as they were asked for.
+  struct Ends {
+    std::mutex mutex;
+    std::map<std::size_t, std::shared_ptr<const LayerEnd>> rows;  ///< of one row each
+  };
+  std::shared_ptr<Ends> ends = std::make_shared<Ends>();
 };
 
-/// A whole model in our own engine: float32 and BLAS.
+/// A whole model in our own engine.
 class Transformer : public WholeModel {
  public:
   /// Throws core::Error when the tokenizer has tokens that the model has not.
@@ -71,24 +81,45 @@ class Transformer : public WholeModel {
   const tokenizers::Tokenizer& tokenizer() const { return *tokenizer_; }
 
   /// The steps of a pass. The residual stream before the first layer, of tokens at positions from first on.
-  arma::fmat embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const;
-  /// One layer; its queries are of the last keys, those before them are given. next: the stream after it.
-  std::shared_ptr<LayerRun> run_layer(std::size_t layer, arma::fmat residual, KeysAndValues before,
-                                      const EditSet& edits, const Means& means, arma::fmat& next) const;
+  Rows embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const;
+  /// What enters attention of a layer.
+  Rows attention_input(std::size_t layer, const RowsView& residual, const Means& means) const;
+  /// The residual stream of a whole text after a layer that no edit changes.
+  Rows after_layer(std::size_t layer, const RowsView& residual, const Means& means) const;
+  /// The same of a pass, after so many layers.
+  arma::fmat residual(const Pass& pass, std::size_t n_layers, const Means& means) const;
   /// The last norm, where there is one.
   arma::fmat before_prediction(const arma::fmat& last, const Means& means) const;
   /// Rows of logits of rows of the residual stream after the last layer. Throws as next() does.
-  arma::fmat logits_of(const arma::fmat& last, const Means& means) const;
+  arma::fmat logits_of(const RowsView& last, const Means& means) const;
+  arma::fmat logits_of(const arma::fmat& last, const Means& means) const {
+    return logits_of(Rows(last), means);
+  }
   /// The attention weights of a head, n_tokens × n_tokens.
   arma::fmat weights_of(const Pass& pass, std::size_t layer, std::size_t head) const;
 
  private:
+  /// A layer up to its heads; before: the same of the tokens before these.
+  std::shared_ptr<LayerRun> heads_of(std::size_t layer, const RowsView& residual, const LayerRun* before,
+                                     const EditSet& edits, const Rotations& rotations,
+                                     const Means& means) const;
+  /// Some rows behind them; contexts: theirs, where they are known.
+  LayerEnd end_of(std::size_t layer, const LayerRun& run, std::size_t first, std::size_t count,
+                  const EditSet& edits, const Means& means) const;
+  /// Ends a layer of a pass for its last rows, and adds it; the residual stream after them.
+  Rows add_layer(OwnPass& pass, std::shared_ptr<LayerRun> run, std::size_t n_rows, const Means& means) const;
+  /// A row after the last layer of a model.
+  std::shared_ptr<const LayerEnd> last_row(const OwnPass& pass, std::size_t row, const Means& means) const;
+  arma::frowvec residual_row(const OwnPass& pass, std::size_t n_layers, std::size_t row,
+                             const Means& means) const;
+  arma::frowvec output_row(const OwnPass& pass, std::size_t layer, std::size_t row, const Means& means) const;
+  bool is_whole(const OwnPass& pass) const { return pass.layers.size() == architecture_.sizes.n_layers; }
   std::shared_ptr<OwnPass> begun(const std::vector<std::size_t>& ids, const EditSet& edits,
                                  std::size_t n_layers, const Means& means) const;
-  void continue_text(OwnPass& pass, const OwnPass& before, const Means& means) const;
+  void read_on(OwnPass& pass, const OwnPass* before, std::size_t n_layers, const Means& means) const;
   arma::fmat added_by_heads(const OwnPass& pass, std::size_t layer, std::size_t row,
                             const Means& means) const;
-  [[noreturn]] void refuse_layer(const OwnPass& pass, std::size_t layer, const arma::fmat& residual,
+  [[noreturn]] void refuse_layer(const OwnPass& pass, std::size_t layer, const RowsView& residual,
                                  const Means& means) const;
   [[noreturn]] void refuse_numbers(const std::string& place, const std::vector<std::string>& tensors,
                                    const Means& means) const;

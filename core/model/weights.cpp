@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -11,48 +12,137 @@
 namespace core::transformer {
 namespace {
 
-// What is read in float64 before it becomes float32, so that a large tensor is never there twice.
-constexpr std::uint64_t max_numbers_at_once = std::uint64_t{1} << 20;
-
-void put_floats(const std::vector<double>& numbers, float* to) {
-  std::ranges::transform(numbers, to, [](double number) { return static_cast<float>(number); });
-}
-
-constexpr std::size_t columns_at_once = 4096;  // of the matrix that predicts tokens, where it is not kept
+constexpr std::size_t outputs_at_once = 4096;  // of the matrix that predicts tokens, where it is not kept
 
 std::uint64_t bytes_in(const Affine& affine) {
-  return sizeof(float) * (affine.weight.n_elem + affine.bias.n_elem);
+  return affine.weight.n_bytes() + sizeof(float) * affine.bias.size();
 }
 
 std::uint64_t bytes_in(const LayerWeights& layer) {
-  return bytes_in(layer.attention_norm) + bytes_in(layer.queries_keys_values) + bytes_in(layer.output) +
-         bytes_in(layer.mlp_norm) + bytes_in(layer.up) + bytes_in(layer.down);
+  return bytes_in(layer.queries_keys_values) + bytes_in(layer.output) + bytes_in(layer.up) +
+         bytes_in(layer.down);
 }
 
-/// Columns of heads whose pairs are neighbours, as llama.cpp writes them, put back into halves.
-template <class Matrix>
-Matrix in_halves(const Matrix& neighbours, std::size_t d_head) {
-  Matrix result(arma::size(neighbours), arma::fill::none);
-  for (std::size_t column = 0; column < neighbours.n_cols; ++column) {
+/// Rows of a tensor, in an encoding of the kernels: as they lie in the file where that is one, else as
+/// float32.
+class TensorRows {
+ public:
+  TensorRows(const formats::TensorFile& file, const std::string& name)
+      : file_(&file), name_(name), stored_(file.stored(name)) {
+    const formats::Shape& shape = file.info(name).shape;
+    n_columns_ = shape.empty() ? 1 : shape.back();
+    n_rows_ = shape.size() < 2 ? 1 : shape[0];
+    has_axes_ = shape.size() >= 2;
+    if (!stored_) return;
+    const bool is_plain = !stored_->decode;
+    if (is_plain && stored_->dtype == formats::Dtype::f16) encoding_ = Encoding::f16;
+    if (is_plain && stored_->dtype == formats::Dtype::bf16) encoding_ = Encoding::bf16;
+    if (stored_->packing == std::string_view("Q8_0")) encoding_ = Encoding::q8_0;
+    const bool is_float32 = is_plain && stored_->dtype == formats::Dtype::f32;
+    is_as_stored_ = encoding_ != Encoding::f32 || is_float32;
+  }
+  std::size_t n_rows() const { return n_rows_; }
+  std::size_t n_columns() const { return n_columns_; }
+  Encoding encoding() const { return encoding_; }
+  std::size_t bytes_of_row() const { return row_bytes(encoding_, n_columns_); }
+  /// From now on rows are read as float32.
+  void widen() {
+    if (encoding_ != Encoding::f32) is_as_stored_ = false;
+    encoding_ = Encoding::f32;
+  }
+
+  void read(std::size_t first, std::size_t count, unsigned char* to, const Token& progress) const {
+    progress.add(0);
+    if (is_as_stored_) {
+      stored_->file->read(stored_->begin + first * bytes_of_row(), count * bytes_of_row(),
+                          reinterpret_cast<char*>(to));
+      return;
+    }
+    auto* numbers = reinterpret_cast<float*>(to);
+    if (stored_ && stored_->decode) {
+      const std::size_t n_blocks = n_columns_ / stored_->block * count,
+                        begin = n_columns_ / stored_->block * first;
+      const std::string packed =
+          stored_->file->bytes(stored_->begin + begin * stored_->bytes, n_blocks * stored_->bytes);
+      for (std::size_t k = 0; k < n_blocks; ++k)
+        stored_->decode(packed.data() + k * stored_->bytes, numbers + k * stored_->block);
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::array leading{first + i};
+      const auto of_row = has_axes_ ? std::span<const std::size_t>(leading) : std::span<const std::size_t>();
+      std::ranges::transform(file_->read(name_, of_row, progress).numbers, numbers + i * n_columns_,
+                             [](double number) { return static_cast<float>(number); });
+    }
+  }
+
+ private:
+  const formats::TensorFile* file_;
+  std::string name_;
+  const formats::StoredNumbers* stored_;
+  std::size_t n_rows_, n_columns_;
+  bool has_axes_, is_as_stored_ = false;
+  Encoding encoding_ = Encoding::f32;
+};
+
+std::vector<float> read_vector(const formats::TensorFile& file, const std::string& name,
+                               const Token& progress) {
+  const Rows row = read_rows(file, name, 0, 1, progress);
+  return {row.row(0), row.row(0) + row.width()};
+}
+
+/// An output of a matrix: a row of one of the tensors that it is put together of.
+struct OutputOf {
+  std::size_t tensor, row;
+};
+
+/// A matrix whose outputs are rows of tensors.
+Matrix matrix_of_rows(const std::vector<TensorRows>& tensors, const std::vector<OutputOf>& outputs,
+                      const Means& means) {
+  Matrix matrix(tensors.front().encoding(), tensors.front().n_columns(), outputs.size());
+  const std::size_t bytes = tensors.front().bytes_of_row();
+  means.pool.run(matrix.n_panels(), [&](std::size_t k) {
+    const std::size_t begin = k * panel_width, end = std::min(begin + panel_width, outputs.size());
+    const Memory rows(panel_width * bytes);
+    for (std::size_t i = begin, next = begin; i < end; i = next) {  // neighbours are read at once
+      while (next < end && outputs[next].tensor == outputs[i].tensor &&
+             outputs[next].row == outputs[i].row + (next - i))
+        ++next;
+      tensors[outputs[i].tensor].read(outputs[i].row, next - i, rows.data() + (i - begin) * bytes,
+                                      means.progress);
+    }
+    matrix.set_outputs(k, rows.data(), end - begin);
+  });
+  return matrix;
+}
+
+/// A matrix whose inputs are rows of a tensor.
+Matrix matrix_of_columns(const TensorRows& tensor, const Means& means) {
+  Matrix matrix(tensor.encoding(), tensor.n_rows(), tensor.n_columns());
+  constexpr std::size_t rows_at_once = 32;
+  const std::size_t bytes = tensor.bytes_of_row(), of_panel = row_bytes(tensor.encoding(), panel_width);
+  std::memset(matrix.panel(matrix.n_panels() - 1), 0, panel_bytes(tensor.encoding(), matrix.d_in()));
+  means.pool.run((tensor.n_rows() + rows_at_once - 1) / rows_at_once, [&](std::size_t part) {
+    const std::size_t first = part * rows_at_once, count = std::min(rows_at_once, tensor.n_rows() - first);
+    const Memory rows(count * bytes);
+    tensor.read(first, count, rows.data(), means.progress);
+    for (std::size_t k = 0; k < matrix.n_panels(); ++k)
+      for (std::size_t i = 0; i < count; ++i)
+        std::memcpy(matrix.panel(k) + (first + i) * of_panel, rows.data() + i * bytes + k * of_panel,
+                    std::min(of_panel, bytes - k * of_panel));
+  });
+  return matrix;
+}
+
+/// The order of columns of heads whose pairs are neighbours, as llama.cpp writes them, put back into halves;
+/// those of values, from n_rotated on, stay.
+std::vector<std::size_t> halves_of_neighbours(std::size_t n_rotated, std::size_t n, std::size_t d_head) {
+  std::vector<std::size_t> order(n);
+  for (std::size_t column = 0; column < n; ++column) {
     const std::size_t k = column % d_head, half = d_head / 2;
-    result.col(column) = neighbours.col(column - k + (k < half ? 2 * k : 2 * (k - half) + 1));
+    order[column] = column >= n_rotated ? column : column - k + (k < half ? 2 * k : 2 * (k - half) + 1);
   }
-  return result;
-}
-
-/// A bias of zeros where there is none.
-arma::frowvec bias_of(const Affine& affine) {
-  return affine.bias.empty() ? arma::frowvec(affine.weight.n_cols, arma::fill::zeros) : affine.bias;
-}
-
-/// Columns behind those that are there, each with its own bias where one of both has some.
-void append(Affine& all, const Affine& part) {
-  if (all.is_empty()) {
-    all = part;
-    return;
-  }
-  if (!all.bias.empty() || !part.bias.empty()) all.bias = arma::join_rows(bias_of(all), bias_of(part));
-  all.weight = arma::join_rows(all.weight, part.weight);
+  return order;
 }
 
 /// The rows of learned positions for tokens at positions from first on.
@@ -129,27 +219,14 @@ class ShapeCheck {
 
 }  // namespace
 
-arma::fmat read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first,
-                     std::size_t count, const Token& progress) {
-  const formats::Shape shape = file.info(name).shape;
-  const std::size_t n_columns = shape.empty() ? 1 : shape.back();
-  arma::fmat floats(n_columns, count, arma::fill::none);
-  const bool at_once =
-      shape.size() < 2 || (first == 0 && count == shape[0] && n_columns * count <= max_numbers_at_once);
-  if (at_once) {
-    put_floats(file.read(name, {}, progress).numbers, floats.memptr());
-    return floats;
-  }
-  for (std::size_t row = 0; row < count; ++row) {
-    const std::array leading{first + row};
-    put_floats(file.read(name, leading, progress).numbers, floats.colptr(row));
-  }
-  return floats;
-}
-
-arma::fmat read_floats(const formats::TensorFile& file, const std::string& name, const Token& progress) {
-  const formats::Shape& shape = file.info(name).shape;
-  return read_rows(file, name, 0, shape.size() < 2 ? 1 : shape[0], progress);
+Rows read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first, std::size_t count,
+               const Token& progress) {
+  TensorRows tensor(file, name);
+  tensor.widen();
+  Rows rows(count, tensor.n_columns());
+  for (std::size_t i = 0; i < count; ++i)
+    tensor.read(first + i, 1, reinterpret_cast<unsigned char*>(rows.row(i)), progress);
+  return rows;
 }
 
 TensorNames::TensorNames(const formats::TensorFile& file, const Family& family)
@@ -194,14 +271,14 @@ Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint6
   check_shapes();
 }
 
-std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const Token& progress) const {
+std::shared_ptr<const LayerWeights> Weights::layer(std::size_t index, const Means& means) const {
   {
     const std::scoped_lock lock(kept_.mutex);
     if (const auto found = kept_.layers.find(index); found != kept_.layers.end()) return found->second;
   }
-  auto read = std::make_shared<const LayerWeights>(read_layer(index, progress));
+  auto read = std::make_shared<const LayerWeights>(read_layer(index, means));
   const std::scoped_lock lock(kept_.mutex);
-  if (const std::uint64_t bytes = bytes_in(*read); may_keep(bytes)) {
+  if (const std::uint64_t bytes = bytes_in(*read); may_keep(bytes) && !kept_.layers.contains(index)) {
     kept_.bytes += bytes;
     kept_.layers.emplace(index, read);
   }
@@ -212,48 +289,53 @@ bool Weights::may_keep(std::uint64_t bytes) const {
   return bytes <= kept_.most - std::min(kept_.most, kept_.bytes);
 }
 
-arma::fmat Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first,
-                             const Token& progress) const {
-  arma::fmat columns(architecture_.sizes.d_model, ids.size());
+Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, const Token& progress) const {
+  const std::size_t width = architecture_.sizes.d_model;
+  Rows result(ids.size(), width);
+  const std::string tokens = names_.require(Role::token_embedding, "weight");
+  std::shared_ptr<const Matrix> kept;
+  if (predicts_ && tokens == prediction_tensor()) {
+    const std::scoped_lock lock(kept_.mutex);
+    kept = kept_.prediction;
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (kept)
+      kept->read_output(ids[i], result.row(i));
+    else
+      std::copy_n(read_rows(file_, tokens, ids[i], 1, progress).row(0), width, result.row(i));
   const auto add = [&](Role role, auto row_of) {
     const auto name = names_.find(role, "weight");
     if (!name) return;
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      columns.col(i) += read_rows(file_, *name, row_of(i), 1, progress);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const Rows row = read_rows(file_, *name, row_of(i), 1, progress);
+      for (std::size_t j = 0; j < width; ++j) result.row(i)[j] += row.row(0)[j];
+    }
   };
-  const std::string tokens = names_.require(Role::token_embedding, "weight");
-  std::shared_ptr<const arma::fmat> kept;
-  {
-    const std::scoped_lock lock(kept_.mutex);
-    if (const auto found = kept_.matrices.find(tokens); found != kept_.matrices.end()) kept = found->second;
-  }
-  if (kept)
-    for (std::size_t i = 0; i < ids.size(); ++i) columns.col(i) = kept->col(ids[i]);
-  else
-    add(Role::token_embedding, [&](std::size_t i) { return ids[i]; });
   add(Role::segment_embedding, [](std::size_t) { return std::size_t{0}; });
   const auto rows = position_rows(architecture_, ids, first);
   add(Role::position_embedding, [&](std::size_t i) { return rows[i]; });
-  return columns.t();
+  return result;
 }
 
-std::shared_ptr<const Affine> Weights::embedding_norm(const Token& progress) const {
+std::shared_ptr<const NormWeights> Weights::embedding_norm(const Token& progress) const {
   const std::scoped_lock lock(kept_.mutex);
   if (!kept_.embedding_norm)
-    kept_.embedding_norm =
-        std::make_shared<const Affine>(read_affine(Role::embedding_norm, 0, progress, true));
+    kept_.embedding_norm = std::make_shared<const NormWeights>(read_norm(Role::embedding_norm, 0, progress));
   return kept_.embedding_norm;
 }
 
-std::shared_ptr<const Head> Weights::head(const Token& progress) const {
-  const std::scoped_lock lock(kept_.mutex);
-  if (kept_.head) return kept_.head;
+std::shared_ptr<const Head> Weights::head(const Means& means) const {
+  {
+    const std::scoped_lock lock(kept_.mutex);
+    if (kept_.head) return kept_.head;
+  }
   Head head;
-  head.final_norm = read_affine(Role::final_norm, 0, progress, true);
-  head.dense = read_affine(Role::head_dense, 0, progress);
-  head.norm = read_affine(Role::head_norm, 0, progress, true);
-  if (const auto name = prediction_bias()) head.bias = read_floats(file_, *name, progress).t();
-  kept_.head = std::make_shared<const Head>(std::move(head));
+  head.final_norm = read_norm(Role::final_norm, 0, means.progress);
+  head.dense = read_affine({Role::head_dense}, 0, means);
+  head.norm = read_norm(Role::head_norm, 0, means.progress);
+  if (const auto name = prediction_bias()) head.bias = read_vector(file_, *name, means.progress);
+  const std::scoped_lock lock(kept_.mutex);
+  if (!kept_.head) kept_.head = std::make_shared<const Head>(std::move(head));
   return kept_.head;
 }
 
@@ -270,82 +352,108 @@ std::optional<std::string> Weights::prediction_bias() const {
   return first ? first : names_.find(is_own ? Role::head_bias : Role::head, "bias");
 }
 
-void Weights::for_each_prediction_part(
-    const std::function<void(std::size_t first, const arma::fmat& part)>& use, const Token& progress) const {
-  const std::string name = prediction_tensor();
-  const std::size_t n_tokens = file_.info(name).shape[0];
-  if (const auto kept = kept_matrix(name, progress)) return use(0, *kept);
-  for (std::size_t first = 0; first < n_tokens; first += columns_at_once)
-    use(first, read_rows(file_, name, first, std::min(columns_at_once, n_tokens - first), progress));
+void Weights::for_each_prediction_part(const std::function<void(std::size_t first, const Matrix& part)>& use,
+                                       const Means& means) const {
+  if (const auto kept = kept_prediction(means)) return use(0, *kept);
+  const TensorRows tensor(file_, prediction_tensor());
+  std::vector<OutputOf> outputs;
+  for (std::size_t first = 0; first < tensor.n_rows(); first += outputs.size()) {
+    outputs.clear();
+    for (std::size_t row = first; row < std::min(first + outputs_at_once, tensor.n_rows()); ++row)
+      outputs.push_back({0, row});
+    use(first, matrix_of_rows({tensor}, outputs, means));
+  }
 }
 
-std::shared_ptr<const arma::fmat> Weights::kept_matrix(const std::string& name, const Token& progress) const {
+std::shared_ptr<const Matrix> Weights::kept_prediction(const Means& means) const {
+  const TensorRows tensor(file_, prediction_tensor());
+  const std::uint64_t bytes = tensor.n_rows() * tensor.bytes_of_row();
+  {
+    const std::scoped_lock lock(kept_.mutex);
+    if (kept_.prediction || !may_keep(bytes)) return kept_.prediction;
+  }
+  std::vector<OutputOf> outputs(tensor.n_rows());
+  for (std::size_t row = 0; row < outputs.size(); ++row) outputs[row] = {0, row};
+  auto read = std::make_shared<const Matrix>(matrix_of_rows({tensor}, outputs, means));
   const std::scoped_lock lock(kept_.mutex);
-  if (const auto found = kept_.matrices.find(name); found != kept_.matrices.end()) return found->second;
-  const std::uint64_t bytes = sizeof(float) * formats::count_of(file_.info(name).shape).value_or(0);
-  if (!may_keep(bytes)) return nullptr;
+  if (kept_.prediction) return kept_.prediction;
   kept_.bytes += bytes;
-  return kept_.matrices.emplace(name, std::make_shared<const arma::fmat>(read_floats(file_, name, progress)))
-      .first->second;
+  return kept_.prediction = read;
 }
 
-arma::fmat Weights::read_weight(const std::string& name, const Token& progress) const {
-  arma::fmat read = read_floats(file_, name, progress);
-  if (family_->in_by_out && !names_.is_gguf()) arma::inplace_trans(read);
-  return read;
-}
-
-Affine Weights::read_affine(Role role, std::size_t layer, const Token& progress, bool is_norm) const {
-  Affine affine;
+NormWeights Weights::read_norm(Role role, std::size_t layer, const Token& progress) const {
+  NormWeights norm;
   if (const auto name = names_.find(role, "weight", layer))
-    affine.weight =
-        is_norm ? arma::fmat(read_floats(file_, *name, progress).t()) : read_weight(*name, progress);
-  if (const auto name = names_.find(role, "bias", layer))
-    affine.bias = read_floats(file_, *name, progress).t();
+    norm.factors = read_vector(file_, *name, progress);
+  if (const auto name = names_.find(role, "bias", layer)) norm.bias = read_vector(file_, *name, progress);
+  return norm;
+}
+
+/// Weights of roles side by side, in that order of their outputs or in another; a missing bias is of zeros
+/// where another has one.
+Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
+                            const std::vector<std::size_t>& order) const {
+  const bool in_by_out = family_->in_by_out && !names_.is_gguf();
+  Affine affine;
+  std::vector<TensorRows> tensors;
+  std::vector<OutputOf> outputs;
+  std::vector<float> bias;
+  bool has_bias = false;
+  for (const Role role : roles) {
+    const auto name = names_.find(role, "weight", layer), of_bias = names_.find(role, "bias", layer);
+    if (!name) continue;
+    tensors.emplace_back(file_, *name);
+    const std::size_t n = in_by_out ? tensors.back().n_columns() : tensors.back().n_rows();
+    for (std::size_t row = 0; row < n; ++row) outputs.push_back({tensors.size() - 1, row});
+    const std::vector<float> part =
+        of_bias ? read_vector(file_, *of_bias, means.progress) : std::vector<float>(n);
+    bias.insert(bias.end(), part.begin(), part.end());
+    has_bias = has_bias || of_bias;
+  }
+  if (tensors.empty()) return affine;
+  const auto is_other = [&](const TensorRows& t) { return t.encoding() != tensors.front().encoding(); };
+  if (std::ranges::any_of(tensors, is_other))
+    for (TensorRows& tensor : tensors) tensor.widen();
+  if (!order.empty()) {
+    const std::vector<OutputOf> rows = outputs;
+    const std::vector<float> numbers = bias;
+    for (std::size_t k = 0; k < order.size(); ++k) outputs[k] = rows[order[k]], bias[k] = numbers[order[k]];
+  }
+  affine.weight =
+      in_by_out ? matrix_of_columns(tensors.front(), means) : matrix_of_rows(tensors, outputs, means);
+  if (has_bias) affine.bias = std::move(bias), affine.bias.resize(affine.weight.n_panels() * panel_width);
   return affine;
 }
 
-Affine Weights::read_projections(std::size_t layer, const Token& progress) const {
+Affine Weights::read_projections(std::size_t layer, const Means& means) const {
   using namespace formats::checkpoints;
   const Sizes& sizes = architecture_.sizes;
+  const std::size_t d_queries = sizes.n_heads * sizes.d_head, d_keys = sizes.kv_heads * sizes.d_head;
+  std::vector<std::size_t> order;
   if (names_.find(Role::fused, "weight", layer)) {
-    Affine fused = read_affine(Role::fused, layer, progress);
-    if (family_->fused == Fused::side_by_side || names_.is_gguf()) return fused;
-    const Share share{sizes.d_head, sizes.kv_heads};
-    arma::uvec order;
-    for (std::size_t part = 0; part < 3; ++part)
-      order = arma::join_cols(order, fused_columns(part, share, sizes.n_heads, family_->fused));
-    fused.weight = fused.weight.cols(order).eval();
-    if (!fused.bias.empty()) fused.bias = fused.bias.cols(order).eval();
-    return fused;
+    if (family_->fused != Fused::side_by_side && !names_.is_gguf())
+      for (std::size_t part = 0; part < 3; ++part)
+        for (const auto column :
+             fused_columns(part, {sizes.d_head, sizes.kv_heads}, sizes.n_heads, family_->fused))
+          order.push_back(column);
+    return read_affine({Role::fused}, layer, means, order);
   }
-  Affine all;
-  for (const Role role : {Role::query, Role::key, Role::value}) {
-    Affine part = read_affine(role, layer, progress);
-    if (names_.is_gguf() && architecture_.has_neighbours && role != Role::value) {
-      part.weight = in_halves(part.weight, sizes.d_head);
-      if (!part.bias.empty()) part.bias = in_halves(part.bias, sizes.d_head);
-    }
-    append(all, part);
-  }
-  return all;
+  if (names_.is_gguf() && architecture_.has_neighbours)
+    order = halves_of_neighbours(d_queries + d_keys, d_queries + 2 * d_keys, sizes.d_head);
+  return read_affine({Role::query, Role::key, Role::value}, layer, means, order);
 }
 
-LayerWeights Weights::read_layer(std::size_t index, const Token& progress) const {
+LayerWeights Weights::read_layer(std::size_t index, const Means& means) const {
   LayerWeights layer;
-  layer.attention_norm = read_affine(Role::attention_norm, index, progress, true);
-  layer.queries_keys_values = read_projections(index, progress);
-  layer.query_norm = read_affine(Role::query_norm, index, progress, true);
-  layer.key_norm = read_affine(Role::key_norm, index, progress, true);
-  layer.output = read_affine(Role::output, index, progress);
-  layer.mlp_norm = read_affine(Role::mlp_norm, index, progress, true);
-  layer.up = read_affine(Role::up, index, progress);
-  if (architecture_.mlp.gated) {
-    Affine both = read_affine(Role::gate, index, progress);
-    append(both, layer.up);
-    layer.up = std::move(both);
-  }
-  layer.down = read_affine(Role::down, index, progress);
+  layer.attention_norm = read_norm(Role::attention_norm, index, means.progress);
+  layer.queries_keys_values = read_projections(index, means);
+  layer.query_norm = read_norm(Role::query_norm, index, means.progress);
+  layer.key_norm = read_norm(Role::key_norm, index, means.progress);
+  layer.output = read_affine({Role::output}, index, means);
+  layer.mlp_norm = read_norm(Role::mlp_norm, index, means.progress);
+  layer.up = architecture_.mlp.gated ? read_affine({Role::gate, Role::up}, index, means)
+                                     : read_affine({Role::up}, index, means);
+  layer.down = read_affine({Role::down}, index, means);
   return layer;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <armadillo>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,40 +11,46 @@
 
 #include "core/files/tensor.hpp"
 #include "core/model/architecture.hpp"
+#include "core/model/matrix.hpp"
+#include "core/model/whole_model.hpp"
 
 namespace core::transformer {
 
-/// Rows first … first + count − 1 of a tensor [rows, columns] as float32: columns × count, as they lie in the
-/// file. A tensor of one axis is one row. Throws core::Error as TensorFile::read() does.
-arma::fmat read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first,
-                     std::size_t count, const Token& progress);
+/// Rows first … first + count − 1 of a tensor [rows, columns] as float32. A tensor of one axis is one row.
+/// Throws core::Error as TensorFile::read() does.
+Rows read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first, std::size_t count,
+               const Token& progress);
 
-/// All rows.
-arma::fmat read_floats(const formats::TensorFile& file, const std::string& name, const Token& progress);
-
-/// x·weight + bias, a token a row; or, of a norm, one number for each column.
+/// x·weight + bias.
 struct Affine {
-  arma::fmat weight;   ///< d_in × d_out; of a norm one row
-  arma::frowvec bias;  ///< of d_out, or empty
-  bool is_empty() const { return weight.empty(); }
+  Matrix weight;            ///< d_in × d_out
+  std::vector<float> bias;  ///< of d_out, filled up with zeros to whole panels, or empty
+  bool is_empty() const { return weight.is_empty(); }
+};
+
+/// What a norm multiplies each column with, and adds to it.
+struct NormWeights {
+  std::vector<float> factors, bias;  ///< factors are empty where there is no norm, bias where it has none
+  bool is_empty() const { return factors.empty(); }
 };
 
 /// All numbers of one layer.
 struct LayerWeights {
-  Affine attention_norm;
-  Affine queries_keys_values;   ///< side by side, each head's columns together
-  Affine query_norm, key_norm;  ///< of each head, or empty
+  NormWeights attention_norm;
+  Affine queries_keys_values;        ///< side by side, each head's columns together
+  NormWeights query_norm, key_norm;  ///< of each head, or empty
   Affine output;
-  Affine mlp_norm;
+  NormWeights mlp_norm;
   Affine up;  ///< of a gated MLP the gate, and behind it the values that it multiplies
   Affine down;
 };
 
 /// The parts between the last layer and the unembedding.
 struct Head {
-  Affine final_norm;   ///< or empty
-  Affine dense, norm;  ///< of BERT's kind, or empty
-  arma::frowvec bias;  ///< for each token, or empty
+  NormWeights final_norm;  ///< or empty
+  Affine dense;            ///< of BERT's kind, or empty, and its norm
+  NormWeights norm;
+  std::vector<float> bias;  ///< for each token, or empty
 };
 
 /// What the tensors of a file are called, and how they lie in it.
@@ -72,9 +77,10 @@ class TensorNames {
   bool is_gguf_;
 };
 
-/// The numbers of a model, read from its file on first use, as float32. Safe between threads.
+/// The numbers of a model, read from its file on first use. Safe between threads.
 ///
-/// What was read is kept as long as all of it together takes no more than a number of bytes.
+/// Matrices of float32, float16, bfloat16 and Q8_0 stay what they are, others become float32; the rest is
+/// float32. What was read is kept as long as all of it together takes no more than a number of bytes.
 class Weights {
  public:
   /// Looks for every tensor, and compares the shapes of all with the architecture; reads no numbers.
@@ -85,17 +91,17 @@ class Weights {
   Weights& operator=(const Weights&) = delete;
 
   /// Throws core::Error when the file cannot be read any more, as TensorFile::read() does.
-  std::shared_ptr<const LayerWeights> layer(std::size_t index, const Token& progress) const;
+  std::shared_ptr<const LayerWeights> layer(std::size_t index, const Means& means) const;
   /// The embeddings of tokens with what is added for their positions, which begin at first; not yet normed.
   ///
   /// n_tokens × d_model.
-  arma::fmat embedded(const std::vector<std::size_t>& ids, std::size_t first, const Token& progress) const;
-  std::shared_ptr<const Affine> embedding_norm(const Token& progress) const;
-  std::shared_ptr<const Head> head(const Token& progress) const;
-  /// Gives use(first, part) the matrix that predicts tokens, d_model × n_vocabulary, a part of its columns
+  Rows embedded(const std::vector<std::size_t>& ids, std::size_t first, const Token& progress) const;
+  std::shared_ptr<const NormWeights> embedding_norm(const Token& progress) const;
+  std::shared_ptr<const Head> head(const Means& means) const;
+  /// Gives use(first, part) the matrix that predicts tokens, d_model × n_vocabulary, a part of its outputs
   /// after the other, or all at once.
-  void for_each_prediction_part(const std::function<void(std::size_t first, const arma::fmat& part)>& use,
-                                const Token& progress) const;
+  void for_each_prediction_part(const std::function<void(std::size_t first, const Matrix& part)>& use,
+                                const Means& means) const;
 
   /// Whether it has what predicts tokens.
   bool predicts() const { return predicts_; }
@@ -112,20 +118,21 @@ class Weights {
     std::mutex mutex;
     std::uint64_t bytes = 0, most = 0;
     std::map<std::size_t, std::shared_ptr<const LayerWeights>> layers;
-    std::map<std::string, std::shared_ptr<const arma::fmat>> matrices;
-    std::shared_ptr<const Affine> embedding_norm;
+    std::shared_ptr<const Matrix> prediction;
+    std::shared_ptr<const NormWeights> embedding_norm;
     std::shared_ptr<const Head> head;
   };
   std::string prediction_tensor() const;
   std::optional<std::string> prediction_bias() const;
   std::vector<std::string> tensors_between(Role first, Role last, std::size_t layer) const;
   void check_shapes() const;
-  std::shared_ptr<const arma::fmat> kept_matrix(const std::string& name, const Token& progress) const;
+  std::shared_ptr<const Matrix> kept_prediction(const Means& means) const;
   bool may_keep(std::uint64_t bytes) const;
-  LayerWeights read_layer(std::size_t index, const Token& progress) const;
-  Affine read_affine(Role role, std::size_t layer, const Token& progress, bool is_norm = false) const;
-  Affine read_projections(std::size_t layer, const Token& progress) const;
-  arma::fmat read_weight(const std::string& name, const Token& progress) const;
+  LayerWeights read_layer(std::size_t index, const Means& means) const;
+  NormWeights read_norm(Role role, std::size_t layer, const Token& progress) const;
+  Affine read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
+                     const std::vector<std::size_t>& order = {}) const;
+  Affine read_projections(std::size_t layer, const Means& means) const;
 
   formats::TensorFile file_;
   Architecture architecture_;

@@ -197,8 +197,12 @@ OpenFile::OpenFile(const fs::path& path, Keeps keeps) : path_(path), descriptor_
 }
 
 void OpenFile::read(std::uint64_t from, std::uint64_t count, std::string& buffer) const {
-  assert(from <= size_ && count <= size_ - from);
   buffer.resize(count);
+  read(from, count, buffer.data());
+}
+
+void OpenFile::read(std::uint64_t from, std::uint64_t count, char* to) const {
+  assert(from <= size_ && count <= size_ - from);
   const Descriptor again = descriptor_.is_open() ? Descriptor() : opened(path_);
   const int descriptor = again.is_open() ? again.number() : descriptor_.number();
   struct stat about;
@@ -206,8 +210,7 @@ void OpenFile::read(std::uint64_t from, std::uint64_t count, std::string& buffer
       (::fstat(descriptor, &about) != 0 || about.st_dev != device_ || about.st_ino != inode_))
     throw Error(path_.string() + ": was replaced while it was read");
   for (std::uint64_t done = 0; done < count;) {
-    const ssize_t got =
-        ::pread(descriptor, buffer.data() + done, count - done, static_cast<off_t>(from + done));
+    const ssize_t got = ::pread(descriptor, to + done, count - done, static_cast<off_t>(from + done));
     if (got < 0 && errno != EINTR) fail_reading(path_, errno);
     if (got == 0)
       throw Error(path_.string() + ": became shorter while it was read: expected " + std::to_string(size_) +

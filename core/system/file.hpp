@@ -69,6 +69,8 @@ class OpenFile {
   /// Puts the bytes from … from + count − 1, which must lie within size(), into buffer. Throws core::Error
   /// when the file has become shorter or was replaced since it was opened.
   void read(std::uint64_t from, std::uint64_t count, std::string& buffer) const;
+  /// The same, for whoever has the memory already.
+  void read(std::uint64_t from, std::uint64_t count, char* to) const;
   std::string bytes(std::uint64_t from, std::uint64_t count) const;
 
  private:

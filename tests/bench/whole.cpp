@@ -1,91 +1,127 @@
-// How long a whole model takes: a text read from its beginning, one token more, one head off.
-//   attnscope_bench_whole MODEL [BENCHMARK-OPTIONS]
-// tests/bench/whole.py makes the model and measures PyTorch beside it.
-#include <benchmark/benchmark.h>
-
-#include <cblas.h>
+// How long a whole model takes: a text read from its beginning, one token more, a head ablated, a layer
+// edited.
+//   attnscope_bench_whole MODEL THREADS
+// One command a line on standard input, one answer a line: seconds of the clock and of the processors, each
+// as often as was asked.
+//   read N REPEATS   a text of N tokens up to the logits of what may follow it
+//   one N REPEATS    one token behind N, whose keys and values are kept
+//   off N REPEATS    a head of the last layer but one ablated in a text of N tokens
+//   edit L N REPEATS a number of a projection of layer L dragged in a text of N tokens, up to all that the
+//   window shows of it logits N, onelogits N, memory   the numbers themselves; the most KiB that were
+//   resident
+// tests/bench/whole.py makes the model and asks the same of others.
 #include <sys/resource.h>
 
+#include <chrono>
+#include <ctime>
 #include <exception>
 #include <iostream>
 #include <limits>
+#include <sstream>
 #include <string>
 
 #include "core/base/thread_pool.hpp"
+#include "core/model/reading.hpp"
 #include "core/model/transformer.hpp"
 
 namespace {
 
 using namespace core::transformer;
 
-constexpr std::size_t n_tokens = 64;
+/// A model, and what is asked of it.
+class Bench {
+ public:
+  Bench(const std::string& path, std::size_t n_threads)
+      : model_(open_transformer(path, std::numeric_limits<std::uint64_t>::max())), pool_(n_threads) {}
 
-/// A model with its weights read, and a text for it.
-struct Opened {
-  std::shared_ptr<const Transformer> model;
-  core::ThreadPool pool{std::thread::hardware_concurrency()};
-  core::Token progress;
-  std::vector<std::size_t> ids;
-
-  explicit Opened(const std::string& path)
-      : model(open_transformer(path, std::numeric_limits<std::uint64_t>::max())) {
-    for (std::size_t k = 0; k < n_tokens; ++k)
-      ids.push_back((k * 31 + 7) % model->description().sizes.n_vocabulary);
-    logits_of(ids, {});
+  void answer(const std::string& command) {
+    std::istringstream words(command);
+    std::string what;
+    std::size_t layer = 0, n = 0, repeats = 1;
+    words >> what;
+    if (what == "edit") words >> layer;
+    words >> n >> repeats;
+    if (what == "memory") return print_memory();
+    std::vector<std::size_t> text = ids(n);
+    PassRef before;
+    if (what == "logits") return print(logits_of(text, {}, before));
+    if (what != "read") before = model_->run(text, {}, means());
+    if (what == "onelogits") return print(logits_of(ids(n + 1), {}, before));
+    if (what == "edit") return edit(layer, text, repeats);
+    std::vector<Edit> edits;
+    if (what == "off") edits = {HeadOff{model_->description().sizes.n_layers - 2, 0}};
+    for (std::size_t k = 0; k < repeats; ++k) {
+      if (what == "one") text = ids(n + k + 1);
+      PassRef pass;
+      print_times([&] { logits_of(text, edits, pass); });
+      if (what == "one") before = pass;
+    }
+    std::cout << std::endl;
   }
-  Means means() { return {pool, progress}; }
+
+ private:
+  void edit(std::size_t layer, const std::vector<std::size_t>& text, std::size_t repeats) {
+    namespace experiment = core::experiment;
+    experiment::Experiment plain;
+    plain.text = "a", plain.made.assign(text.begin() + 1, text.end());
+    experiment::Reading reading = experiment::read(*model_, plain, nullptr, means());
+    const core::attention::Model of_pass = experiment::layer_of(*model_, reading, layer);
+    for (std::size_t k = 0; k < repeats; ++k) {
+      core::attention::Model dragged = of_pass;
+      dragged.projections->query.weight.set(0, 0, 0.01 * static_cast<double>(k + 1));
+      const auto wanted = experiment::with_layer(plain, layer, of_pass, dragged, "dragged");
+      print_times([&] { reading = experiment::read(*model_, wanted, &reading, means()); });
+    }
+    std::cout << std::endl;
+  }
+  template <class Work>
+  static void print_times(const Work& work) {
+    const auto start = std::chrono::steady_clock::now();
+    const double used = processor_seconds();
+    work();
+    std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << ' '
+              << processor_seconds() - used << ' ';
+  }
+  static double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+  std::vector<std::size_t> ids(std::size_t n) const {
+    std::vector<std::size_t> result;
+    for (std::size_t k = 0; k < n; ++k)
+      result.push_back((k * 7919 + 13) % model_->description().sizes.n_vocabulary);
+    return result;
+  }
+  Means means() { return {pool_, progress_}; }
   /// Takes over from passes that are kept.
-  arma::frowvec logits_of(const std::vector<std::size_t>& text, const std::vector<Edit>& edits) {
-    return model->next(*model->run(text, edits, means()), text.size() - 1, means());
+  arma::frowvec logits_of(const std::vector<std::size_t>& text, const std::vector<Edit>& edits,
+                          PassRef& pass) {
+    pass = model_->run(text, edits, means());
+    return model_->next(*pass, text.size() - 1, means());
   }
+  static void print(const arma::frowvec& logits) {
+    std::cout.precision(9);
+    for (const float logit : logits) std::cout << logit << ' ';
+    std::cout << std::endl;
+  }
+  static void print_memory() {
+    rusage use{};
+    getrusage(RUSAGE_SELF, &use);
+    std::cout << use.ru_maxrss << std::endl;
+  }
+
+  std::shared_ptr<const Transformer> model_;
+  core::ThreadPool pool_;
+  core::Token progress_;
 };
-
-/// A text from its beginning to the scores of what may follow it.
-void read_text(benchmark::State& state, Opened& opened) {
-  for (auto _ : state) benchmark::DoNotOptimize(opened.logits_of(opened.ids, {}).memptr());
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  state.counters["peak_kib"] = static_cast<double>(use.ru_maxrss);
-}
-
-/// One token behind the text, whose keys and values are kept.
-void token_more(benchmark::State& state, Opened& opened) {
-  const PassRef before = opened.model->run(opened.ids, {}, opened.means());
-  std::vector<std::size_t> more = opened.ids;
-  more.push_back(opened.ids[0]);
-  for (auto _ : state) benchmark::DoNotOptimize(opened.logits_of(more, {}).memptr());
-}
-
-/// The scores after one head of the last layer but one was switched off.
-void head_off(benchmark::State& state, Opened& opened) {
-  const std::size_t n_layers = opened.model->description().sizes.n_layers,
-                    layer = n_layers >= 2 ? n_layers - 2 : 0;
-  const PassRef before = opened.model->run(opened.ids, {}, opened.means());
-  for (auto _ : state) benchmark::DoNotOptimize(opened.logits_of(opened.ids, {HeadOff{layer, 0}}).memptr());
-}
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count < 2) {
-    std::cerr << "usage: attnscope_bench_whole MODEL [BENCHMARK-OPTIONS]\n";
+  if (count != 3) {
+    std::cerr << "usage: attnscope_bench_whole MODEL THREADS\n";
     return 2;
   }
-  openblas_set_num_threads(1);  // as the program does
   try {
-    Opened opened(arguments[1]);
-    const auto add = [&](const char* name, auto* function) {
-      benchmark::RegisterBenchmark(name, [&opened, function](benchmark::State& s) { function(s, opened); })
-          ->Unit(benchmark::kMillisecond)
-          ->UseRealTime();
-    };
-    add("read_text", read_text);
-    add("token_more", token_more);
-    add("head_off", head_off);
-    arguments[1] = arguments[0];
-    int rest = count - 1;
-    benchmark::Initialize(&rest, arguments + 1);
-    benchmark::RunSpecifiedBenchmarks();
+    Bench bench(arguments[1], std::stoul(arguments[2]));
+    for (std::string line; std::getline(std::cin, line);) bench.answer(line);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -1,106 +1,119 @@
-"""A whole model of GPT-2's size with random numbers, beside PyTorch's and transformers' in the same turns.
+"""A whole model of GPT-2's size with random numbers: attnscope beside PyTorch, ONNX Runtime, llama.cpp and CTranslate2, by turns.
 
-Needs a Python with torch and transformers:  PYTHON tests/bench/whole.py build/release/bin [--rounds N]
+    PYTHON tests/bench/whole.py build/release/bin [--seconds S] [--model FOLDER] [--tests read:64,one:64]
+
+What that Python has not installed (torch and transformers, onnxruntime, llama-cpp-python, ctranslate2) is named and left out. Each program
+runs with one thread and with as many as there are processors. Of one thread the least time of the processor is told, beside which other
+programs may run; of several the least time of the clock, for which the machine should be quiet. Logits are compared first.
 """
 import argparse
-import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-LENGTH = 64
+HERE = pathlib.Path(__file__).parent
 
 
-def byte_tokenizer():
-    """A tokenizer of single bytes, as what is timed begins with numbers of tokens."""
-    kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    moved = [b for b in range(256) if b not in kept]
-    vocabulary = {chr(b): b for b in kept} | {chr(256 + k): b for k, b in enumerate(moved)}
-    return {"version": "1.0", "added_tokens": [], "normalizer": None, "post_processor": None,
-            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
-            "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}
+class Program:
+    """A server of whole.cpp or whole_peers.py."""
+
+    def __init__(self, name, threads, command):
+        self.name, self.threads, self.times = name, threads, {}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ask(self, *words):
+        try:
+            self.process.stdin.write(" ".join(map(str, words)) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return []
+        while True:
+            line = self.process.stdout.readline()
+            if line.strip() != "ready":
+                return [float(number) for number in line.split()]
+
+    def why_ended(self):
+        errors = self.process.stderr.read().strip().splitlines()
+        return errors[-1] if errors else "it ended"
+
+    def measure(self, test, repeats):
+        numbers = self.ask(*test, repeats)
+        self.times.setdefault(test, []).extend(zip(numbers[::2], numbers[1::2]))
+
+    def least(self, test):
+        times = self.times.get(test)
+        return min(used if self.threads == 1 else wall for wall, used in times) * 1e3 if times else None
 
 
-def make_model(folder, torch, transformers):
-    torch.manual_seed(1)
-    model = transformers.GPT2LMHeadModel(transformers.GPT2Config()).eval()
-    model.save_pretrained(folder)
-    (folder / "tokenizer.json").write_text(json.dumps(byte_tokenizer()))
-    return model
+def programs(arguments, folder):
+    bench, python = str(arguments.bin_folder.resolve() / "attnscope_bench_whole"), sys.executable
+    processors = len(os.sched_getaffinity(0))
+    for threads in sorted({1, processors}):
+        def peer(name, path):
+            return [python, str(HERE / "whole_peers.py"), name, str(path), str(threads)]
+        yield "attnscope", "float32", threads, [bench, str(folder), str(threads)]
+        for name in ("PyTorch", "ONNX Runtime", "CTranslate2"):
+            yield name, "float32", threads, peer(name, folder)
+        for file, kind in (("f32", "float32"), ("f16", "float16"), ("q8_0", "Q8_0")):
+            if not (folder / f"{file}.gguf").exists():
+                continue
+            if kind != "float32":
+                yield "attnscope", kind, threads, [bench, str(folder / f"{file}.gguf"), str(threads)]
+            yield "llama.cpp", kind, threads, peer("llama.cpp", folder / f"{file}.gguf")
 
 
-def ours(program, folder):
-    output = subprocess.run([program, folder, "--benchmark_format=json", "--benchmark_min_time=1"], check=True, capture_output=True, text=True).stdout
-    return {row["name"].split("/")[0]: row for row in json.loads(output)["benchmarks"]}
-
-
-def peak_of(program, folder):
-    code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL);"
-            " print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-    command = [sys.executable, "-c", code, program, folder, "--benchmark_filter=read_text", "--benchmark_min_time=0.1"]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) * 1024
-
-
-def timed(call, seconds=1.0):
-    call()
-    times, begin = [], time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
-
-
-def theirs(model, torch):
-    ids = torch.tensor([[(k * 31 + 7) % 256 for k in range(LENGTH)]])
-    more = ids[:, :1]
-
-    def read_text():
-        return model(ids, use_cache=False, logits_to_keep=1).logits
-
-    def token_more():
-        logits = model(more, past_key_values=cache, use_cache=True).logits
-        cache.crop(-1)
-        return logits
-
-    with torch.inference_mode():
-        cache = model(ids, use_cache=True).past_key_values
-        return {"read_text": timed(read_text), "token_more": timed(token_more)}
+def largest_difference(a, b):
+    return max(abs(x - y) for x, y in zip(a, b))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin_folder", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=120, help="of measuring")
+    parser.add_argument("--model", type=pathlib.Path, help="a folder of whole_model.py, which is made there when it is missing")
+    parser.add_argument("--tests", default="read:64,read:512,one:64,one:1000,off:64,edit:6:64,edit:0:64")
     arguments = parser.parse_args()
-    import torch
-    import transformers
-    program = str(arguments.bin_folder.resolve() / "attnscope_bench_whole")
-    processors = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
-        model = make_model(folder, torch, transformers)
-        times = {}
-        for _ in range(arguments.rounds):
-            for name, row in ours(program, str(folder)).items():
-                times.setdefault(f"attnscope {name}", []).append(row["real_time"])
-            for count in sorted({processors, max(1, processors // 2)}):
-                torch.set_num_threads(count)
-                for name, value in theirs(model, torch).items():
-                    times.setdefault(f"PyTorch {name}, threads {count}", []).append(value)
-        size = (folder / "model.safetensors").stat().st_size
-        print(f"PyTorch {torch.__version__}, transformers {transformers.__version__}; {processors} processors; {LENGTH} tokens; medians in milliseconds")
-        for name, values in times.items():
-            print(f"{name:36}{statistics.median(values):10.2f}")
-        best = min(statistics.median(v) for k, v in times.items() if k.startswith("PyTorch read_text"))
-        whole = statistics.median(times["attnscope read_text"])
-        print(f"{'attnscope / PyTorch, a text':36}{whole / best:10.2f}")
-        print(f"{'head of the last layer but one / a text':36}{statistics.median(times['attnscope head_off']) / whole:10.2f}")
-        print(f"{'most memory / the file':36}{peak_of(program, str(folder)) / size:10.2f}")
+        folder = arguments.model or pathlib.Path(place)
+        if not (folder / "model.safetensors").exists():
+            subprocess.run([sys.executable, str(HERE / "whole_model.py"), str(folder)], check=True)
+        race(arguments, folder)
+
+
+def race(arguments, folder):
+    running, expected = [], None
+    for name, kind, threads, command in programs(arguments, folder):
+        program = Program(f"{name}, {kind}", threads, command)
+        logits = program.ask("logits", 64) + program.ask("onelogits", 64)
+        if not logits:
+            if threads == 1:
+                print(f"{program.name}: {program.why_ended()}")
+            continue
+        expected = expected or logits
+        if threads == 1:
+            print(f"{program.name:24} logits within {largest_difference(logits, expected):.0e} of attnscope's in float32")
+        running.append(program)
+    tests = [tuple(test.split(":")) for test in arguments.tests.split(",")]
+    begin = time.time()
+    while time.time() - begin < arguments.seconds:
+        for test in tests:
+            for program in running:
+                if test[0] in ("read", "one") or program.name.startswith("attnscope"):
+                    program.measure(test, 1 if test[-1] == "512" else 3)
+    for threads in sorted({program.threads for program in running}):
+        print(f"\nmilliseconds, {'one thread, of the processor' if threads == 1 else f'{threads} threads, of the clock'}")
+        print(f"{'':24}" + "".join(f"{' '.join(test):>12}" for test in tests) + f"{'resident MB':>13}")
+        for program in running:
+            if program.threads != threads:
+                continue
+            cells = [program.least(test) for test in tests]
+            memory = (program.ask("memory") or [0])[0] / 1024
+            print(f"{program.name:24}" + "".join(f"{'–' if cell is None else format(cell, '.1f'):>12}" for cell in cells) + f"{memory:13.0f}")
+    for program in running:
+        program.process.stdin.close()
 
 
 if __name__ == "__main__":

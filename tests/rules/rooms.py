@@ -16,7 +16,7 @@ core/graph      core/base
 core/engine     core/base core/system core/graph | cblas tbb/
 core/editing    core/base core/graph
 core/files      core/base core/system core/graph | nlohmann/ zip.h
-core/model      core/base core/system core/graph core/engine core/files | pcre2 utf8proc cblas
+core/model      core/base core/system core/graph core/engine core/files | pcre2 utf8proc
 core/check      core/base core/graph core/files core/model
 core/out        core/base core/system core/graph core/editing core/files | zip.h cairo
 core/importing  core/base core/system core/graph core/files core/check

@@ -147,7 +147,7 @@ TEST_P(WholeDump, IsGoneOnWithBehindTheLastLayer) {
   const transformer::Means means{pool, progress};
   const std::size_t n_layers = model_->architecture().sizes.n_layers;
   const auto pass = std::static_pointer_cast<const transformer::OwnPass>(model_->run(ids_, {}, means));
-  arma::fmat last = pass->last;
+  arma::fmat last = model_->residual(*pass, n_layers, means);
   last.transform([](float x) {
     return static_cast<float>(attention::rounded(attention::Precision::bfloat16, double(x)));
   });

@@ -23,18 +23,20 @@ TEST_P(ModelOf, IsComputedAsTheLibraryDoes) {
   const auto result = goldens::run(*model, ids, tools);
   const Sizes& sizes = model->architecture().sizes;
   for (std::size_t l = 0; l < sizes.n_layers; ++l) {
-    EXPECT_LT(relative_difference(result->layers[l]->residual, golden.matrix("hidden", {l})), 1e-5) << l;
+    EXPECT_LT(relative_difference(result->layers[l]->residual.matrix(), golden.matrix("hidden", {l})), 1e-5)
+        << l;
     for (std::size_t h = 0; h < sizes.n_heads; ++h)
       EXPECT_LT(relative_difference(model->weights_of(*result, l, h), golden.matrix("attention", {l, h})),
                 2e-5)
           << l << "." << h;
   }
-  EXPECT_LT(relative_difference(model->before_prediction(result->last, tools.means),
+  const arma::fmat last = model->residual(*result, sizes.n_layers, tools.means);
+  EXPECT_LT(relative_difference(model->before_prediction(last, tools.means),
                                 golden.matrix("hidden", {sizes.n_layers})),
             1e-5);
   EXPECT_EQ(model->description().why_no_prediction.empty(), golden.has("logits"));
   if (!golden.has("logits")) return;
-  const arma::fmat logits = model->logits_of(result->last, tools.means);
+  const arma::fmat logits = model->logits_of(last, tools.means);
   EXPECT_LT(relative_difference(logits, golden.matrix("logits")), 1e-5);
   EXPECT_EQ(goldens::top_five(arma::conv_to<arma::mat>::from(logits)),
             goldens::top_five(golden.matrix("logits")));
@@ -80,38 +82,58 @@ TEST(WholeTinyGpt, IsComputedAsItsReferenceDoes) {
   for (std::size_t l = 0; l < 4; ++l) {
     const std::string layer = "L" + std::to_string(l) + ".";
     const LayerRun& of = *result->layers[l];
-    EXPECT_LT(relative_difference(of.attention_input, golden.matrix(layer + "ln_1")), 1e-5) << l;
-    const arma::fmat& left = l < 3 ? result->layers[l + 1]->residual : result->last;
+    EXPECT_LT(relative_difference(model->input(*result, l), golden.matrix(layer + "ln_1")), 1e-5) << l;
+    const arma::fmat left = model->residual(*result, l + 1, tools.means);
     EXPECT_LT(relative_difference(left, golden.matrix(layer + "out")), 1e-5) << l;
     for (std::size_t h = 0; h < 4; ++h) {
-      const arma::span columns(h * 32, h * 32 + 31);
-      EXPECT_LT(relative_difference(of.queries.cols(columns), golden.matrix(layer + "q", {h})), 1e-5);
-      EXPECT_LT(relative_difference(of.keys.keys.cols(columns), golden.matrix(layer + "k", {h})), 1e-5);
-      EXPECT_LT(relative_difference(of.keys.values.cols(columns), golden.matrix(layer + "v", {h})), 1e-5);
+      EXPECT_LT(relative_difference(of.queries[h].matrix(), golden.matrix(layer + "q", {h})), 1e-5);
+      EXPECT_LT(relative_difference(of.keys[h].matrix(), golden.matrix(layer + "k", {h})), 1e-5);
+      EXPECT_LT(relative_difference(of.values[h].matrix(), golden.matrix(layer + "v", {h})), 1e-5);
       EXPECT_LT(relative_difference(model->weights_of(*result, l, h), golden.matrix(layer + "attn", {h})),
                 1e-5);
     }
   }
-  const arma::fmat logits = model->logits_of(result->last, tools.means);
+  const arma::fmat logits = model->logits_of(model->residual(*result, 4, tools.means), tools.means);
   EXPECT_LT(relative_difference(logits, golden.matrix("logits")), 1e-5);
   EXPECT_EQ(goldens::top_five(arma::conv_to<arma::mat>::from(logits)),
             goldens::top_five(golden.matrix("logits")));
 }
 
-/// Nothing is kept: everything is read again where it is used, the predictions in parts, so that their sums
-/// are rounded otherwise.
+/// Nothing is kept: everything is read again where it is used, the predictions in parts.
 TEST(WholeTinyGpt, IsTheSameWhenNothingIsKept) {
   const std::shared_ptr<const Transformer> kept = goldens::opened(goldens::tiny_gpt),
                                            read = open_transformer(goldens::tiny_gpt, 0);
   goldens::Tools tools;
   const std::vector<std::size_t> ids{10, 200, 30};
-  for (int round = 0; round < 2; ++round) {
-    const auto a = goldens::run(*kept, ids, tools), b = goldens::run(*read, ids, tools);
-    const arma::fmat expected = kept->logits_of(a->last, tools.means);
-    EXPECT_LT(
-        relative_difference(read->logits_of(b->last, tools.means), arma::conv_to<arma::mat>::from(expected)),
-        1e-5);
+  for (int round = 0; round < 2; ++round)
+    for (std::size_t row = 0; row < ids.size(); ++row)
+      EXPECT_TRUE(arma::approx_equal(read->next(*read->run(ids, {}, tools.means), row, tools.means),
+                                     kept->next(*kept->run(ids, {}, tools.means), row, tools.means),
+                                     "absdiff", 0));
+}
+
+/// The last bit is that of the whole text, whatever the number of threads, and whether a token is read with
+/// the others or behind them.
+TEST(WholeTinyGpt, IsTheSameOnAnyThreadsAndTokenByToken) {
+  const auto model = goldens::opened(goldens::tiny_gpt);
+  const std::vector<std::size_t> ids = Golden(goldens::folder + "tiny_gpt.npz").ids();
+  goldens::Tools tools;
+  ThreadPool one(1);
+  const Means alone{one, tools.token};
+  const PassRef whole = model->run(ids, {}, tools.means);
+  const arma::fmat expected = model->residual(*whole, 4, tools.means);
+  const arma::frowvec logits = model->next(*whole, ids.size() - 1, tools.means);
+  PassRef pass;
+  for (std::size_t n = 1; n < ids.size(); ++n) {
+    pass = model->run({ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n)}, {}, alone);
+    EXPECT_TRUE(arma::approx_equal(model->next(*pass, n - 1, alone), model->next(*whole, n - 1, tools.means),
+                                   "absdiff", 0))
+        << n;
   }
+  const auto anew = goldens::opened(goldens::tiny_gpt);
+  const PassRef again = anew->run(ids, {}, alone);
+  EXPECT_TRUE(arma::approx_equal(anew->residual(*again, 4, alone), expected, "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(anew->next(*again, ids.size() - 1, alone), logits, "absdiff", 0));
 }
 
 }  // namespace

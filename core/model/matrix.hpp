@@ -1,0 +1,141 @@
+#pragma once
+
+#include <armadillo>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/thread_pool.hpp"
+#include "core/model/kernels.hpp"
+
+/// Rows of float32 and the matrices that they are multiplied with.
+namespace core::transformer {
+
+/// Bytes that begin at a cache line, with any content; large ones lie in large pages where the system has
+/// them.
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(std::size_t size);
+  unsigned char* data() const { return bytes_.get(); }
+
+ private:
+  struct Free {
+    std::size_t alignment;
+    void operator()(unsigned char* bytes) const;
+  };
+  std::unique_ptr<unsigned char, Free> bytes_{nullptr, Free{64}};
+};
+
+/// Rows that lie somewhere, a token a row.
+struct RowsView {
+  const float* numbers = nullptr;
+  std::size_t stride = 0, n_rows = 0, width = 0;
+
+  const float* row(std::size_t i) const { return numbers + i * stride; }
+  RowsView rows(std::size_t first, std::size_t count) const { return {row(first), stride, count, width}; }
+  bool is_finite() const;
+  /// n_rows × width.
+  arma::fmat matrix() const;
+};
+
+/// Rows of their own, with any content at first. Behind each is room up to a whole panel, which the kernels
+/// need; rows do not begin at the same place of memory pages, where they would share cache lines.
+class Rows {
+ public:
+  Rows() = default;
+  Rows(std::size_t n_rows, std::size_t width);
+  explicit Rows(const arma::fmat& rows);
+  explicit Rows(const RowsView& rows);
+
+  std::size_t n_rows() const { return n_rows_; }
+  std::size_t width() const { return width_; }
+  std::size_t stride() const { return stride_; }
+  float* row(std::size_t i) { return reinterpret_cast<float*>(memory_.data()) + i * stride_; }
+  const float* row(std::size_t i) const {
+    return reinterpret_cast<const float*>(memory_.data()) + i * stride_;
+  }
+  operator RowsView() const { return {row(0), stride_, n_rows_, width_}; }
+  RowsView view() const { return *this; }
+
+ private:
+  std::size_t n_rows_ = 0, width_ = 0, stride_ = 0;
+  Memory memory_;
+};
+
+/// Rows that grow while others read them: copies share the rows that they have in common. Safe between
+/// threads.
+class SharedRows {
+ public:
+  std::size_t n_rows() const { return n_rows_; }
+  const float* row(std::size_t i) const { return shared_->rows.row(i); }
+  operator RowsView() const { return shared_ ? shared_->rows.view().rows(0, n_rows_) : RowsView(); }
+  RowsView view() const { return *this; }
+  arma::fmat matrix() const { return view().matrix(); }
+  void append(const RowsView& more);
+
+ private:
+  struct Shared {
+    explicit Shared(Rows all, std::size_t n) : rows(std::move(all)), n_used(n) {}
+    Rows rows;
+    std::atomic<std::size_t> n_used;
+  };
+  std::shared_ptr<Shared> shared_;
+  std::size_t n_rows_ = 0;
+};
+
+/// A matrix that rows are multiplied with, in panels, its numbers as the file has them.
+class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(Encoding encoding, std::size_t d_in, std::size_t d_out);
+
+  bool is_empty() const { return d_out_ == 0; }
+  std::size_t d_in() const { return d_in_; }
+  std::size_t d_out() const { return d_out_; }
+  std::size_t n_panels() const { return (d_out_ + panel_width - 1) / panel_width; }
+  std::size_t n_bytes() const { return n_panels() * panel_bytes(encoding_, d_in_); }
+  Encoding encoding() const { return encoding_; }
+  const unsigned char* panel(std::size_t k) const {
+    return memory_.data() + k * panel_bytes(encoding_, d_in_);
+  }
+  unsigned char* panel(std::size_t k) { return memory_.data() + k * panel_bytes(encoding_, d_in_); }
+
+  /// Puts the outputs of a panel in their place, n_rows of them, each d_in numbers of its encoding.
+  void set_outputs(std::size_t panel, const unsigned char* rows, std::size_t n_rows);
+  /// The d_in numbers of an output.
+  void read_output(std::size_t output, float* to) const;
+
+ private:
+  Encoding encoding_ = Encoding::f32;
+  std::size_t d_in_ = 0, d_out_ = 0;
+  Memory memory_;
+};
+
+/// Bytes of a row of so many numbers.
+std::size_t row_bytes(Encoding encoding, std::size_t count);
+
+/// What a product does to its sums.
+struct Finish {
+  const float* bias = nullptr;  ///< for all outputs of the panels, or nullptr
+  std::optional<formats::checkpoints::Activation> activation = {};
+};
+
+/// x · matrix, n_rows × d_out, into rows with room for whole panels. The threads share the outputs.
+void multiply(const RowsView& x, const Matrix& matrix, const Finish& finish, float* to, std::size_t stride,
+              ThreadPool& pool);
+
+/// Calls work(first, count) for parts of n rows, each of about so many numbers.
+template <class Work>
+void for_parts_of_rows(std::size_t n_rows, std::size_t width, ThreadPool& pool, const Work& work) {
+  constexpr std::size_t rows_at_once = 8;
+  const std::size_t n_parts = (n_rows + rows_at_once - 1) / rows_at_once;
+  pool.run(n_parts, n_rows * width, [&](std::size_t part) {
+    const std::size_t first = part * rows_at_once;
+    work(first, std::min(rows_at_once, n_rows - first));
+  });
+}
+
+}  // namespace core::transformer
