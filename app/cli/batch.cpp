@@ -29,6 +29,7 @@
 #include "core/out/page.hpp"
 #include "core/out/program.hpp"
 #include "core/system/file.hpp"
+#include "core/system/fonts.hpp"
 #include "core/system/process.hpp"
 
 namespace app {
@@ -462,6 +463,9 @@ struct Runner {
         command.file, command.format == FigureFormat::svg   ? core::figures::svg_text(figure)
                       : command.format == FigureFormat::pdf ? core::figures::pdf_of(figure)
                                                             : core::figures::png_of(figure, command.scale));
+    if (command.format != FigureFormat::svg)  // whose viewer has fonts of its own
+      if (const auto missing = core::figures::missing_characters(figure); !missing.empty())
+        print_error(err, "note: " + core::fonts::missing_words(missing));
     return done;
   }
   int operator()(const Draw& command) const {

@@ -1,8 +1,8 @@
 #include "app/screen/fonts.hpp"
 
-#include <fontconfig/fontconfig.h>
 #include <imgui.h>
 #include <imgui_freetype.h>
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -10,12 +10,13 @@
 #include <utility>
 
 #include "app/theme/imgui_compat.hpp"
+#include "core/system/fonts.hpp"
 
 namespace app::platform {
 
-FontLoader::Set FontLoader::load(float scale, Glyphs glyphs) {
-  Set set{std::make_unique<ImFontAtlas>(), {}, glyphs, scale};
-  set.fonts = load_fonts(*set.atlas, scale, glyphs);
+FontLoader::Set FontLoader::load(float scale, Glyphs glyphs, std::set<char32_t> wanted) {
+  Set set{std::make_unique<ImFontAtlas>(), {}, glyphs, scale, std::move(wanted)};
+  set.fonts = load_fonts(*set.atlas, scale, glyphs, set.wanted);
   return set;
 }
 
@@ -24,8 +25,8 @@ FontLoader::FontLoader(Jobs& jobs, float scale) : lane_(jobs) {
 }
 
 void FontLoader::begin(float scale, Glyphs glyphs) {
-  lane_.start([this, scale, glyphs](const core::Token&) -> Jobs::Delivery {
-    const auto set = std::make_shared<Set>(load(scale, glyphs));
+  lane_.start([this, scale, glyphs, wanted = characters_.wanted](const core::Token&) -> Jobs::Delivery {
+    const auto set = std::make_shared<Set>(load(scale, glyphs, wanted));
     return [this, set] { coming_ = std::move(*set); };
   });
 }
@@ -37,16 +38,21 @@ ImFontAtlas* FontLoader::first_atlas() {
   return now_.atlas.get();
 }
 
+void FontLoader::take(Set set) {
+  if (set.atlas) ImGui::GetIO().Fonts = set.atlas.get();
+  if (set.fonts.missing == characters_.missing) set.fonts.warning.clear();  // it has been said
+  characters_.missing = set.fonts.missing;
+  now_ = std::move(set);
+}
+
 bool FontLoader::follow(float scale) {
   if (makes_letters_when_asked) {
-    if (now_.scale == scale) return false;
-    now_ = {nullptr, load_fonts(*ImGui::GetIO().Fonts, scale, Glyphs::all), Glyphs::all, scale};
+    if (now_.scale == scale && now_.wanted == characters_.wanted) return false;
+    const auto& wanted = characters_.wanted;
+    take(
+        {nullptr, load_fonts(*ImGui::GetIO().Fonts, scale, Glyphs::all, wanted), Glyphs::all, scale, wanted});
     return true;
   }
-  const auto take = [this](Set set) {
-    ImGui::GetIO().Fonts = set.atlas.get();
-    now_ = std::move(set);
-  };
   const bool changed = now_.scale != scale;
   if (changed) take(load(scale, Glyphs::first));
   if (lane_.is_busy()) return changed;
@@ -54,7 +60,7 @@ bool FontLoader::follow(float scale) {
     if (Set set = *std::exchange(coming_, std::nullopt); set.scale == scale)
       return take(std::move(set)), true;
   const bool is_first_frame = ImGui::GetFrameCount() == 0;  // it has the processors to itself
-  if (now_.glyphs != Glyphs::all && !is_first_frame) begin(scale, Glyphs::all);
+  if (is_loading() && !is_first_frame) begin(scale, Glyphs::all);
   return changed;
 }
 
@@ -76,21 +82,6 @@ constexpr ImWchar first_words[] = {0x0020, 0x007e, 0x00b7, 0x00b7, 0x00d7, 0x00d
                                    0x03a3, 0x1d40, 0x1d40, 0x2013, 0x2026, 0x2039, 0x203a, 0x2190, 0x2193,
                                    0x21b5, 0x21bb, 0x2212, 0x221e, 0x2264, 0x2264, 0xfffd, 0xfffd, 0};
 
-/// The file of a font as the system names it, or "". Slow: it reads the configuration of every font.
-std::string ask_fontconfig(const char* family) {
-  const std::unique_ptr<FcPattern, void (*)(FcPattern*)> wanted(
-      FcNameParse(reinterpret_cast<const FcChar8*>(family)), FcPatternDestroy);
-  if (!wanted) return "";
-  FcConfigSubstitute(nullptr, wanted.get(), FcMatchPattern);
-  FcDefaultSubstitute(wanted.get());
-  FcResult result = FcResultNoMatch;
-  const std::unique_ptr<FcPattern, void (*)(FcPattern*)> match(FcFontMatch(nullptr, wanted.get(), &result),
-                                                               FcPatternDestroy);
-  FcChar8* file = nullptr;
-  if (!match || FcPatternGetString(match.get(), FC_FILE, 0, &file) != FcResultMatch) return "";
-  return reinterpret_cast<const char*>(file);
-}
-
 std::string find_font(const char* file_name, const char* family) {
   for (const char* directory : {"/usr/share/fonts/truetype/dejavu/", "/usr/share/fonts/dejavu/",
                                 "/usr/share/fonts/TTF/", "/usr/share/fonts/dejavu-sans-fonts/"}) {
@@ -98,9 +89,8 @@ std::string find_font(const char* file_name, const char* family) {
     if (std::filesystem::is_regular_file(std::string(directory) + file_name, unreadable))
       return std::string(directory) + file_name;
   }
-  const std::string other = ask_fontconfig(family);
-  const std::string ending = std::filesystem::path(other).extension();
-  return ending == ".ttf" || ending == ".otf" ? other : "";
+  const auto found = core::fonts::fonts_with(family, {U'a'});
+  return found.empty() ? "" : found.front().path;
 }
 
 /// Adds one size of a font; of ImGui's own when there is no file, or none that can be read.
@@ -117,9 +107,26 @@ ImFont* add(ImFontAtlas& atlas, const std::string& file, float size, float scale
   return font ? font : atlas.AddFontDefault(&config);
 }
 
+/// Lets the font that was added last have these characters of another one.
+void merge(ImFontAtlas& atlas, const core::fonts::Font& other, float size, float scale,
+           const ImWchar* ranges) {
+  // Fonts of other scripts have higher lines: at the same height their characters would be smaller.
+  constexpr float larger = 1.15f;
+  ImFontConfig config;
+  config.MergeMode = true;
+  config.FontNo = static_cast<unsigned>(other.index & 0xffff);
+  config.SizePixels = std::round(size * scale * (other.family == "DejaVu Sans" ? 1 : larger));
+  config.OversampleH = config.OversampleV = 1;
+  config.PixelSnapH = true;
+#if IMGUI_VERSION_NUM >= 19200
+  config.Flags |= ImFontFlags_NoLoadError;
+#endif
+  atlas.AddFontFromFileTTF(other.path.c_str(), config.SizePixels, &config, ranges);
+}
+
 }  // namespace
 
-LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
+LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs, const std::set<char32_t>& wanted) {
   atlas.Clear();
   atlas.Flags |= ImFontAtlasFlags_NoPowerOfTwoHeight;
 #if __has_include(<imgui_freetype.h>) && IMGUI_VERSION_NUM >= 19200
@@ -135,6 +142,21 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
   const ImWchar* own = glyphs == Glyphs::all ? own_words : first_words;
   LoadedFonts loaded;
   Fonts& f = loaded.fonts;
+  std::vector<core::fonts::Font> others;
+  if (glyphs == Glyphs::all) {
+    std::set<char32_t> held = wanted;
+    std::erase_if(held, [](char32_t c) { return c > IM_UNICODE_CODEPOINT_MAX; });
+    others = core::fonts::fonts_with("DejaVu Sans", held);
+    loaded.missing = wanted;
+    for (const core::fonts::Font& other : others) {
+      std::vector<ImWchar>& ranges = loaded.ranges.emplace_back();
+      for (const char32_t c : other.characters) {
+        loaded.missing.erase(c);
+        ranges.insert(ranges.end(), 2, static_cast<ImWchar>(c));
+      }
+      ranges.push_back(0);
+    }
+  }
   for (const auto& [font, size, ranges] :
        {std::tuple{&f.sans14, 14, all},  // the first one is ImGui's default
         {&f.sans12, 12, all},
@@ -142,8 +164,11 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
         {&f.sans15, 15, all},
         {&f.sans16, 16, all},
         {&f.sans17, 17, own},
-        {&f.sans19, 19, own}})
+        {&f.sans19, 19, own}}) {
     *font = add(atlas, sans, static_cast<float>(size), scale, ranges);
+    for (std::size_t k = 0; k < others.size() && ranges == all; ++k)
+      merge(atlas, others[k], static_cast<float>(size), scale, loaded.ranges[k].data());
+  }
   for (const auto& [font, size] : {std::pair{&f.mono12, 12},
                                    {&f.mono13, 13},
                                    {&f.mono14, 14},
@@ -156,6 +181,8 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs) {
 #endif
   if (sans.empty() || mono.empty())
     loaded.warning = "no font was found: some signs will be missing; install the DejaVu fonts";
+  else
+    loaded.warning = core::fonts::missing_words(loaded.missing);
   return loaded;
 }
 

@@ -3,7 +3,9 @@
 #include <imgui.h>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "app/session/jobs.hpp"
 #include "app/theme/theme.hpp"
@@ -13,16 +15,20 @@ namespace app::platform {
 /// The fonts of an atlas and what went wrong with them.
 struct LoadedFonts {
   Fonts fonts;
-  std::string warning;  ///< one line, or "" when DejaVu was found
+  std::set<char32_t> missing;  ///< wanted, and no installed font has them
+  std::string warning;         ///< one line, or "" when DejaVu and all that was wanted were found
+  std::vector<std::vector<ImWchar>> ranges;  ///< Dear ImGui keeps pointers to them
 };
 
 /// How many signs to load: all take ten times as long as those of the first frame.
 enum class Glyphs { first, all };
 
-/// Builds an atlas anew for a display scale.
-LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs = Glyphs::all);
+/// Builds an atlas for a display scale, with the wanted characters from whichever fonts have them.
+LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs = Glyphs::all,
+                       const std::set<char32_t>& wanted = {});
 
-/// The window's fonts: those of its first frame are loaded while the display opens it, the others beside it.
+/// The window's fonts: those of its first frame are loaded while the display opens it, the others in the
+/// background.
 class FontLoader {
  public:
   /// Begins to load the first ones for that scale; there need not be a context of ImGui.
@@ -33,15 +39,16 @@ class FontLoader {
   ImFontAtlas* first_atlas();
 
   /// Between frames: gives ImGui the fonts of that scale, the first ones at once, the others when they are
-  /// there; whether it has others now.
+  /// there, and those of characters that were drawn in vain; whether it has others now.
   bool follow(float scale);
 
   /// Before ImGui's context ends: waits for what is being loaded, as ImGui counts in its context what it
   /// allocates, in any thread.
   void stop() { lane_.wait(); }
 
-  bool is_loading() const { return now_.glyphs != Glyphs::all; }
+  bool is_loading() const { return now_.glyphs != Glyphs::all || now_.wanted != characters_.wanted; }
   const LoadedFonts& fonts() const { return now_.fonts; }
+  Characters& characters() { return characters_; }
 
  private:
   struct Set {
@@ -49,10 +56,13 @@ class FontLoader {
     LoadedFonts fonts;
     Glyphs glyphs = Glyphs::first;
     float scale = 0;
+    std::set<char32_t> wanted;
   };
-  static Set load(float scale, Glyphs glyphs);
+  static Set load(float scale, Glyphs glyphs, std::set<char32_t> wanted = {});
   void begin(float scale, Glyphs glyphs);
+  void take(Set set);
 
+  Characters characters_;
   Set now_;
   std::optional<Set> coming_;  // that were loaded
   JobQueue lane_;

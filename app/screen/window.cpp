@@ -222,6 +222,7 @@ Window::Window(Jobs& jobs, const std::string& title, int width, int height, floa
 
   IMGUI_CHECKVERSION();
   ImGui::CreateContext(font_loader_.first_atlas());
+  ImGui::GetIO().UserData = &font_loader_.characters();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;  // where regions stand is the theme's business, not a file's
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;

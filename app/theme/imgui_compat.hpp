@@ -60,6 +60,12 @@ inline auto* letters_of(ImFont* font) {
 #endif
 }
 
+/// Whether that font was loaded with a picture of the character.
+inline bool has_letter(ImFont* font, char32_t character) {
+  return character <= IM_UNICODE_CODEPOINT_MAX &&
+         letters_of(font)->FindGlyphNoFallback(static_cast<ImWchar>(character)) != nullptr;
+}
+
 /// How far below the top of a line of that font its letters stand, in pixels.
 inline float ascent(ImFont* font) {
   return letters_of(font)->Ascent;

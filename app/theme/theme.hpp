@@ -2,6 +2,8 @@
 
 #include <imgui.h>
 
+#include <set>
+
 #include "core/base/color.hpp"
 
 namespace app {
@@ -41,6 +43,13 @@ struct Fonts {
          *sans17 = nullptr, *sans19 = nullptr;
   ImFont *mono12 = nullptr, *mono13 = nullptr, *mono14 = nullptr, *mono32 = nullptr;
   ImFont *mono18 = nullptr, *mono24 = nullptr;  ///< of large cells
+};
+
+/// Characters beyond those that are always loaded. Dear ImGui's user data leads to it, so that whatever draws
+/// text can ask for them.
+struct Characters {
+  std::set<char32_t> wanted;   ///< drawn so far
+  std::set<char32_t> missing;  ///< of them: no installed font has it, or Dear ImGui cannot hold it
 };
 
 /// Puts a palette and the lengths into ImGui's style.

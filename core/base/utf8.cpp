@@ -137,6 +137,10 @@ std::string printable_lines(std::string_view text) {
   }
 }
 
+bool is_wide(char32_t c) {
+  return utf8proc_charwidth(static_cast<utf8proc_int32_t>(c)) == 2;
+}
+
 bool is_space(char32_t c) {
   return is_in(spaces, c);
 }

@@ -64,6 +64,9 @@ std::string printable(std::string_view text);
 /// The same with its line ends and tabs as they are.
 std::string printable_lines(std::string_view text);
 
+/// Whether it takes the room of two letters, as Chinese, Japanese and Korean do (Unicode Annex 11).
+bool is_wide(char32_t c);
+
 /// Whether it separates words: blanks, tabs and line ends of any script.
 bool is_space(char32_t c);
 

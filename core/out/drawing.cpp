@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -15,11 +17,13 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/system/fonts.hpp"
 
 namespace core::figures {
 
 namespace {
 
+constexpr const char *sans_family = "DejaVu Sans", *mono_family = "DejaVu Sans Mono";
 constexpr double mono_width = 0.602;  // of the em, every character
 constexpr double subscript_size = 0.76, subscript_drop = 0.24;
 
@@ -198,8 +202,30 @@ std::string accepted(const std::string& words) {
   return text;
 }
 
+/// The family that draws each character which DejaVu lacks; "" where no installed font has it.
+using Families = std::map<char32_t, std::string>;
+
+/// The families for the characters of a figure beyond those of European languages, which DejaVu has.
+Families families_of(const DisplayList& figure) {
+  constexpr char32_t first_looked_for = 0x0590;
+  std::set<char32_t> characters;
+  for (const Item& item : figure.items)
+    if (const auto* text = std::get_if<Text>(&item))
+      for (const Run& run : text->runs)
+        for (const char32_t c : text::repaired_characters(run.text))
+          if (c >= first_looked_for) characters.insert(c);
+  Families families;
+  if (characters.empty()) return families;
+  for (const char32_t c : characters) families[c] = "";
+  for (const fonts::Font& font : fonts::fonts_with(sans_family, characters))
+    for (const char32_t c : font.characters) families[c] = font.family;
+  std::erase_if(families, [](const auto& each) { return each.second == sans_family; });
+  return families;
+}
+
 struct Painter {
   cairo_t* c;
+  const Families& families;
 
   void operator()(const Box& box) const {
     set_color(c, box.fill);
@@ -265,31 +291,86 @@ struct Painter {
 
   void operator()(const Text& text) const {
     double width = 0;
-    for (const Run& run : text.runs) width += run.before + advance(run);
+    for (const Run& run : text.runs) width += run.before + draw_run(run, 0, false);
     cairo_save(c);
     cairo_translate(c, text.at.x, text.at.y);
     if (text.upwards) cairo_rotate(c, -std::acos(-1.0) / 2);
     double x = text.anchor == Anchor::start ? 0 : text.anchor == Anchor::middle ? -width / 2 : -width;
     for (const Run& run : text.runs) {
       x += run.before;
-      const double length = advance(run);
       set_color(c, run.color);
-      cairo_move_to(c, x, run.lowered);
-      cairo_show_text(c, accepted(run.text).c_str());
-      x += length;
+      x += draw_run(run, x, true);
     }
     cairo_restore(c);
   }
 
  private:
-  /// Chooses the run's font and gives how far the run reaches.
-  double advance(const Run& run) const {
-    cairo_select_font_face(c, run.mono ? "DejaVu Sans Mono" : "DejaVu Sans", CAIRO_FONT_SLANT_NORMAL,
-                           CAIRO_FONT_WEIGHT_NORMAL);
-    cairo_set_font_size(c, run.size);
-    cairo_text_extents_t extents;
-    cairo_text_extents(c, accepted(run.text).c_str(), &extents);
-    return extents.x_advance;
+  /// Draws a run that begins at x, or only measures it; gives how far it reaches.
+  double draw_run(const Run& run, double x, bool draws) const {
+    const double from = x;
+    std::string left = accepted(run.text);
+    while (!left.empty()) {
+      const std::size_t size = same_font(left);
+      const std::string part = left.substr(0, size);
+      left.erase(0, size);
+      const auto other = families.find(text::first_character(part)->value);
+      if (other != families.end() && other->second.empty()) {
+        x += draw_number(other->first, run, x, draws);
+        continue;
+      }
+      choose_font(other != families.end() ? other->second.c_str()
+                  : run.mono              ? mono_family
+                                          : sans_family,
+                  run.size);
+      cairo_text_extents_t extents;
+      cairo_text_extents(c, part.c_str(), &extents);
+      if (draws) {
+        cairo_move_to(c, x, run.lowered);
+        cairo_show_text(c, part.c_str());
+      }
+      x += extents.x_advance;
+    }
+    return x - from;
+  }
+
+  /// How many bytes a text begins with that one font draws; of characters that none draws, one at a time.
+  std::size_t same_font(const std::string& words) const {
+    std::size_t size = 0;
+    std::optional<std::string> family;
+    for (std::string_view rest = words; const auto character = text::first_character(rest);) {
+      const auto other = families.find(character->value);
+      const std::string wanted = other == families.end() ? sans_family : other->second;
+      if (family && (*family != wanted || wanted.empty())) break;
+      family = wanted;
+      size += character->size;
+      rest.remove_prefix(character->size);
+    }
+    return size;
+  }
+
+  void choose_font(const char* family, double size) const {
+    cairo_select_font_face(c, family, CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_set_font_size(c, size);
+  }
+
+  /// A box as wide as the size with the number of a character that no font has, in two lines.
+  double draw_number(char32_t character, const Run& run, double x, bool draws) const {
+    if (!draws) return run.size;
+    const std::string digits = text::hexadecimal(character, character > 0xffff ? 6 : 4);
+    const double line = run.size * 0.42, top = run.lowered - run.size * 0.8;
+    cairo_rectangle(c, x + run.size * 0.05, top, run.size * 0.9, run.size * 0.95);
+    cairo_set_line_width(c, run.size * 0.04);
+    cairo_stroke(c);
+    choose_font(mono_family, line * (digits.size() > 4 ? 0.95 : 1.1));
+    const std::size_t half = digits.size() / 2;
+    for (const auto& [part, y] :
+         {std::pair{digits.substr(0, half), top + line}, std::pair{digits.substr(half), top + 2 * line}}) {
+      cairo_text_extents_t extents;
+      cairo_text_extents(c, part.c_str(), &extents);
+      cairo_move_to(c, x + (run.size - extents.x_advance) / 2, y);
+      cairo_show_text(c, part.c_str());
+    }
+    return run.size;
   }
 };
 
@@ -304,13 +385,21 @@ void draw_on(cairo_surface_t* surface, const DisplayList& figure, double scale) 
   set_color(c.get(), figure.ground);
   cairo_paint(c.get());
   cairo_scale(c.get(), scale, scale);
-  for (const Item& item : figure.items) std::visit(Painter{c.get()}, item);
+  const Families families = families_of(figure);
+  for (const Item& item : figure.items) std::visit(Painter{c.get(), families}, item);
   require(cairo_status(c.get()), "the figure cannot be drawn");
 }
 
 constexpr double max_pixels = 200e6;
 
 }  // namespace
+
+std::set<char32_t> missing_characters(const DisplayList& figure) {
+  std::set<char32_t> missing;
+  for (const auto& [character, family] : families_of(figure))
+    if (family.empty()) missing.insert(character);
+  return missing;
+}
 
 std::string png_of(const DisplayList& figure, double scale) {
   if (!(scale >= 0.1 && scale <= 16))

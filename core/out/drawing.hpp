@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -114,6 +115,9 @@ void append(DisplayList& figure, const DisplayList& part, Point by);
 std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const color::Rgb> pixels);
 
 // struct _cairo;
+
+/// Returns the characters of a figure that no installed font has: PNG and PDF show a box with their number.
+std::set<char32_t> missing_characters(const DisplayList& figure);
 
 /// A figure as a PNG file of scale times as many pixels in each direction.
 ///

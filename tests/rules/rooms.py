@@ -11,7 +11,7 @@ import sys
 # Room: the rooms it may include, then (after "|") the guarded libraries it may include. From the ground up.
 TABLE = """
 core/base       | utf8proc tbb/
-core/system     core/base
+core/system     core/base | fontconfig/
 core/graph      core/base
 core/engine     core/base core/system core/graph | cblas tbb/
 core/editing    core/base core/graph
@@ -24,7 +24,7 @@ core/lessons    core/base core/graph core/editing core/files core/model
 app/session     core/* app/session
 app/cli         core/* app/session | CLI/
 app/theme       core/base | imgui
-app/screen      core/base core/system core/graph core/engine core/files app/session app/theme | imgui epoxy/ GLFW/ backends/imgui_impl fontconfig/
+app/screen      core/base core/system core/graph core/engine core/files app/session app/theme | imgui epoxy/ GLFW/ backends/imgui_impl
 app/ui          core/* app/session app/theme app/screen | imgui
 app/window      core/* app/session app/theme app/screen app/ui
 app             core/base core/system app/cli app/window

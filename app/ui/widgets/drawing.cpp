@@ -1,8 +1,10 @@
 #include "app/ui/widgets/drawing.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cfloat>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
@@ -11,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/out/drawing.hpp"
+#include "core/system/fonts.hpp"
 
 namespace app::widgets {
 
@@ -110,6 +113,7 @@ void Pen::prose(const std::string& words, Rgb color) {
 
 namespace {
 
+constexpr float chip_margin = 3;
 constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
 constexpr float height_of_figures = 0.626f;  // of DejaVu's line box
 
@@ -133,8 +137,70 @@ ImFont* subscript_font(const ImFont* font) {
 
 }  // namespace
 
+namespace {
+
+/// Part of a text that a font can draw, or a character that no font can.
+struct Run {
+  std::string_view text;
+  char32_t missing = 0;
+};
+
+/// Takes off the text what a font can draw up to a character that it cannot, or that character. What the font
+/// lacks is asked for; until it has been looked for, it is drawn as it is.
+Run take_run(ImFont* font, std::string_view& text) {
+  auto* const characters = static_cast<Characters*>(ImGui::GetIO().UserData);
+  Run run{text};
+  for (std::size_t at = 0; characters && at < text.size();) {
+    const bool is_ascii = static_cast<unsigned char>(text[at]) < 0x80;
+    const auto character = is_ascii ? std::nullopt : core::text::first_character(text.substr(at));
+    if (character && !platform::has_letter(font, character->value)) {
+      characters->wanted.insert(character->value);
+      if (characters->missing.contains(character->value)) {
+        run = at > 0 ? Run{text.substr(0, at)} : Run{text.substr(0, character->size), character->value};
+        break;
+      }
+    }
+    at += character ? character->size : 1;
+  }
+  text.remove_prefix(run.text.size());
+  return run;
+}
+
+std::string code_point(char32_t c) {
+  std::string digits = core::text::hexadecimal(c, c > 0xffff ? 5 : 4);
+  for (char& digit : digits) digit = static_cast<char>(std::toupper(digit));
+  return "U+" + digits;
+}
+
+float run_width(ImFont* font, const Run& run) {
+  const std::string chip = run.missing ? code_point(run.missing) : "";
+  ImFont* used = run.missing ? subscript_font(font) : font;
+  const std::string_view text = run.missing ? std::string_view(chip) : run.text;
+  const float width =
+      used->CalcTextSizeA(platform::font_size(used), FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+  return run.missing ? width + 2 * chip_margin : width;
+}
+
+/// A box with the number of a character that cannot be drawn; hovered, it says why.
+void draw_chip(ImFont* font, ImVec2 at, ImU32 color, char32_t c) {
+  ImFont* small = subscript_font(font);
+  const std::string words = code_point(c);
+  const ImVec2 end{at.x + run_width(font, {{}, c}), at.y + platform::font_size(font)};
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  outline(list, {at.x + 1, at.y}, {end.x - 1, end.y}, color, 1);
+  list->AddText(small, platform::font_size(small),
+                {at.x + chip_margin, centred_y(small, at.y, platform::font_size(font))}, color,
+                words.c_str());
+  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(at, end))
+    ImGui::SetTooltip("%s", (words + ": " + core::fonts::missing_words({c})).c_str());
+}
+
+}  // namespace
+
 float text_width(ImFont* font, std::string_view text) {
-  return font->CalcTextSizeA(platform::font_size(font), FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+  float width = 0;
+  while (!text.empty()) width += run_width(font, take_run(font, text));
+  return width;
 }
 
 float baseline_drop(ImFont* large, ImFont* small) {
@@ -146,12 +212,42 @@ void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 color, std::str
   if (align == Align::middle) position.x -= text_width(font, text) / 2;
   if (align == Align::right_middle) position.x -= text_width(font, text);
   if (align != Align::left_top) position.y -= middle_of_figures(font);
-  ImGui::GetWindowDrawList()->AddText(font, platform::font_size(font),
-                                      {std::round(position.x), std::round(position.y)}, color, text.data(),
-                                      text.data() + text.size());
+  while (!text.empty()) {
+    const Run run = take_run(font, text);
+    const ImVec2 at{std::round(position.x), std::round(position.y)};
+    if (run.missing)
+      draw_chip(font, at, color, run.missing);
+    else
+      ImGui::GetWindowDrawList()->AddText(font, platform::font_size(font), at, color, run.text.data(),
+                                          run.text.data() + run.text.size());
+    position.x += run_width(font, run);
+  }
 }
 
+namespace {
+
+/// Whether all of a text is as wide as it is high, as Chinese, Japanese and Korean are.
+bool is_wide(std::string_view text) {
+  const std::u32string characters = core::text::repaired_characters(text);
+  return !characters.empty() && std::ranges::all_of(characters, core::text::is_wide);
+}
+
+/// One character above the other, the last one at the bottom.
+void draw_text_upright(ImFont* font, ImVec2 bottom_middle, ImU32 color, std::string_view text) {
+  float y = bottom_middle.y - text_width(font, text);
+  while (const auto character = core::text::first_character(text)) {
+    const std::string_view one = text.substr(0, character->size);
+    const float width = text_width(font, one);
+    draw_text(font, {bottom_middle.x - width / 2, y}, Align::left_top, color, one);
+    y += width;
+    text.remove_prefix(one.size());
+  }
+}
+
+}  // namespace
+
 void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 color, std::string_view text) {
+  if (is_wide(text)) return draw_text_upright(font, bottom_middle, color, text);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 start{std::round(bottom_middle.x - middle_of_figures(font)), std::round(bottom_middle.y)};
   // It is drawn level and its corners are turned about the start.

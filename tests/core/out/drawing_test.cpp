@@ -270,4 +270,19 @@ TEST(Svg, DefinesAPatternForEachColorOfHatches) {
   EXPECT_THAT(svg, HasSubstr("<path d=\"M1 2h3v4h-3z\" fill=\"url(#hatch-b4bac2)\"/>"));
 }
 
+TEST(Figures, HaveABoxForACharacterThatNoFontHas) {
+  const auto figure_of = [](const char* words) {
+    DisplayList figure;
+    figure.width = 60, figure.height = 20;
+    figure.ground = {255, 255, 255};
+    figure.items.push_back(Text{{30, 14}, Anchor::middle, {core::figures::Run{words, 12, {0, 0, 0}}}});
+    return figure;
+  };
+  EXPECT_TRUE(missing_characters(figure_of("Your − journey ·")).empty());
+  EXPECT_EQ(missing_characters(figure_of("a\U0010FFFDb")), (std::set<char32_t>{0x10fffd}));
+  EXPECT_NE(png_of(figure_of("a\U0010FFFDb"), 1),
+            png_of(figure_of("a\U0010FFFCb"), 1));  // its number is in the box
+  EXPECT_NE(pdf_of(figure_of("\U0010FFFD")), pdf_of(figure_of(" ")));
+}
+
 }  // namespace
