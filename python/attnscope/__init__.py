@@ -26,7 +26,7 @@ __all__ = [
     "Attention", "AttnscopeError", "Disagreement", "Editable", "Linear", "Mask", "Page", "ProgramNotFound", "Recording", "Report", "Window",
     "assert_same", "capture", "check", "html", "load", "show",
 ]  # fmt: skip
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def capture(model: Any = None, *, tokens: Any = None, max_tokens: int = 2048) -> Capture:

@@ -309,7 +309,7 @@ def write():
 def main():
     if "--write" in sys.argv:
         return write()
-    wrong = [*wrong_readme(), *wrong_links(), *wrong_contents()]
+    wrong = [*wrong_readme(), *wrong_links(), *wrong_contents(), *wrong_versions()]
     old = list(stale())
     print("\n".join(wrong + old) or "the documents are right")
     if old:
