@@ -373,7 +373,7 @@ Config sibling_config(const std::filesystem::path& checkpoint) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(checkpoint, ignored);
   const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";
-  if (!std::filesystem::is_regular_file(path, ignored)) return {};
+  if (!system::is_file(path)) return {};
   return parse_config(system::read_file(path, largest_config), path.string());
 }
 

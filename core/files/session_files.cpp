@@ -118,8 +118,7 @@ enum class Wanted { tensors, layer };
 /// an index its shards. Of the inside of a folder is_within() knows.
 std::vector<fs::path> untrusted_paths_of(const fs::path& file, const fs::path& folder, Wanted wanted) {
   if (!is_within(file, folder)) return {file};
-  std::error_code ignored;
-  if (!fs::is_regular_file(folder / file, ignored)) return {};
+  if (!system::is_file(folder / file)) return {};
   std::vector<std::string> names = readers::shards_named_by(folder / file);
   if (wanted == Wanted::layer) names.emplace_back("config.json");
   std::vector<fs::path> elsewhere;

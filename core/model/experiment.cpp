@@ -380,8 +380,7 @@ void save_experiment(const fs::path& path, const WholeModel& model, const Experi
 }
 
 bool is_saved_experiment(const fs::path& path) {
-  std::error_code ignored;
-  if (path.extension() != ".json" || !fs::is_regular_file(path, ignored)) return false;
+  if (path.extension() != ".json" || !system::is_file(path)) return false;
   return is_saved_experiment_text(system::read_begin(path, looked_at));
 }
 
