@@ -325,10 +325,10 @@ editing::Edit edit_with(const NumbersInFile& file, const Model& model, editing::
 
 void FileReader::begin(const std::filesystem::path& path, const Jobs::Job& reading,
                        const Jobs::Failed& failed) {
-  lane_.cancel();
+  queue_.cancel();
   path_ = path;
   is_aside_ = false;
-  lane_.start(reading, failed);
+  queue_.start(reading, failed);
 }
 
 Document document_of(const OpenedWhole& opened, Origin origin) {

@@ -161,27 +161,27 @@ core::editing::Edit edit_with(const NumbersInFile& file, const core::attention::
 /// files, for which nothing else is given up.
 class FileReader {
  public:
-  explicit FileReader(Jobs& jobs) : lane_(jobs) {}
+  explicit FileReader(Jobs& jobs) : queue_(jobs) {}
 
   /// Reads something and carries out what it gives; what was being read before is given up.
   void begin(const std::filesystem::path& path, const Jobs::Job& reading, const Jobs::Failed& failed);
   /// Whether a reading aside may begin now.
-  bool is_free_for_asides() const { return !lane_.is_busy() || is_aside_; }
+  bool is_free_for_asides() const { return !queue_.is_busy() || is_aside_; }
   /// What was begun last is read aside.
   void set_aside() { is_aside_ = true; }
-  void cancel() { lane_.cancel(); }
-  void wait() { lane_.wait(); }
+  void cancel() { queue_.cancel(); }
+  void wait() { queue_.wait(); }
 
-  bool is_busy() const { return lane_.is_busy(); }
+  bool is_busy() const { return queue_.is_busy(); }
   /// Being read, or read last.
   const std::filesystem::path& path() const { return path_; }
-  double seconds() const { return lane_.seconds(); }
-  std::uint64_t bytes() const { return lane_.done(); }
+  double seconds() const { return queue_.seconds(); }
+  std::uint64_t bytes() const { return queue_.done(); }
 
  private:
   std::filesystem::path path_;
   bool is_aside_ = false;
-  JobQueue lane_;
+  JobQueue queue_;
 };
 
 /// What is being written beside the window, each file in its turn.

@@ -79,7 +79,7 @@ bool Recorder::finds_more() {
 }
 
 void Recorder::tell(const std::string& why) {
-  lane_.jobs().tell({not_recorded(why)});
+  queue_.jobs().tell({not_recorded(why)});
 }
 
 Recorder::Entry Recorder::entry_of(const Recordable& work) {
@@ -132,7 +132,7 @@ void Recorder::follow(const Recordable& work) {
   if (!work.is_modified()) {
     desk_.put({});
     written_.reset();  // what is redone is not on the desk any more
-    if (lane_.is_busy()) return;
+    if (queue_.is_busy()) return;
     if (!is_clear_) journal_->clear();
     is_clear_ = true;
     since_.clear();
@@ -151,11 +151,11 @@ void Recorder::follow(const Recordable& work) {
     }
     is_clear_ = false;
   }
-  if (!desk_.is_empty() && !lane_.is_busy()) begin_to_write();
+  if (!desk_.is_empty() && !queue_.is_busy()) begin_to_write();
 }
 
 void Recorder::begin_to_write() {
-  lane_.start(
+  queue_.start(
       [this, journal = journal_, at = next_](const core::Token& token) -> Jobs::Delivery {
         while (token.goes_on() && Clock::now() < at) std::this_thread::sleep_for(poll_interval);
         const std::optional<Entry> entry = desk_.take();
@@ -181,8 +181,8 @@ void Recorder::begin_to_write() {
 void Recorder::finish(const Recordable& work) {
   if (!journal_ && !folder_.empty() && work.is_modified()) journal_ = std::make_shared<Journal>(folder_);
   if (!journal_) return;
-  lane_.cancel();
-  lane_.wait();
+  queue_.cancel();
+  queue_.wait();
   if (work.is_modified()) {
     entry_of(work).write_to(*journal_);
   } else {
@@ -192,8 +192,8 @@ void Recorder::finish(const Recordable& work) {
 
 void Recorder::forget() {
   if (!journal_) return;
-  lane_.cancel();
-  lane_.wait();
+  queue_.cancel();
+  queue_.wait();
   journal_->clear();
   is_clear_ = true;
 }

@@ -37,7 +37,7 @@ struct Recordable {
 /// before have left.
 class Recorder {
  public:
-  explicit Recorder(Jobs& jobs) : lane_(jobs, JobQueue::Takes::newest) {}
+  explicit Recorder(Jobs& jobs) : queue_(jobs, JobQueue::Takes::newest) {}
 
   /// Begins to record in a folder, and finds what was left there. Throws core::Error when nothing can be
   /// written there, which is tried again from edit to edit.
@@ -116,7 +116,7 @@ class Recorder {
   std::string why_not_;             // nothing is recorded, until that was said
   Jobs::Clock::time_point next_, look_next_, look_until_;
   Desk desk_;
-  JobQueue lane_;
+  JobQueue queue_;
 };
 
 }  // namespace app

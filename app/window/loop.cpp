@@ -55,10 +55,10 @@ std::string write_changes(const std::filesystem::path& folder, const platform::M
 }  // namespace
 
 void Remembering::follow(const platform::Memory& now) {
-  if (lane_.is_busy() || now == seen_) return;
+  if (queue_.is_busy() || now == seen_) return;
   seen_ = now;
-  lane_.start([this, folder = folder_, before = written_, now,
-               at = next_](const core::Token& token) -> Jobs::Delivery {
+  queue_.start([this, folder = folder_, before = written_, now,
+                at = next_](const core::Token& token) -> Jobs::Delivery {
     while (token.goes_on() && Jobs::Clock::now() < at) std::this_thread::sleep_for(glance);
     if (!token.goes_on()) return {};
     const std::string problem = write_changes(folder, before, now);
@@ -67,14 +67,14 @@ void Remembering::follow(const platform::Memory& now) {
       if (problem.empty())
         written_ = now;
       else if (!std::exchange(has_failed_, true))
-        lane_.jobs().tell({problem});
+        queue_.jobs().tell({problem});
     };
   });
 }
 
 void Remembering::finish(const platform::Memory& now) {
-  lane_.cancel();
-  lane_.wait();
+  queue_.cancel();
+  queue_.wait();
   write_changes(folder_, written_, now);
 }
 

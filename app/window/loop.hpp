@@ -41,7 +41,7 @@ class Remembering {
  public:
   /// began is what was read from that folder.
   Remembering(Jobs& jobs, std::filesystem::path folder, platform::Memory began)
-      : lane_(jobs), folder_(std::move(folder)), written_(began), seen_(std::move(began)) {}
+      : queue_(jobs), folder_(std::move(folder)), written_(began), seen_(std::move(began)) {}
 
   /// Once a frame; what cannot be written is said once.
   void follow(const platform::Memory& now);
@@ -49,7 +49,7 @@ class Remembering {
   void finish(const platform::Memory& now);
 
  private:
-  JobQueue lane_;
+  JobQueue queue_;
   std::filesystem::path folder_;
   platform::Memory written_, seen_;
   Jobs::Clock::time_point next_;
