@@ -263,7 +263,7 @@ void draw_field(const Frame& frame, float width) {
   if (ImGui::IsItemActive())
     widgets::outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
                      packed(frame.palette.accent), 2);
-  if (ImGui::IsItemDeactivated() && ImGui::IsKeyPressed(ImGuiKey_Escape)) return;  // which keeps the text
+  if (ImGui::IsItemDeactivated() && platform::key_pressed(ImGuiKey_Escape)) return;  // which keeps the text
   const std::string text = plain_of(lines.text.c_str());
   if (text != before) frame.commands.add(ReadText{text});
 }
