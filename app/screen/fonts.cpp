@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/theme/imgui_compat.hpp"
+#include "core/system/file.hpp"
 #include "core/system/fonts.hpp"
 
 namespace app::platform {
@@ -20,27 +21,30 @@ FontLoader::Set FontLoader::load(float scale, Glyphs glyphs, std::set<char32_t> 
   return set;
 }
 
-FontLoader::FontLoader(Jobs& jobs, float scale) : lane_(jobs) {
+FontLoader::FontLoader(Jobs& jobs, float scale) : queue_(jobs) {
   if (!makes_letters_when_asked) begin(scale, Glyphs::first);
 }
 
 void FontLoader::begin(float scale, Glyphs glyphs) {
-  lane_.start([this, scale, glyphs, wanted = characters_.wanted](const core::Token&) -> Jobs::Delivery {
+  queue_.start([this, scale, glyphs, wanted = characters_.wanted](const core::Token&) -> Jobs::Delivery {
     const auto set = std::make_shared<Set>(load(scale, glyphs, wanted));
     return [this, set] { coming_ = std::move(*set); };
   });
 }
 
 ImFontAtlas* FontLoader::first_atlas() {
-  lane_.wait();
-  lane_.jobs().deliver();
+  queue_.wait();
+  queue_.jobs().deliver();
   if (coming_) now_ = *std::exchange(coming_, std::nullopt);
   return now_.atlas.get();
 }
 
 void FontLoader::take(Set set) {
   if (set.atlas) ImGui::GetIO().Fonts = set.atlas.get();
-  if (set.fonts.missing == characters_.missing) set.fonts.warning.clear();  // it has been said
+  if (set.fonts.warning == said_)
+    set.fonts.warning.clear();
+  else
+    said_ = set.fonts.warning;
   characters_.missing = set.fonts.missing;
   now_ = std::move(set);
 }
@@ -55,7 +59,7 @@ bool FontLoader::follow(float scale) {
   }
   const bool changed = now_.scale != scale;
   if (changed) take(load(scale, Glyphs::first));
-  if (lane_.is_busy()) return changed;
+  if (queue_.is_busy()) return changed;
   if (coming_)
     if (Set set = *std::exchange(coming_, std::nullopt); set.scale == scale)
       return take(std::move(set)), true;
@@ -85,23 +89,28 @@ constexpr ImWchar first_words[] = {0x0020, 0x007e, 0x00b7, 0x00b7, 0x00d7, 0x00d
 std::string find_font(const char* file_name, const char* family) {
   for (const char* directory : {"/usr/share/fonts/truetype/dejavu/", "/usr/share/fonts/dejavu/",
                                 "/usr/share/fonts/TTF/", "/usr/share/fonts/dejavu-sans-fonts/"}) {
-    std::error_code unreadable;
-    if (std::filesystem::is_regular_file(std::string(directory) + file_name, unreadable))
-      return std::string(directory) + file_name;
+    const std::string path = std::string(directory) + file_name;
+    if (core::system::is_file(path)) return path;
   }
-  const auto found = core::fonts::fonts_with(family, {U'a'});
-  return found.empty() ? "" : found.front().path;
+  const std::string other = core::fonts::file_like(family);
+  const std::string ending = std::filesystem::path(other).extension();
+  return ending == ".ttf" || ending == ".otf" ? other : "";
 }
 
-/// Adds one size of a font; of ImGui's own when there is no file, or none that can be read.
-ImFont* add(ImFontAtlas& atlas, const std::string& file, float size, float scale, const ImWchar* ranges) {
+ImFontConfig config_of(float pixels) {
   ImFontConfig config;
-  config.SizePixels = std::round(size * scale);
+  config.SizePixels = std::round(pixels);
   config.OversampleH = config.OversampleV = 1;
   config.PixelSnapH = true;
 #if IMGUI_VERSION_NUM >= 19200
   config.Flags |= ImFontFlags_NoLoadError;  // what is not there is said here
 #endif
+  return config;
+}
+
+/// Adds one size of a font; of ImGui's own when there is no file, or none that can be read.
+ImFont* add(ImFontAtlas& atlas, const std::string& file, float size, float scale, const ImWchar* ranges) {
+  const ImFontConfig config = config_of(size * scale);
   ImFont* font =
       file.empty() ? nullptr : atlas.AddFontFromFileTTF(file.c_str(), config.SizePixels, &config, ranges);
   return font ? font : atlas.AddFontDefault(&config);
@@ -112,15 +121,9 @@ void merge(ImFontAtlas& atlas, const core::fonts::Font& other, float size, float
            const ImWchar* ranges) {
   // Fonts of other scripts have higher lines: at the same height their characters would be smaller.
   constexpr float larger = 1.15f;
-  ImFontConfig config;
+  ImFontConfig config = config_of(size * scale * (other.family == "DejaVu Sans" ? 1 : larger));
   config.MergeMode = true;
   config.FontNo = static_cast<unsigned>(other.index & 0xffff);
-  config.SizePixels = std::round(size * scale * (other.family == "DejaVu Sans" ? 1 : larger));
-  config.OversampleH = config.OversampleV = 1;
-  config.PixelSnapH = true;
-#if IMGUI_VERSION_NUM >= 19200
-  config.Flags |= ImFontFlags_NoLoadError;
-#endif
   atlas.AddFontFromFileTTF(other.path.c_str(), config.SizePixels, &config, ranges);
 }
 

@@ -44,7 +44,7 @@ class FontLoader {
 
   /// Before ImGui's context ends: waits for what is being loaded, as ImGui counts in its context what it
   /// allocates, in any thread.
-  void stop() { lane_.wait(); }
+  void stop() { queue_.wait(); }
 
   bool is_loading() const { return now_.glyphs != Glyphs::all || now_.wanted != characters_.wanted; }
   const LoadedFonts& fonts() const { return now_.fonts; }
@@ -63,9 +63,10 @@ class FontLoader {
   void take(Set set);
 
   Characters characters_;
+  std::string said_;  // the last warning, which is not repeated
   Set now_;
   std::optional<Set> coming_;  // that were loaded
-  JobQueue lane_;
+  JobQueue queue_;
 };
 
 }  // namespace app::platform

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -135,6 +136,13 @@ std::string printable_lines(std::string_view text) {
     lines += text[end];
     text.remove_prefix(end + 1);
   }
+}
+
+std::string code_point_name(char32_t c) {
+  std::string digits = hexadecimal(c, c > 0xFFFF ? 5 : 4);
+  std::ranges::transform(digits, digits.begin(),
+                         [](unsigned char digit) { return static_cast<char>(std::toupper(digit)); });
+  return "U+" + digits;
 }
 
 bool is_wide(char32_t c) {

@@ -67,6 +67,9 @@ std::string printable_lines(std::string_view text);
 /// Whether it takes the room of two letters, as Chinese, Japanese and Korean do (Unicode Annex 11).
 bool is_wide(char32_t c);
 
+/// "U+00E9", "U+1F600": how Unicode names it.
+std::string code_point_name(char32_t c);
+
 /// Whether it separates words: blanks, tabs and line ends of any script.
 bool is_space(char32_t c);
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 
-#include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 
 namespace core::fonts {
@@ -15,37 +15,51 @@ namespace {
 
 using Pattern = std::unique_ptr<FcPattern, void (*)(FcPattern*)>;
 
+Pattern pattern() {
+  return {FcPatternCreate(), FcPatternDestroy};
+}
+
+void add_family(FcPattern* wanted, const std::string& family) {
+  FcPatternAddString(wanted, FC_FAMILY, reinterpret_cast<const FcChar8*>(family.c_str()));
+}
+
+/// The installed font that fontconfig finds most like the wanted one; nothing where there is none.
+Pattern match_of(const Pattern& wanted) {
+  if (!wanted) return pattern();
+  FcConfigSubstitute(nullptr, wanted.get(), FcMatchPattern);
+  FcDefaultSubstitute(wanted.get());
+  FcResult result = FcResultNoMatch;
+  return {FcFontMatch(nullptr, wanted.get(), &result), FcPatternDestroy};
+}
+
+std::string text_of(const Pattern& font, const char* what) {
+  FcChar8* text = nullptr;
+  if (!font || FcPatternGetString(font.get(), what, 0, &text) != FcResultMatch) return "";
+  return reinterpret_cast<const char*>(text);
+}
+
 /// The outline font without colors that has most of the characters; of that family when one is named.
-Font best_font(const char* family, const std::set<char32_t>& characters) {
-  const Pattern wanted(FcPatternCreate(), FcPatternDestroy);
+Font best_font(const std::optional<std::string>& family, const std::set<char32_t>& characters) {
+  const Pattern wanted = pattern();
   const std::unique_ptr<FcCharSet, void (*)(FcCharSet*)> set(FcCharSetCreate(), FcCharSetDestroy);
   if (!wanted || !set) return {};
   if (family) {
-    FcPatternAddString(wanted.get(), FC_FAMILY, reinterpret_cast<const FcChar8*>(family));
+    add_family(wanted.get(), *family);
   } else {
     for (const char32_t c : characters) FcCharSetAddChar(set.get(), c);
     FcPatternAddCharSet(wanted.get(), FC_CHARSET, set.get());
   }
   FcPatternAddBool(wanted.get(), FC_SCALABLE, FcTrue);
   FcPatternAddBool(wanted.get(), FC_COLOR, FcFalse);
-  FcConfigSubstitute(nullptr, wanted.get(), FcMatchPattern);
-  FcDefaultSubstitute(wanted.get());
-  FcResult result = FcResultNoMatch;
-  const Pattern match(FcFontMatch(nullptr, wanted.get(), &result), FcPatternDestroy);
-  FcChar8 *path = nullptr, *name = nullptr;
+  const Pattern match = match_of(wanted);
+  Font font{text_of(match, FC_FILE), text_of(match, FC_FAMILY), 0, {}};
   FcCharSet* has = nullptr;
   FcBool colored = FcFalse, scalable = FcTrue;
-  Font font;
-  if (!match || FcPatternGetString(match.get(), FC_FILE, 0, &path) != FcResultMatch ||
-      FcPatternGetString(match.get(), FC_FAMILY, 0, &name) != FcResultMatch ||
-      FcPatternGetCharSet(match.get(), FC_CHARSET, 0, &has) != FcResultMatch)
-    return font;
+  if (font.path.empty() || FcPatternGetCharSet(match.get(), FC_CHARSET, 0, &has) != FcResultMatch) return {};
   FcPatternGetInteger(match.get(), FC_INDEX, 0, &font.index);
   FcPatternGetBool(match.get(), FC_COLOR, 0, &colored);
   FcPatternGetBool(match.get(), FC_SCALABLE, 0, &scalable);
-  font.path = reinterpret_cast<const char*>(path);
-  font.family = reinterpret_cast<const char*>(name);
-  if (colored || !scalable || (family && font.family != family)) return font;
+  if (colored || !scalable || (family && font.family != *family)) return {};
   std::ranges::copy_if(characters, std::inserter(font.characters, font.characters.end()),
                        [&](char32_t c) { return FcCharSetHasChar(has, c); });
   return font;
@@ -63,9 +77,15 @@ const char* package_of(char32_t c) {
 
 }  // namespace
 
+std::string file_like(const std::string& family) {
+  const Pattern wanted = pattern();
+  if (wanted) add_family(wanted.get(), family);
+  return text_of(match_of(wanted), FC_FILE);
+}
+
 std::vector<Font> fonts_with(const std::string& family, std::set<char32_t> characters) {
   std::vector<Font> fonts;
-  for (const char* named = family.c_str(); !characters.empty(); named = nullptr) {
+  for (std::optional<std::string> named = family; !characters.empty(); named.reset()) {
     Font font = best_font(named, characters);
     for (const char32_t c : font.characters) characters.erase(c);
     const bool helps = !font.characters.empty();
@@ -79,8 +99,8 @@ std::string missing_words(const std::set<char32_t>& characters) {
   if (characters.empty()) return "";
   std::string first;
   text::append_character(first, *characters.begin());
-  std::string words = "no installed font has " + first + " (U+" +
-                      text::hexadecimal(*characters.begin(), *characters.begin() > 0xffff ? 5 : 4) + ")";
+  std::string words =
+      "no installed font has " + first + " (" + text::code_point_name(*characters.begin()) + ")";
   if (characters.size() > 1) words += " and " + std::to_string(characters.size() - 1) + " more";
   std::set<std::string> packages;
   for (const char32_t c : characters) packages.insert(package_of(c));

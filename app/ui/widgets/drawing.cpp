@@ -1,7 +1,6 @@
 #include "app/ui/widgets/drawing.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cfloat>
 #include <cmath>
 #include <optional>
@@ -166,14 +165,8 @@ Run take_run(ImFont* font, std::string_view& text) {
   return run;
 }
 
-std::string code_point(char32_t c) {
-  std::string digits = core::text::hexadecimal(c, c > 0xffff ? 5 : 4);
-  for (char& digit : digits) digit = static_cast<char>(std::toupper(digit));
-  return "U+" + digits;
-}
-
 float run_width(ImFont* font, const Run& run) {
-  const std::string chip = run.missing ? code_point(run.missing) : "";
+  const std::string chip = run.missing ? core::text::code_point_name(run.missing) : "";
   ImFont* used = run.missing ? subscript_font(font) : font;
   const std::string_view text = run.missing ? std::string_view(chip) : run.text;
   const float width =
@@ -184,7 +177,7 @@ float run_width(ImFont* font, const Run& run) {
 /// A box with the number of a character that cannot be drawn; hovered, it says why.
 void draw_chip(ImFont* font, ImVec2 at, ImU32 color, char32_t c) {
   ImFont* small = subscript_font(font);
-  const std::string words = code_point(c);
+  const std::string words = core::text::code_point_name(c);
   const ImVec2 end{at.x + run_width(font, {{}, c}), at.y + platform::font_size(font)};
   ImDrawList* list = ImGui::GetWindowDrawList();
   outline(list, {at.x + 1, at.y}, {end.x - 1, end.y}, color, 1);
@@ -192,7 +185,7 @@ void draw_chip(ImFont* font, ImVec2 at, ImU32 color, char32_t c) {
                 {at.x + chip_margin, centred_y(small, at.y, platform::font_size(font))}, color,
                 words.c_str());
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(at, end))
-    ImGui::SetTooltip("%s", (words + ": " + core::fonts::missing_words({c})).c_str());
+    ImGui::SetTooltip("%s", core::fonts::missing_words({c}).c_str());
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(Fonts, ThatAreMissingAreNamedByTheirPackage) {
   EXPECT_EQ(missing_words({U'我'}), "no installed font has 我 (U+6211); install fonts-noto-cjk");
   EXPECT_THAT(missing_words({U'ह', U'我', U'한'}),
               HasSubstr("and 2 more; install fonts-noto-cjk fonts-noto-core"));
-  EXPECT_THAT(missing_words({U'😀'}), HasSubstr("(U+1f600)"));
+  EXPECT_THAT(missing_words({U'😀'}), HasSubstr("(U+1F600)"));
 }
 
 }  // namespace
