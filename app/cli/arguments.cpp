@@ -289,8 +289,8 @@ void describe(Options options, Check& command) {
       options, command,
       "Layer of a checkpoint, of given tensors and of those to be checked (of a whole model all, unless given)");
   options
-      .value("--against", "PATH", "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv",
-             command.against)
+      .value("--against,DUMP", "PATH",
+             "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv", command.against)
       ->required();
   const auto tolerance = number_from(0, std::numeric_limits<double>::max(), "a number from 0");
   options.value("--rtol", "R", "Relative tolerance, 1e-5 unless given", command.tolerance.relative)
@@ -308,6 +308,10 @@ void describe(Options options, Check& command) {
                  if (!command.layout) refuse(option, "one of " + names_of_layouts(), name);
                });
   options.flag("--json", "The report as JSON", command.json, true);
+  options.value(
+      "--apply-fix", "FILE",
+      "Session file to write: the model changed as the first cause says, so that it gives the same tensors",
+      command.fixed);
 }
 
 void describe(Options options, WriteProgram& command) {

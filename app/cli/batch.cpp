@@ -452,6 +452,11 @@ struct Runner {
       return check::check(model, matched, command.tolerance, token);
     }();
     out << (command.json ? check::report_json(report) : check::report_text(report));
+    if (!command.fixed.empty()) {
+      if (report.explanations.empty())
+        throw core::Error("--apply-fix: no cause was found that could be applied");
+      core::formats::save_session(command.fixed, {check::made(report.explanations.front()), {}, {}});
+    }
     return report.agrees ? done : failed;
   }
   int operator()(const DrawFigure& command) const {

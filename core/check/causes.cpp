@@ -307,8 +307,11 @@ std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Obs
   add_blocks(model, all);
   add_missing_keys(model, observed, all);
   const Model unpadded = mistakes::with_padding_seen(model);
+  const bool has_other_width = model.d_output() != model.d_out();
   std::erase_if(all, [&](const Hypothesis& hypothesis) {
     const Model made = hypothesis.made(model);
+    if (has_other_width && hypothesis.mistakes.front() == find_mistake("output_projection_missing"))
+      return true;  // which gives the output another shape
     const bool is_padding = hypothesis.mistakes.front() == find_mistake("no_mask") && made == unpadded;
     return made == model || is_padding || attention::check(made);
   });
@@ -429,12 +432,12 @@ class Search {
       if (!c_.agreeing[k]) first_wrong_ = std::min(first_wrong_, latest(c_.observed[k]));
   }
 
-  std::vector<Explanation> run() {
+  std::vector<Explanation> run(bool only_singles) {
     const bool readable =
         std::ranges::none_of(c_.observed, [](const Observed& tensor) { return tensor.readings.empty(); });
     if (readable && !try_singles()) return found_;
     const std::vector<OtherShapes> shapes = tried_shapes();
-    if (!found_.empty()) return found_;
+    if (!found_.empty() || only_singles) return found_;
     const std::vector<Hypothesis> roundings = rounding_hypotheses(model());
     const auto rounded = [&](const std::vector<ExactModel>& exact) {
       return find_roundings(exact, roundings, sampler(), c_.tolerance, c_.token);
@@ -639,8 +642,8 @@ class Search {
 
 }  // namespace
 
-std::vector<Explanation> find_causes(const Comparison& comparison) {
-  return Search(comparison).run();
+std::vector<Explanation> find_causes(const Comparison& comparison, bool only_singles) {
+  return Search(comparison).run(only_singles);
 }
 
 }  // namespace core::check

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,19 +32,27 @@ std::vector<Hypothesis> shape_hypotheses(const Model& model);
 /// Those that make numbers coarser, the finest first; whether tensors are rounded so is judged otherwise.
 std::vector<Hypothesis> rounding_hypotheses(const Model& model);
 
+namespace inference {
+struct Cause;
+}
+
 /// Mistakes that, made together, give every tensor within the tolerance.
 struct Explanation {
   std::vector<std::string> causes;                 ///< as the table of mistakes names them, each once
   std::vector<const mistakes::Mistake*> mistakes;  ///< what they are in particular
-  Model model;                                     ///< the model with them
+  Model model;                       ///< the model with them; of what was inferred the right one, see made()
   std::vector<std::string> details;  ///< "blocks of 4 keys": sizes, of which each explains the tensors
+  /// "the positions of the queries are 4 behind": what was inferred from the numbers, of each cause.
+  std::vector<std::string> sentences = {};
+  std::shared_ptr<const inference::Cause> inferred = nullptr;
 };
 
 /// All single causes that explain every tensor; when there is none, all pairs that do, a rounding among them.
 ///
 /// Not all of the tensors may agree. Where one lacks a reading only what gives other shapes is tried. Calls
-/// goes_on() now and then, and gives up, with what it has found, when that is false.
-std::vector<Explanation> find_causes(const Comparison& comparison);
+/// goes_on() now and then, and gives up, with what it has found, when that is false. Only single causes where
+/// others are known.
+std::vector<Explanation> find_causes(const Comparison& comparison, bool only_singles = false);
 
 // Coarse arithmetic, which no library rounds as another does, told by the errors that it leaves.
 

@@ -11,6 +11,7 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/check/infer.hpp"
 #include "core/files/json.hpp"
 
 namespace core::check {
@@ -473,9 +474,12 @@ void add_notes(const Comparison& c, const Matched& matched, Report& report) {
   }
 }
 
+/// Scores of a sequence from which on pairs of mistakes take too long.
+constexpr std::size_t largest_of_pairs = std::size_t{1} << 21;
+
 /// What explains all tensors, or all that have a reading; those that have none keep nobody from looking.
-std::vector<Explanation> causes_of_those_that_fit(const Comparison& c) {
-  auto found = find_causes(c);
+std::vector<Explanation> causes_of_those_that_fit(const Comparison& c, bool only_singles) {
+  auto found = find_causes(c, only_singles);
   std::vector<Observed> fit;
   Comparison of_fit{c.right, fit, {}, c.tolerance, c.token};
   for (std::size_t k = 0; k < c.observed.size(); ++k)
@@ -483,7 +487,7 @@ std::vector<Explanation> causes_of_those_that_fit(const Comparison& c) {
       fit.push_back(c.observed[k]), of_fit.agreeing.push_back(c.agreeing[k]);
   if (!found.empty() || fit.size() == c.observed.size()) return found;
   const bool differ = std::ranges::find(of_fit.agreeing, nullptr) != of_fit.agreeing.end();
-  return differ ? find_causes(of_fit) : std::vector<Explanation>();
+  return differ ? find_causes(of_fit, only_singles) : std::vector<Explanation>();
 }
 
 /// The type, float16 or bfloat16, in which all tensors are kept that differ, when its arithmetic alone
@@ -544,7 +548,20 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
     if (!observed.readings.empty()) ++report.n_tensors;
   }
   if (!report.agrees) {
-    report.explanations = causes_of_those_that_fit(c);
+    report.readings = c.agreeing;
+    for (std::size_t k = 0; k < n; ++k)
+      if (!report.readings[k] && !matched.observed[k].readings.empty())
+        report.readings[k] = &matched.observed[k].readings.front();
+    // Rounding that is told by its errors is a cause of its own; other numbers are inferred from first.
+    const bool is_exact =
+        std::ranges::all_of(matched.observed, [](const Observed& o) { return check::is_exact(o.rounding); });
+    const bool is_large = model.n_heads * model.n_tokens() * model.n_keys() > largest_of_pairs;
+    if (!is_exact) report.explanations = causes_of_those_that_fit(c, is_large);
+    std::vector<Explanation> inferred = infer_causes(model, matched, token, report);
+    const bool is_simple = !inferred.empty() && inferred.front().inferred->names.size() == 1 &&
+                           inferred.front().inferred->rank == 0;
+    if (is_exact) report.explanations = causes_of_those_that_fit(c, is_large || is_simple);
+    add_inferred(std::move(inferred), report);
     report.was_stopped = !token.goes_on();
   }
   report.readings = c.agreeing;
@@ -578,6 +595,8 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   for (std::size_t k = 0; k < n; ++k)
     add(result_of(matched.observed[k], report.readings[k], right, tolerance, rounded[k]), report.stages);
   add_notes(c, matched, report);
+  for (const Reading* r : report.readings)
+    if (r && r->layout.is_mean) report.averaged.push_back(r->stage);
   std::ranges::stable_sort(report.stages, {}, &StageResult::stage);
   const StageResult* first = report.first_difference();
   if (!first || !first->obstacle.empty()) return report;
@@ -713,11 +732,14 @@ std::string assumption_words(const std::vector<std::string>& causes) {
 }
 
 std::string described(const Explanation& explanation) {
+  if (explanation.mistakes.empty()) return "  " + text::joined(explanation.sentences, "; and ") + "\n";
   std::string text;
   for (const mistakes::Mistake* mistake : explanation.mistakes)
     text += "  " + std::string(mistake->cause) + ": " + mistake->about + " " +
             mistakes::fix_in(*mistake, explanation.model) + "\n";
   if (!explanation.details.empty()) text += "  " + text::joined(explanation.details, "; or ") + "\n";
+  if (!explanation.sentences.empty())
+    text += "  In numbers: " + text::joined(explanation.sentences, "; and ") + ".\n";
   return text;
 }
 
@@ -797,7 +819,13 @@ std::string coverage_words(const Report& report) {
 
 std::string verdict_words(const Report& report) {
   const StageResult* first = report.first_difference();
-  if (!first) return "Everything agrees: " + coverage_words(report) + ".\n";
+  if (!first) {
+    std::string text = "Everything agrees: " + coverage_words(report) + ".\n";
+    for (const Stage stage : report.averaged)
+      text += "The " + std::string(info(stage).name) +
+              " are given averaged over the heads; that is harmless, as only the report averages them.\n";
+    return text;
+  }
   std::string text = "First stage that differs: " + std::string(info(first->stage).name) + ".\n";
   const std::vector<std::string> causes = report.causes();
   const bool of_other_shapes = explains_shapes(report, causes);
@@ -810,15 +838,29 @@ std::string verdict_words(const Report& report) {
                 ? "Tensors of another shape were not looked at for causes.\n"
                 : "Whatever could be compared agrees: " + coverage_words(report) + ".\n";
   if (has_shape_mismatch) text += "A tensor that is no stage is left out by --map NAME=.\n";
-  if (!report.has_wrong_numbers() && !of_other_shapes) return text;
   const auto& found = report.explanations;
+  const bool is_inferred =
+      std::ranges::any_of(found, [](const Explanation& e) { return !e.sentences.empty(); });
+  if (!report.has_wrong_numbers() && !of_other_shapes && !is_inferred && report.described.empty())
+    return text;
   if (found.empty() && report.was_stopped)
     return text + "The search for the cause was stopped before one was found.\n";
-  if (found.empty())
-    return text + "None of the known mistakes, alone or in pairs, explains all of the tensors.\n" +
-           (report.pattern.empty() ? "" : "What differs: " + report.pattern + ".\n");
+  if (found.empty()) {
+    text += "None of the known mistakes, alone or in pairs, explains all of the tensors.\n";
+    for (const std::string& words : report.partly) text += "Explains a part: " + words + ".\n";
+    for (const std::string& words : report.described) text += "Differs: " + words + ".\n";
+    return text + (report.pattern.empty() ? "" : "What differs: " + report.pattern + ".\n");
+  }
   if (report.was_stopped) text += "The search was stopped; there may be other causes.\n";
   const std::string every = has_shape_mismatch ? "every tensor whose shape fits" : "every tensor";
+  if (report.is_harmless && !report.agreeing_after.empty())
+    text += "It is harmless for what comes after: " +
+            text::joined(
+                report.agreeing_after, ", ", [](Stage stage) { return info(stage).name; }, " and ") +
+            (report.agreeing_after.size() > 1 ? " agree.\n" : " agrees.\n");
+  if (found.size() == 1 && found.front().mistakes.empty())
+    return text + "Likely cause: " + text::joined(found.front().sentences, "; and ") + ". This explains " +
+           every + ".\n";
   if (found.size() == 1)
     return text + "Likely cause: " + text::joined(found.front().causes, " and ") +
            (found.front().causes.size() > 1 ? ", which together explain " : ", which explains ") + every +
@@ -858,7 +900,11 @@ std::string report_json(const Report& report) {
                       {"not_given", json_texts(report.not_given, name_of)},
                       {"stopped", json_bool(report.was_stopped)},
                       {"details", json_texts(report.explanations, &Explanation::details)},
-                      {"pattern", quoted_or_null(report.pattern)}}) +
+                      {"pattern", quoted_or_null(report.pattern)},
+                      {"sentences", json_texts(report.explanations, &Explanation::sentences)},
+                      {"partly", json_texts(report.partly)},
+                      {"described", json_texts(report.described)},
+                      {"harmless", json_bool(report.is_harmless)}}) +
          "\n";
 }
 

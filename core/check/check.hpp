@@ -75,6 +75,11 @@ struct Report {
   /// Where and in what the first stage that differs does so: "only keys from 512 on"; "" when that is nothing
   /// in particular.
   std::string pattern;
+  /// What explains a part of the tensors, what is there that nothing explains, and how they were computed.
+  std::vector<std::string> partly = {}, described = {};
+  std::vector<Stage> agreeing_after = {};  ///< stages behind the first difference that agree all the same
+  bool is_harmless = false;                ///< the last stage given is one of them
+  std::vector<Stage> averaged = {};        ///< stages that were given averaged over the heads
 
   /// The first stage that differs, or nullptr.
   const StageResult* first_difference() const;
@@ -93,6 +98,15 @@ std::string json_list(const std::vector<std::string>& items);
 /// Compares every tensor with its stage and looks for the mistakes that explain all of them.
 Report check(const Model& model, const Matched& matched, const Tolerance& tolerance,
              const core::Token& token = {});
+
+/// Infers from the numbers what is done otherwise where tensors differ, and says in the report what explains
+/// a part of them. Its readings must be there.
+std::vector<Explanation> infer_causes(const Model& model, const Matched& matched, const core::Token& token,
+                                      Report& report);
+/// The model with the mistakes of an explanation: with stages given as they are then where no option says it.
+Model made(const Explanation& explanation);
+/// Adds what was inferred to the explanations of a report, of which some may be the same.
+void add_inferred(std::vector<Explanation> inferred, Report& report);
 
 /// Observed tensors as a trace that has only some stages.
 struct ObservedTrace {

@@ -728,9 +728,16 @@ Observed taken(const Model& model, const TensorFile& file, const Candidate& c, c
   const auto is_read_in = [&](const Hypothesis& other) {
     return !readings_in(other.made(model), observed.name, observed.stage, shape).empty();
   };
+  // Some or one of the heads, their sum, fewer keys: small ones are read, as that may be inferred.
+  constexpr std::uint64_t most_numbers = std::uint64_t{1} << 22;
+  const auto is_square = [](Stage stage) { return attention::info(stage).columns == Columns::tokens; };
+  const bool may_be_inferred = n_layers == 0 && shape.size() > 1 && shape.size() < 5 &&
+                               std::ranges::any_of(c.stages, is_square) &&
+                               formats::count_of(shape).value_or(most_numbers) < most_numbers;
   const bool fits = !observed.readings.empty();
   if (!fits) observed.obstacle = shape_mismatch_words(model, c.stages, shape, c.said.parts, options.layout);
-  if (fits || (n_layers == 0 && std::ranges::any_of(shape_hypotheses(model), is_read_in))) {
+  if (fits || may_be_inferred ||
+      (n_layers == 0 && std::ranges::any_of(shape_hypotheses(model), is_read_in))) {
     observed.tensor = file.read(observed.name, fits ? leading : Shape(), progress);
     observed.rounding = rounding_of(observed.tensor);
   } else {

@@ -436,7 +436,7 @@ std::vector<std::string> rounded_alone(const Comparison& c, const std::vector<Ex
   double largest = 0;
   for (const Hypothesis& rounding : rounding_hypotheses(c.right.model())) {
     if (!c.token.goes_on()) break;
-    if (!explanations.empty()) {
+    if (!explanations.empty() && !explanations.front().mistakes.empty()) {
       const auto& of_first = explanations.front().mistakes;
       if (of_first.size() < 2 || std::ranges::find(of_first, rounding.mistakes.front()) == of_first.end())
         continue;

@@ -30,6 +30,24 @@ bool is_known_mistake(const std::string& name) {
   return !name.starts_with("right") && !name.starts_with("unknown");
 }
 
+/// What is inferred of mistakes of which the table has no row; "" of those that no deviation is.
+std::string inferred_of(const std::string& name) {
+  for (const auto& [part, words] : {std::pair{"base_two", "base 2"},
+                                    {"values_rolled", "rolled"},
+                                    {"softmax_twice", "applied twice"},
+                                    {"capped", "soft-capped"}})
+    if (name.find(part) != name.npos) return words;
+  return "";
+}
+
+void expect_inferred_or_nothing(const Report& report, const std::string& name) {
+  if (inferred_of(name).empty()) {
+    EXPECT_THAT(report.causes(), IsEmpty()) << name;
+  }
+  for (const Explanation& e : report.explanations)
+    EXPECT_THAT(e.sentences, Contains(HasSubstr(inferred_of(name)))) << name;
+}
+
 class CheckOf : public testing::TestWithParam<const char*> {
  protected:
   CheckFixture fixture{GetParam()};
@@ -86,7 +104,7 @@ TEST_P(CheckOf, GuessesNothingForMistakesThatItDoesNotKnow) {
     if (!name.starts_with("unknown")) continue;
     const Report report = checked(fixture.model, fixture.tensors(name));
     EXPECT_FALSE(report.agrees) << name;
-    EXPECT_THAT(report.causes(), IsEmpty()) << name;
+    expect_inferred_or_nothing(report, name);
     ++n_cases;
   }
   EXPECT_EQ(n_cases, 8u);
@@ -117,7 +135,7 @@ TEST_F(CheckOfALongModel, CallsRightTensorsRightAndGuessesNothing) {
     if (is_known_mistake(name)) continue;
     const Report report = checked(fixture.model, fixture.tensors(name));
     EXPECT_EQ(report.agrees, name.starts_with("right")) << name;
-    EXPECT_THAT(report.causes(), IsEmpty()) << name;
+    expect_inferred_or_nothing(report, name);
   }
 }
 

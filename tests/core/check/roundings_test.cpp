@@ -85,7 +85,7 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
     const Causes causes = nothing_to_see ? causes_of(mistake) : expected(mistake, arithmetic, stages);
     const Report report = checked(fixture.model, tensors);
     const std::string of = mistake + "." + arithmetic + " from " + testing::PrintToString(stages);
-    const bool is_unknown = mistake == "base_two";  // nearly as √d_head and √d_model differ
+    const bool is_unknown = mistake == "base_two";  // of which the table of mistakes has no row
     // Tensors that are kept in float16 say themselves how they err.
     const bool errs_as_kept = arithmetic == "float16" && causes == Causes{"half_precision"};
     EXPECT_EQ(report.agrees, (causes.empty() || errs_as_kept) && !is_unknown) << of;
@@ -93,7 +93,10 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
     for (const Explanation& e : report.explanations) found.emplace_back(e.causes.begin(), e.causes.end());
     ++n_checks;
     n_alternatives += found.size() > 1;
-    if (is_unknown || errs_as_kept) {
+    if (is_unknown) {
+      for (const Explanation& e : report.explanations)
+        EXPECT_THAT(e.sentences, Contains(HasSubstr("ln 2"))) << of;
+    } else if (errs_as_kept) {
       EXPECT_THAT(found, IsEmpty()) << of;
     } else if (!causes.empty()) {
       EXPECT_THAT(found, Contains(causes)) << of;
@@ -213,7 +216,7 @@ TEST_F(JudgedTensors, SayHowManyHeadsAndWhichBlocks) {
   EXPECT_EQ(heads.explanations[0].model.n_heads, 8u);
   const CheckFixture full("rounded_full");
   const Report blocks = checked(full.model, full.tensors("last_block_dropped.float64"));
-  ASSERT_EQ(blocks.explanations.size(), 1u);
+  EXPECT_THAT(blocks.causes(), Contains("last_block_dropped"));
   EXPECT_THAT(report_text(blocks), HasSubstr("keys from 6 on are left out, as with blocks of 2\n"));
 }
 

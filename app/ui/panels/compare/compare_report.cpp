@@ -89,10 +89,13 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   }
   if (!explanation.details.empty())
     pen.prose(core::text::joined(explanation.details, "; or "), frame.palette.dim);
+  if (!explanation.sentences.empty())
+    pen.prose(core::text::joined(explanation.sentences, "; and "), frame.palette.text);
   pen.skip(4);
   const std::string name = "compare/show_mistake/" + std::to_string(k);
   if (wide_button(pen, name, "Inject this bug", "Injects it into the live model; undo reverts it"))
-    frame.commands.edit(core::editing::ReplaceModel{explanation.model, "bug: " + titles});
+    frame.commands.edit(core::editing::ReplaceModel{core::check::made(explanation),
+                                                    "bug: " + (titles.empty() ? causes : titles)});
   pen.prose(causes, frame.palette.dim);
 }
 
@@ -126,6 +129,10 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
   } else if (check.searched) {
     small_words(pen, "cause not known");
     pen.prose("No known bug, alone or in pairs, explains all tensors.", frame.palette.text);
+    for (const std::string& words : check.report.partly)
+      pen.prose("Explains a part: " + words, frame.palette.text);
+    for (const std::string& words : check.report.described)
+      pen.prose("Differs: " + words, frame.palette.text);
   } else if (frame.compared.work.is_searching) {
     const ComparisonWork& work = frame.compared.work;
     small_words(pen, "searching for the cause");

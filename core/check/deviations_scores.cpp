@@ -1,0 +1,829 @@
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/base/text.hpp"
+#include "core/check/deviations.hpp"
+#include "core/graph/rounding.hpp"
+
+namespace core::check::inference {
+
+// A table is read by its rows, which are longer than lines.
+// clang-format off
+
+using enum Stage;
+
+namespace {
+
+// Scores, their scale and their softcap.
+
+/// What scores are made of.
+void add_sources(Table& t) {
+  const Recipe& m = t.c.m;
+  const bool is_square = m.T == m.S, norms = m.norm[Q] || m.norm[K], rotates = m.rope[Q] || m.rope[K];
+  using Make = std::function<Block(Run&, const Block& q, const Block& k)>;
+  const auto add = [&](bool fits, const char* words, Make make, bool by_rows = true) {
+    if (!fits) return;
+    const auto change = [=](Recipe& r) { r.then(scores, [=](const Block&, Run& run) { return make(run, run.prepared(Q), run.prepared(K)); }); };
+    t.add("scores_from", {scores}, words, change).ranked(std::string_view(words).find("before norm") != std::string_view::npos).by_rows = by_rows;
+  };
+  const auto own_heads = [](Run& run, const Block& x, const Block& y) { return run.products(x, y, false); };
+  if (is_square)
+    t.add("scores_from", {scores}, "the scores are transposed (keys · queries)", [](Recipe& r) { r.then(scores, [](const Block& s, Run&) { return transposed(s); }); }).whole();
+  add(norms && rotates, "the scores use the queries before norm and rotation", [](Run& run, auto&, auto& k) { return run.products(run[queries], k); });
+  add(norms && rotates, "the scores use the keys before norm and rotation", [](Run& run, auto& q, auto&) { return run.products(q, run[keys]); });
+  add(norms && rotates, "the scores use queries and keys before norm and rotation", [](Run& run, auto&, auto&) { return run.products(run[queries], run[keys]); });
+  add(
+      is_square, "the scores are queries · queries", [=](Run& run, auto& q, auto&) { return own_heads(run, q, q); }, false);
+  add(
+      is_square, "the scores are keys · keys",
+      [=](Run& run, auto&, auto& k) {
+        const Block all = taken(k, 1, run.m.group[K]);
+        return own_heads(run, all, all);
+      },
+      false);
+  add(m.dv == m.d, "the scores are queries · values", [](Run& run, auto& q, auto&) { return run.products(q, run[values]); });
+  add(true, "queries and keys are divided by their lengths (cosine similarity)", [](Run& run, auto& q, auto& k) {
+    const auto unit = [](const Block& x) { return normed(x, {.rule = "l2", .w = Numbers(x.n[3], 1.0), .epsilon = 0}); };
+    return run.products(unit(q), unit(k));
+  });
+  add(norms && rotates, "the scores use normed queries that are not rotated", [](Run& run, auto&, auto& k) { return run.products(run[normed_queries], k); });
+  add(norms && rotates, "the scores use normed keys that are not rotated", [](Run& run, auto& q, auto&) { return run.products(q, run[normed_keys]); });
+  add(norms && rotates, "the scores use normed queries and keys that are not rotated", [](Run& run, auto&, auto&) { return run.products(run[normed_queries], run[normed_keys]); });
+  add(true, "the scores are minus squared distances", [](Run& run, auto& q, auto& k) {
+    const auto squares = [](const Block& x) { return by_row(x, [](const double* row, std::size_t n) { return std::inner_product(row, row + n, row, 0.0); }); };
+    const Block s = run.products(q, k), of_q = squares(q), of_k = taken(squares(k), 1, run.m.group[K]);
+    return Block::of(s.n, [&](auto b, auto h, auto i, auto j) { return 2 * s(b, h, i, j) - of_q(b, h, i, 0) - of_k(b, h, j, 0); });
+  });
+}
+
+/// Which KV head each head uses, as rules: calls add(words, mapping).
+void each_mapping(const Recipe& m, const std::function<void(const std::string&, std::vector<std::size_t>)>& add) {
+  const std::size_t H = m.H, G = m.G, each = H / G;
+  const auto by = [&](const std::string& words, auto f) {
+    std::vector<std::size_t> g(H);
+    for (std::size_t h = 0; h < H; ++h) g[h] = f(h);
+    add(words, g);
+  };
+  by("are tiled over the heads (h mod KV heads) instead of repeated", [&](std::size_t h) { return h % G; });
+  for (std::size_t g = 0; g < G; ++g) by("all heads use KV head " + std::to_string(g), [&](std::size_t) { return g; });
+  for (std::size_t n = 1; n < G; ++n) by("every group uses the KV head " + std::to_string(n) + " further (cyclic)", [&](std::size_t h) { return (h / each + n) % G; });
+  by("heads use the KV heads in reverse order", [&](std::size_t h) { return G - 1 - h / each; });
+  by("head h uses KV head min(h, last)", [&](std::size_t h) { return std::min(h, G - 1); });
+  if (G < 2) return;
+  by("head h uses KV head h // KV heads", [&](std::size_t h) { return std::min(h / G, G - 1); });
+  for (std::size_t n = 1; n < H; ++n) by("heads use the KV heads of " + std::to_string(n) + " heads further", [&](std::size_t h) { return (h + n) % H / each; });
+}
+
+std::string mapping_words(const std::string& rule, std::string_view sides) {
+  if (rule.starts_with("are ")) return names_of(sides) + " " + rule;
+  return rule + (sides == "k" ? " (keys only)" : sides == "v" ? " (values only)" : "");
+}
+
+/// The KV head that each head seems to use, where the stage is given.
+std::vector<std::size_t> matched_heads(const Context& c, Side side) {
+  const Stage stage = side == K ? scores : contexts;
+  const Block* y = c.theirs(stage);
+  if (stage != c.target || !y || c.m.G < 2) return {};
+  std::vector<std::size_t> best(c.m.H);
+  Numbers least(c.m.H, infinity);
+  for (std::size_t g = 0; g < c.m.G; ++g) {
+    Recipe r = c.m;
+    r.group[side].assign(r.H, g);
+    const Run run(r);
+    const Block x = side == K ? run.products(c.run.prepared(Q), c.run.prepared(K)) : run.sums(c.run[dropped_weights], c.run[values]);
+    if (x.n != y->n) return {};
+    for (std::size_t h = 0; h < r.H; ++h) {
+      double most = 0;
+      for (std::size_t b = 0; b < x.n[0]; ++b)
+        for (std::size_t k = 0; k < x.n[2] * x.n[3]; ++k) most = std::max(most, std::abs(x.row(b, h, 0)[k] - y->row(b, h, 0)[k]));
+      if (most < least[h]) least[h] = most, best[h] = g;
+    }
+  }
+  return best;
+}
+
+void add_kv_heads(Table& t) {
+  const Recipe& m = t.c.m;
+  if (m.H == 1) return;
+  std::set<std::vector<std::size_t>> seen{m.group[K]};
+  const auto add = [&](const std::string& words, std::vector<std::size_t> g, const std::string& sides) -> Deviation& {
+    StageSet acts;
+    if (sides != "v") acts.set(index(scores));
+    if (sides != "k") acts.set(index(contexts));
+    return t
+        .add("kv_heads", acts, mapping_words(words, sides),
+             [=](Recipe& r) {
+               for (const char side : sides) r.group[side_of(side)] = g;
+             })
+        .of(sides);
+  };
+  each_mapping(m, [&](const std::string& words, std::vector<std::size_t> g) {
+    if (seen.insert(g).second)
+      for (const char* sides : {"kv", "k", "v"}) add(words, g, sides);
+  });
+  for (const Side side : {K, V})
+    if (const auto g = matched_heads(t.c, side); !g.empty() && !seen.contains(g) && g != m.group[side])
+      add("heads use the KV heads [" + listed(g) + "]", g, side == K ? "k" : "v").ranked(3);
+  // Keys and values given for every head, not for every KV head: which of them stands there.
+  constexpr std::array<std::array<Stage, 3>, 2> all{{{keys, normed_keys, rotated_keys}, {values, values, values}}};
+  const bool are_wide =
+      std::ranges::any_of(all, [&](const auto& stages) { return std::ranges::any_of(stages, [&](Stage s) { return t.c.theirs(s) && t.c.theirs(s)->n[1] == m.H && m.G != m.H; }); });
+  if (are_wide)
+    each_mapping(m, [&](const std::string& words, std::vector<std::size_t> g) {
+      for (const std::string sides : {"kv", "k", "v"})
+        t.add("kv_heads_repeated", {keys, values, scores}, mapping_words(words, sides),
+              [=](Recipe& r) {
+                for (const char side : sides) r.group[side_of(side)] = g;
+                for (const Side side : {K, V})
+                  for (const Stage stage : all[side - 1])
+                    r.reported.emplace_back(stage, [side](const Block& x, Run& run) { return x.n[1] == run.m.H ? x : taken(x, 1, run.m.group[side]); });
+              })
+            .alone()
+            .of(sides);
+    });
+  for (const std::string sides : {"kv", "k", "v"})
+    if (m.G > 1) {
+      StageSet acts;
+      for (const char side : sides) acts.set(index(side_stage[side_of(side)]));
+      t.add("kv_heads_averaged", acts, names_of(sides) + " are averaged over the KV heads", [=](Recipe& r) {
+         for (const char side : sides) r.then(side_stage[side_of(side)], [](const Block& x, Run&) { return taken(mean_of_heads(x), 1, std::vector<std::size_t>(x.n[1], 0)); });
+       }).of(sides);
+    }
+}
+
+std::string scale_words(double s, const Recipe& m) {
+  const double own = m.plain_scale();
+  const std::string ours = number(own, m, false), of = number(s, m, false), ratio = number(s / own, m, false);
+  if (std::abs(s - 1) < 1e-9) return "the scale is missing (the model has " + ours + ")";
+  if (std::abs(s / own - own) < 1e-9 * own) return "the scale is applied twice: " + of + " instead of " + ours;
+  if (std::abs(s * own - 1) < 1e-9) return "scores are divided by the scale: × " + of + " instead of " + ours;
+  if (ratio.find("ln 2") != ratio.npos) return "the softmax counts to the base 2 (2^x without log₂ e): scores × ln 2";
+  return "the scale is " + of + " instead of " + ours + ": × " + ratio;
+}
+
+void add_scales(Table& t) {
+  const Recipe& m = t.c.m;
+  const double own = m.plain_scale(), d = m.d, D = m.D, H = m.H, G = m.G, S = m.S;
+  const auto then_times = [](Recipe& r, Stage stage, double f) { r.then(stage, [f](const Block& x, Run&) { return mapped(x, [&](double y) { return y * f; }); }); };
+  if (own != 0) {
+    const auto rank = [&m](double s) {
+      const double was = m.plain_scale();
+      if (std::abs(s - 1) < 1e-9 || std::abs(s / was - was) < 1e-9 || std::abs(s / was - std::log(2.0)) < m.close) return 0;
+      return (number(s, m, false) + number(s / was, m, false)).find('=') != std::string::npos ? 1 : 2;
+    };
+    std::set<double> seen{own, 0};
+    for (const double s : {1.0,
+                           own * own,
+                           1 / own,
+                           std::pow(d, -0.5),
+                           std::pow(D, -0.5),
+                           std::pow(H * d, -0.5),
+                           1 / d,
+                           1 / D,
+                           std::sqrt(d),
+                           std::pow(d, -0.25),
+                           own * std::log(2.0),
+                           own / std::log(2.0),
+                           own * 2,
+                           own / 2,
+                           own / std::sqrt(d),
+                           own / std::sqrt(D),
+                           std::pow(d / G, -0.5),
+                           std::pow(G, -0.5),
+                           std::pow(H, -0.5),
+                           std::pow(S, -0.5),
+                           std::sqrt(std::abs(own)),
+                           -own,
+                           std::pow(2 * d, -0.5),
+                           std::pow(d / 2, -0.5),
+                           std::pow(D / H, -0.5),
+                           std::pow(D / G, -0.5)})
+      if (std::isfinite(s) && std::abs(s - own) > 1e-12 && seen.insert(s).second)
+        t.add("scale", {scaled_scores}, scale_words(s, m), [s](Recipe& r) { r.set_scale(s); }).ranked(rank(s));
+    for (const double f : {1.1, 0.6, 0.3, 0.1, 0.03, 2.0, 4.0, 10.0, -1.0})
+      t.fit(
+           "scale_value", Table::set({scaled_scores}), {own * f}, [&m](const Numbers& x) { return scale_words(x[0], m); }, [](Recipe& r, const Numbers& x) { r.set_scale(x[0]); })
+          .ranks = [rank](const Numbers& x) { return rank(x[0]); };
+    const auto of_shape = [](const Shape& shape, const Numbers& x) {
+      Block block(shape);
+      block.v = x;
+      return share(std::move(block));
+    };
+    if (m.H > 1)
+      t.fit(
+           "scale_by_head", Table::set({scaled_scores}), Numbers(m.H, own * 1.05), [&m](const Numbers& x) { return "the scale differs from head to head: " + listed(x, m); },
+           [=](Recipe& r, const Numbers& x) {
+             r.scale = of_shape({1, x.size(), 1, 1}, x);
+           })
+          .ranked(3);
+    const auto n_given = std::ranges::count_if(t.c.given, [](const Shared& s) { return s != nullptr; });
+    if (m.T > 1 && m.T <= 64 && n_given > 1)
+      t.fit(
+           "scale_by_row", Table::set({scaled_scores}), Numbers(m.T, 1.05), [&m](const Numbers& x) { return "the scale differs from query to query: × " + listed(x, m); },
+           [=](Recipe& r, const Numbers& x) {
+             Numbers all = x;
+             for (double& f : all) f *= own;
+             r.scale = of_shape({1, 1, x.size(), 1}, all);
+           })
+          .ranked(3)
+          .whole();
+    for (const int from : {1, 2})
+      for (const double start : {1.0, 2.0, 4.0, 8.0})
+        t.fit(
+             "scale_of_log", Table::set({scaled_scores}), {start},
+             [from](const Numbers& x) {
+               return "scores are multiplied by log(position + " + std::to_string(from) + ")/log(" + digits(std::exp(x[0])) + "): a scale that grows with the length";
+             },
+             [=](Recipe& r, const Numbers& x) {
+               Numbers all(r.T);
+               for (std::size_t i = 0; i < r.T; ++i) all[i] = own * std::log(static_cast<double>(static_cast<long>(i) + r.offset() + from)) / x[0];
+               r.scale = of_shape({1, 1, r.T, 1}, all);
+             },
+             std::to_string(from))
+            .whole();
+    t.add("scale_early", {queries, scaled_scores}, "the scale is applied to the queries instead of the scores", [=](Recipe& r) {
+       then_times(r, queries, own), r.set_scale(1);
+     }).ranked(1);
+    t.add("scale_early", {queries, scaled_scores}, "queries are multiplied by the scale and the scores again (before the scores)", [=](Recipe& r) {
+       then_times(r, queries, own);
+     }).ranked(1);
+    t.add("scale_on_keys", {keys, scaled_scores}, "the scale is applied to the keys instead of the scores", [=](Recipe& r) { then_times(r, keys, own), r.set_scale(1); }).ranked(1);
+    t.add("scale_halved", {queries, keys, scaled_scores}, "the root of the scale is applied to queries and to keys, instead of the scale to the scores", [=](Recipe& r) {
+       then_times(r, queries, std::sqrt(own)), then_times(r, keys, std::sqrt(own)), r.set_scale(1);
+     }).ranked(1);
+  }
+  const auto cap_words = [&m](double c) {
+    return m.cap != 0 ? "the softcap is " + number(c, m) + " instead of " + digits(m.cap) : "scores are soft-capped (softcap is " + number(c, m) + "), which the model does not do";
+  };
+  const bool caps = m.cap != 0;
+  if (caps) {
+    t.add("cap_missing", {capped_scores}, "the softcap is missing (no logit soft-capping: the cap is missing)", [](Recipe& r) { r.cap = 0; });
+    for (const auto& [form, words] : {std::pair{"not multiplied", "the softcap is tanh(s/c) without the factor c"},
+                                      {"not divided", "the softcap is c·tanh(s), without dividing by c"},
+                                      {"clipped", "scores are clipped at ±c instead of c·tanh(s/c)"},
+                                      {"twice", "the softcap is applied twice"},
+                                      {"inverse", "the softcap is tanh(s·c)/c: multiplied and divided the other way round"}})
+      t.add("cap_form", {capped_scores}, words, [form = form](Recipe& r) { r.cap_form = form; });
+  }
+  for (const double start : caps ? Numbers{m.cap * 0.9, m.cap * 1.2, m.cap * 0.4, m.cap * 3, m.cap * 10} : Numbers{1, 5, 20, 50})
+    t.fit(
+        "cap_value", Table::set({capped_scores}), {start}, [cap_words](const Numbers& x) { return cap_words(x[0]); }, [](Recipe& r, const Numbers& x) { r.cap = x[0]; });
+  for (const double c : {50.0, 30.0, 20.0, 15.0, 10.0, 5.0})
+    if (c != m.cap) t.add("cap_other", {capped_scores}, cap_words(c), [c](Recipe& r) { r.cap = c; }).ranked(caps ? 1 : 2);
+}
+
+void add_orders(Table& t) {
+  const Recipe& m = t.c.m;
+  constexpr Stage s = scaled_scores, c = capped_scores, b = biased_scores, k = masked_scores;
+  struct Order {
+    std::array<Stage, 4> steps;
+    const char* words;
+  };
+  const auto used_of = [&](const std::array<Stage, 4>& steps) {
+    std::vector<Stage> used;
+    for (const Stage step : steps)
+      if (step == s || step == k || (step == c && m.cap != 0) || (step == b && m.has_bias())) used.push_back(step);
+    if (used.back() == s && used[used.size() - 2] == k) std::swap(used.back(), used[used.size() - 2]);  // hidden stays hidden
+    return used;
+  };
+  std::set<std::vector<Stage>> seen{used_of(m.chain)};
+  for (const Order& order : {Order{{c, s, b, k}, "the softcap comes before the scale"},
+                             {{b, s, c, k}, "the bias is added before scale and softcap"},
+                             {{s, b, c, k}, "the bias is added before the softcap"},
+                             {{s, b, k, c}, "the softcap comes after bias and mask"},
+                             {{s, c, k, b}, "the bias is added after the mask"},
+                             {{b, s, k, c}, "the softcap comes last and the bias first"},
+                             {{c, b, s, k}, "the scale comes after softcap and bias"},
+                             {{s, k, c, b}, "the mask comes before the softcap"},
+                             {{c, b, k, s}, "the scale comes last"},
+                             {{b, c, s, k}, "the bias is added first, then the softcap, then the scale"}}) {
+    const std::vector<Stage> used = used_of(order.steps);
+    if (!seen.insert(used).second) continue;
+    const auto word = [&](Stage step) { return step == s ? "scale" : step == c ? "softcap" : step == b ? "bias" : "mask"; };
+    std::string words = used.size() > 3                ? "the order is " + text::joined(used, ", ", word) + ": " + order.words
+                        : used == std::vector{b, s, k} ? "the bias is added before the scale"
+                        : used == std::vector{c, s, k} ? "the softcap comes before the scale (the cap comes before)"
+                                                       : order.words;
+    t.add("order", {s, c, b, k}, std::move(words), [steps = order.steps](Recipe& r) { r.chain = steps, r.has_loose_names = true; });
+  }
+}
+
+}  // namespace
+
+void add_scores(Table& t) {
+  add_sources(t);
+  add_kv_heads(t);
+  add_scales(t);
+  add_orders(t);
+}
+
+// Biases of the scores.
+
+void add_biases(Table& t) {
+  const Recipe& m = t.c.m;
+  constexpr std::array terms{"the ALiBi bias", "the relative position bias", "the given bias"};
+  if (!t.c.visits({position_bias, biased_scores})) return;
+  for (std::size_t which = 0; which < 3; ++which) {
+    if (!m.bias[which]) continue;
+    const std::string what = terms[which];
+    const StageSet acts = Table::set({which == 2 ? biased_scores : position_bias});
+    for (const double f : {0.0, 2.0, -1.0, 3.0}) t.add("bias_count", acts, times(f, what, m), [=](Recipe& r) { r.bias_count[which] = f; });
+    t.fit(
+        "bias_factor", acts, {1.2},
+        [&m, what](const Numbers& x) {
+          if (std::abs(x[0] / m.plain_scale() - 1) < 1e-7) return what + " is multiplied by the scale too (" + digits(x[0]) + "): it is added before the scale";
+          return times(x[0], what, m);
+        },
+        [=](Recipe& r, const Numbers& x) { r.bias_count[which] = x[0]; });
+    const auto move = [&](const std::string& words, std::function<Block(const Block&)> change) {
+      t.add("bias_moved", acts, what + words, [=](Recipe& r) { r.bias[which] = share(change(*r.bias[which])); });
+    };
+    if (m.T == m.S) move(" is transposed", transposed);
+    for (std::size_t by = 1; by < m.H; ++by)
+      move(" of every head is that of the head " + std::to_string(by) + " further (cyclic)", [by](const Block& x) { return rolled(x, 1, -static_cast<long>(by)); });
+    if (m.H > 1) {
+      move(" stands in reverse order of heads", [](const Block& x) {
+        std::vector<std::size_t> order = counted(x.n[1]);
+        std::ranges::reverse(order);
+        return taken(x, 1, order);
+      });
+      move(" is averaged over the heads", mean_of_heads);
+      for (std::size_t h = 0; h < std::min<std::size_t>(m.H, 8); ++h)
+        move(" of head " + std::to_string(h) + " is used for all heads", [h](const Block& x) { return taken(x, 1, std::vector<std::size_t>(x.n[1], h)); });
+    }
+    for (const long by : {1, -1, 2, -2})
+      for (const std::size_t axis : {2, 3})
+        move(" is rolled by " + digits(by) + " along the " + (axis == 2 ? "queries" : "keys"), [=](const Block& x) { return rolled(x, axis, by); });
+    for (const bool is_last : {true, false})
+      move(std::string(" of the ") + (is_last ? "last" : "first") + " query is used for all",
+           [=](const Block& x) { return taken(x, 2, std::vector<std::size_t>(x.n[2], is_last ? x.n[2] - 1 : 0)); });
+    move(" is added as its exponential", [](const Block& x) { return mapped(x, [](double y) { return std::exp(y); }); });
+    move(" runs backwards along the keys", [](const Block& x) {
+      std::vector<std::size_t> order = counted(x.n[3]);
+      std::ranges::reverse(order);
+      return taken(x, 3, order);
+    });
+  }
+  if (m.has_bias())
+    t.add("bias_after_softmax", {biased_scores, weights}, "the bias is added after the softmax", [](Recipe& r) {
+      r.omits_bias = true;
+      r.then(weights, [](const Block& w, Run& run) {
+        Block sum = w;
+        for (std::size_t which = 0; which < 3; ++which)
+          if (run.m.bias[which]) sum = zipped(sum, *run.m.bias[which], [&](double a, double bias) { return a + run.m.bias_count[which] * bias; });
+        return sum;
+      });
+    });
+  if (m.slopes.empty()) {
+    Numbers usual(m.H);
+    for (std::size_t h = 0; h < m.H; ++h) usual[h] = positions::default_slopes(m.H)[h];
+    t.add("alibi_added", {position_bias, biased_scores}, "an ALiBi bias is added, which the model does not have (slopes " + listed(usual, m) + ")", [usual](Recipe& r) {
+       r.slopes = usual, r.bias[0] = share(alibi_bias(r, usual));
+     }).ranked(1);
+  } else {
+    const Numbers own = m.slopes;
+    const std::size_t H = m.H;
+    std::set<Numbers> seen{own};
+    const auto slopes = [&](const std::string& words, auto of) {
+      Numbers all(H);
+      for (std::size_t h = 0; h < H; ++h) all[h] = of(h);
+      if (seen.insert(all).second)
+        t.add("alibi", {position_bias}, "the ALiBi slopes " + words + ": " + listed(all, m), [all](Recipe& r) { r.slopes = all, r.bias[0] = share(alibi_bias(r, all)); });
+    };
+    std::size_t power = 1;
+    while (2 * power <= H) power *= 2;
+    const std::size_t above = power < H ? 2 * power : H;
+    const auto series = [](double h, double n) { return std::pow(2.0, -8.0 * h / n); };
+    const auto usual = positions::default_slopes(H);
+    slopes(power != H ? "form a uniform geometric series 2^(−8(h+1)/n) for a number of heads that is no power of two" : "form the series 2^(−8(h+1)/n)",
+           [&](std::size_t h) { return series(h + 1, H); });
+    slopes("are Bloom's for this number of heads", [&](std::size_t h) { return usual[h]; });
+    slopes("are the first " + std::to_string(H) + " of those for " + std::to_string(above) + " heads", [&](std::size_t h) { return series(h + 1, above); });
+    slopes("are those for " + std::to_string(power) + " heads carried on", [&](std::size_t h) { return series(h + 1, power); });
+    slopes("begin with 1: 2^(−8h/n)", [&](std::size_t h) { return series(h, H); });
+    slopes("are 2^(−(h+1))", [&](std::size_t h) { return std::pow(2.0, -(h + 1.0)); });
+    slopes("are 2^(−8/n) for all heads", [&](std::size_t) { return series(1, H); });
+    slopes("are 1/(h+1)", [&](std::size_t h) { return 1 / (h + 1.0); });
+    slopes("are all 1", [&](std::size_t) { return 1.0; });
+    slopes("are 2^(−4(h+1)/n)", [&](std::size_t h) { return series(h + 1, 2 * H); });
+    slopes("are those of MPT, reordered for this number of heads", [&](std::size_t h) { return series(h < above / 2 ? 2 * h + 2 : 2 * (h - above / 2) + 1, above); });
+    slopes("are reversed", [&](std::size_t h) { return own[H - 1 - h]; });
+    for (std::size_t by = 1; by < H; ++by) slopes("are those of the head " + std::to_string(by) + " further (cyclic)", [&](std::size_t h) { return own[(h + by) % H]; });
+    Numbers sorted = own;
+    std::ranges::sort(sorted);
+    double mean = 0;
+    for (const double slope : own) mean += slope / static_cast<double>(H);
+    slopes("are all those of head 0", [&](std::size_t) { return own[0]; });
+    slopes("are all their mean", [&](std::size_t) { return mean; });
+    slopes("are 1/slope", [&](std::size_t h) { return own[h] == 0 ? 1 : 1 / own[h]; });
+    slopes("are their roots", [&](std::size_t h) { return std::sqrt(std::abs(own[h])); });
+    slopes("are their squares", [&](std::size_t h) { return own[h] * own[h]; });
+    slopes("are in the order of their size", [&](std::size_t h) { return sorted[H - 1 - h]; });
+    slopes("are in the reverse order of their size", [&](std::size_t h) { return sorted[h]; });
+    for (const auto& [how, words] : {std::pair{"signed", "key − query, without the absolute value"},
+                                     {"key", "the key's position alone"},
+                                     {"first", "counted as if the queries began at the first key"},
+                                     {"sum", "query + key"},
+                                     {"clipped", "only of earlier keys (later ones get none)"},
+                                     {"square", "squared"},
+                                     {"log", "log(1 + distance)"},
+                                     {"reversed", "the key's position from the end"}})
+      t.add("alibi", {position_bias}, std::string("the distance of ALiBi is ") + words, [=, how = how](Recipe& r) { r.bias[0] = share(alibi_bias(r, r.slopes, how)); });
+    std::set<long> shifts{1, -1, 2, -2, 3, -3, 4, -4};
+    if (m.T != m.S) shifts.insert({m.offset(), -m.offset(), -5, -6, -7, -8});
+    for (const long by : shifts)
+      t.add("alibi", {position_bias}, "the positions of the queries in ALiBi are " + behind(by), [by](Recipe& r) { r.bias[0] = share(alibi_bias(r, r.slopes, "abs", by)); });
+    Numbers start = own;
+    for (double& slope : start) slope *= 1.1;
+    t.fit(
+         "alibi_slopes", Table::set({position_bias}), start, [&m](const Numbers& x) { return "the ALiBi slopes are " + listed(x, m); },
+         [](Recipe& r, const Numbers& x) { r.slopes = x, r.bias[0] = share(alibi_bias(r, x)); })
+        .ranked(3);
+  }
+  if (!m.relative) return;
+  const auto relative = [&](const std::string& words, std::function<void(Relative&)> change) {
+    t.add("relative", {position_bias}, "of the relative bias: " + words, [=](Recipe& r) {
+      change(*r.relative);
+      r.bias[1] = share(relative_bias(r, *r.relative));
+    });
+  };
+  const std::string sides = m.relative->both ? "one-sided" : "two-sided (bidirectional)";
+  relative("buckets are taken as " + sides, [](Relative& r) { r.both = !r.both; });
+  relative("buckets count query − key instead of key − query", [](Relative& r) { r.sign = -1; });
+  relative("buckets count query − key and are taken as " + sides, [](Relative& r) { r.sign = -1, r.both = !r.both; });
+  const std::size_t n = m.relative->table->n[3];
+  const double own = m.relative->max_distance;
+  std::set<double> distances{128, 256, 512, 1024, 2.0 * static_cast<double>(n), own * 2, own * 4};
+  for (int k = 2; k < 97; ++k) distances.insert(k);
+  std::map<Numbers, Numbers> same;  // largest distances that come to the same buckets here
+  for (const double k : distances)
+    if (k != own && k > static_cast<double>(n / 4)) {
+      Relative other = *m.relative;
+      other.max_distance = k;
+      same[relative_bias(m, other).v].push_back(k);
+    }
+  for (const auto& [bias, ks] : same) {
+    double likeliest = ks[0];
+    for (const double k : {8.0, 16.0, 32.0, 64.0, 128.0, own * 2, std::floor(own / 2)})
+      if (std::ranges::find(ks, k) != ks.end()) likeliest = k;
+    relative("the largest distance of the buckets is " + digits(likeliest) + " instead of " + digits(own) +
+                 (ks.size() > 1 ? " (or any other of " + digits(ks.front()) + "–" + digits(ks.back()) + ", which come to the same here)" : ""),
+             [=](Relative& r) { r.max_distance = likeliest; });
+  }
+  for (const std::size_t k : {n / 2, 2 * n, std::size_t{32}, std::size_t{16}})
+    if (k != n && k > 1) relative("distances are put into " + std::to_string(k) + " buckets instead of " + std::to_string(n), [k](Relative& r) { r.buckets = k; });
+  std::set<long> shifts{1, -1, 2, -2};
+  if (m.T != m.S) shifts.insert({m.offset(), 3, 4, 5, 6, 7, 8});
+  for (const long by : shifts) relative("relative positions are " + behind(by), [by](Relative& r) { r.shift = by; });
+  if (m.H == n) relative("the table of buckets is transposed", [](Relative& r) { r.table = share(transposed(*r.table)); });
+}
+
+// Masks.
+
+namespace {
+
+std::string keys_words(const Block& hidden) {
+  std::vector<std::size_t> all;
+  for (std::size_t j = 0; j < hidden.n[3]; ++j)
+    if (hidden.v[j] != 0) all.push_back(j);
+  if (all.empty()) return "none";
+  if (all.size() > 1 && all.back() - all.front() + 1 == all.size()) return std::to_string(all.front()) + "–" + std::to_string(all.back());
+  return listed(all);
+}
+
+Shared hidden_keys(const Recipe& m, const std::function<bool(std::size_t b, long j)>& is) {
+  return share(Block::of({m.B, 1, 1, m.S}, [&](auto b, auto, auto, auto j) { return is(b, static_cast<long>(j)) ? 1.0 : 0.0; }));
+}
+
+/// Whether a given stage hides a cell: −∞ of masked scores, 0 of weights; nullptr where neither is given.
+const Block* hiding_stage(const Context& c, double& hidden) {
+  for (const Stage stage : {masked_scores, weights})
+    if (const Block* y = c.theirs(stage); y && y->n == Shape{c.m.B, c.m.H, c.m.T, c.m.S}) {
+      hidden = stage == weights ? 0 : -infinity;
+      return y;
+    }
+  return nullptr;
+}
+
+/// Windows that the first row which differs, or the cells that are hidden where these are given, speak for.
+std::set<std::pair<long, long>> window_hints(const Context& c) {
+  const Recipe& m = c.m;
+  std::set<std::pair<long, long>> found;
+  if (!c.differing_rows.empty()) {
+    const long i = static_cast<long>(c.differing_rows[0]) + m.offset();
+    found.insert({{i - 1, 0}, {i - 1, -1}, {i, 0}, {i, -1}});
+  }
+  double hidden = 0;
+  if (const Block* y = hiding_stage(c, hidden)) {
+    long left = -1, right = -1;
+    for (std::size_t b = 0; b < m.B; ++b)
+      for (std::size_t h = 0; h < m.H; ++h)
+        for (std::size_t t = 0; t < m.T; ++t)
+          for (std::size_t s = 0; s < m.S; ++s)
+            if (y->row(b, h, t)[s] != hidden) {
+              const long i = static_cast<long>(t) + (m.aligns_last ? m.offset() : 0), j = static_cast<long>(s);
+              left = std::max(left, i - j), right = std::max(right, j - i);
+            }
+    found.insert({{left, std::max(right, 0L)}, {left, -1}});
+  }
+  std::erase_if(found, [](const auto& window) { return window.first < 0; });
+  return found;
+}
+
+/// Rules of masks, each made once: those that come to the same cells here are one.
+class Masks {
+ public:
+  explicit Masks(Table& table) : t(table), m(table.c.m), seen_{m.visible->v} {}
+
+  /// Rules with other fields.
+  void rule(const std::string& words, std::function<void(Recipe&)> change) {
+    const auto make = [change = std::move(change)](Recipe r) {
+      change(r);
+      return visible_by_rules(r);
+    };
+    add(words, [make](const Recipe& r) { return make(r); });
+  }
+  /// What is made of the cells that are visible.
+  void cells(const std::string& words, std::function<Block(const Block&)> change) {
+    add(words, [change = std::move(change)](const Recipe& r) { return change(*r.visible); });
+  }
+  /// Rules with other fields, and only cells for which more is said.
+  void rule_and(const std::string& words, std::function<void(Recipe&)> change, std::function<bool(long i, long j, long first)> is) {
+    add(words, [change = std::move(change), is = std::move(is)](const Recipe& r) {
+      Recipe other = r;
+      change(other);
+      Block seen = visible_by_rules(other);
+      const long first = r.aligns_last ? r.offset() : 0;
+      return Block::of(seen.n, [&](auto b, auto h, auto i, auto j) { return seen(b, h, i, j) != 0 && is(static_cast<long>(i) + first, static_cast<long>(j), first) ? 1.0 : 0.0; });
+    });
+  }
+
+ private:
+  void add(const std::string& words, std::function<Block(const Recipe&)> make) {
+    if (t.c.is_large) {  // made when it is tried
+      t.add("mask", {masked_scores}, words, [make](Recipe& r) { r.visible = share(make(r)); });
+      return;
+    }
+    Block block = make(m);
+    if (!seen_.insert(block.v).second) return;
+    t.add("mask", {masked_scores}, words, [seen = share(std::move(block))](Recipe& r) { r.visible = seen; });
+  }
+
+  Table& t;
+  const Recipe& m;
+  std::set<Numbers> seen_;
+};
+
+void add_windows(Masks& masks, const Context& c) {
+  const Recipe& m = c.m;
+  const long S = m.S;
+  const std::set<std::pair<long, long>> hints = window_hints(c);
+  const auto text_of = [](long a, long b) { return "[" + std::to_string(a) + ", " + std::to_string(b) + "]"; };
+  std::set<long> widths;
+  for (const auto& [a, b] : hints) widths.insert(a);
+  if (!m.window) {
+    for (long w = 0; w < std::min(S, c.is_large ? 0L : 32L); ++w) widths.insert(w);
+    for (int k = 5; k < 14; ++k)
+      for (const long less : {0, 1})
+        if ((1L << k) - less < S) widths.insert((1L << k) - less);
+    for (const long w : widths) {
+      masks.rule("a sliding window of " + std::to_string(w) + " to the left is applied, which the model does not have", [w](Recipe& r) { r.window = {w, -1}; });
+      if (!m.causal) masks.rule("a sliding window of " + std::to_string(w) + " to both sides is applied, which the model does not have", [w](Recipe& r) { r.window = {w, w}; });
+    }
+    for (long w = 2; w < std::min(S, 17L); ++w)
+      masks.rule_and(
+          "queries see their own block of " + std::to_string(w) + " keys alone", [](Recipe&) {}, [w](long i, long j, long) { return i / w == j / w; });
+    return;
+  }
+  const auto [l, r] = *m.window;
+  masks.rule("the sliding window is missing (or hides nothing here)", [](Recipe& o) { o.window.reset(); });
+  const std::map<std::pair<long, long>, std::string> names{{{l, l}, "the same on both sides"},
+                                                           {{2 * l, r}, "twice as wide on the left"},
+                                                           {{r, l}, "the other way round"},
+                                                           {{l, l / 2}, "(w, w/2)"},
+                                                           {{l / 2, r / 2}, "half as wide on both sides"},
+                                                           {{l / 2, r}, "half as wide on the left"},
+                                                           {{l - 1, r}, "one smaller on the left (counted with the query itself)"},
+                                                           {{l + 1, r}, "one larger on the left"}};
+  std::set<std::pair<long, long>> done{{l, r}};
+  const auto window = [&](long a, long b) {
+    if (!done.emplace(a, b).second) return;
+    const auto name = names.find({a, b});
+    masks.rule("the sliding window is " + text_of(a, b) + " instead of " + text_of(l, r) + (name == names.end() ? "" : ": " + name->second), [=](Recipe& o) { o.window = {a, b}; });
+  };
+  const long most = c.is_large ? 0 : std::min(S, 64L);
+  for (long a = -1; a <= most; ++a) widths.insert(a);
+  for (int k = 6; k < 14; ++k) widths.insert({(1L << k) - 1, 1L << k});
+  widths.insert({l - 1, l + 1, l / 2, 2 * l});
+  for (const long a : widths)
+    if (a >= -1 && (!c.is_large || a <= S)) window(a, r);
+  for (const auto& [shape, name] : names) window(shape.first, shape.second);
+  if (!m.causal || r != 0)
+    for (long a = -1; a <= std::min(most, 32L); ++a)
+      for (long b = -1; b <= std::min(most, 32L); ++b) window(a, b);
+  for (const auto& [a, b] : hints) window(a, b);
+  const auto none = [](Recipe& o) { o.window.reset(); };
+  if (l > 0)
+    for (const long w : {l, l + 1})
+      masks.rule_and("the sliding window is cut in blocks of " + std::to_string(w) + " (a query sees its own block)", none, [w](long i, long j, long) { return i / w == j / w; });
+  if (m.T != m.S) {
+    masks.rule_and("the sliding window is counted from the query's row, not from its position behind the earlier keys", none,
+                   [l = l, r = r, is_causal = m.causal](long i, long j, long first) { return (l < 0 || j >= i - first - l) && (r < 0 || is_causal || j <= i - first + r); });
+    masks.rule_and("the sliding window keeps the first keys instead of the last", none, [l = l](long, long j, long) { return j <= l; });
+  }
+  if (m.causal) {
+    masks.rule("the sliding window replaces the causal mask", [](Recipe& o) { o.causal = false; });
+    masks.rule("the sliding window reaches " + std::to_string(l) + " to both sides and is not causal", [l = l](Recipe& o) { o.causal = false, o.window = {l, l}; });
+  }
+}
+
+void add_cache(Masks& masks, const Recipe& m) {
+  for (long n = 1; n < std::min(static_cast<long>(m.S), 9L); ++n)
+    for (const bool is_last : {true, false})
+      masks.rule("the " + std::string(is_last ? "last " : "first ") + std::to_string(n) + (n > 1 ? " keys are" : " key is") + " hidden (or missing from the cache)",
+                 [=](Recipe& r) { r.hidden = hidden_keys(r, [&](std::size_t, long j) { return is_last ? j >= static_cast<long>(r.S) - n : j < n; }); });
+}
+
+void add_padding(Masks& masks, const Recipe& m) {
+  const Block h = *m.hidden;
+  const long S = m.S;
+  const auto is_hidden = [h](std::size_t b, long j) { return j >= 0 && j < static_cast<long>(h.n[3]) && h(b, 0, 0, static_cast<std::size_t>(j)) != 0; };
+  const auto keys = [&](const std::string& words, const std::function<bool(std::size_t, long)>& is, bool says_keys = true) {
+    const Shared moved = hidden_keys(m, is);
+    masks.rule("the padding mask " + words + (says_keys ? " (keys " + keys_words(*moved) + " are hidden instead of " + keys_words(h) + ")" : ""),
+               [moved](Recipe& r) { r.hidden = moved; });
+  };
+  masks.rule("the padding mask is missing", [](Recipe& r) { r.hidden = hidden_keys(r, [](auto, auto) { return false; }); });
+  for (const long n : {1, -1, 2, -2, 3, -3}) {
+    if (std::abs(n) >= S) continue;
+    keys("is shifted by " + std::to_string(std::abs(n)) + " to the " + (n > 0 ? "right" : "left"), [&](std::size_t b, long j) { return is_hidden(b, j - n); });
+    if (n < 0) keys("begins " + std::to_string(-n) + " early", [&](std::size_t b, long j) { return is_hidden(b, j - n) || is_hidden(b, j); });
+    keys("is rolled by " + digits(n), [&](std::size_t b, long j) { return is_hidden(b, ((j - n) % S + S) % S); });
+  }
+  keys(
+      "is inverted (the real keys are hidden)", [&](std::size_t b, long j) { return !is_hidden(b, j); }, false);
+  keys("stands at the other end", [&](std::size_t b, long j) { return is_hidden(b, S - 1 - j); });
+  if (m.T == m.S) {
+    masks.rule("the padding mask hides the padded rows (queries) instead of the keys",
+               [](Recipe& r) { r.hidden_rows = r.hidden, r.hidden = hidden_keys(r, [](auto, auto) { return false; }); });
+    masks.rule("the padding mask hides the padded rows (queries) too", [](Recipe& r) { r.hidden_rows = r.hidden; });
+  }
+  if (m.B > 1) {
+    for (std::size_t by = 1; by < m.B; ++by)
+      masks.rule("every sequence has the padding mask of the sequence " + std::to_string(by) + " further (cyclic)",
+                 [by](Recipe& r) { r.hidden = share(rolled(*r.hidden, 0, -static_cast<long>(by))); });
+    masks.rule("all sequences have the padding mask of sequence 0", [](Recipe& r) { r.hidden = share(taken(*r.hidden, 0, std::vector<std::size_t>(r.B, 0))); });
+    keys(
+        "of any sequence is that of all",
+        [&](std::size_t, long j) {
+          for (std::size_t b = 0; b < m.B; ++b)
+            if (is_hidden(b, j)) return true;
+          return false;
+        },
+        false);
+    masks.cells("padding masks are laid over heads instead of sequences ([batch · heads] read as [heads · batch])", [H = m.H](const Block& v) {
+      return Block::of({v.n[0], H, v.n[2], v.n[3]}, [&](auto b, auto head, auto i, auto j) { return v((b * H + head) % v.n[0], 0, i, j); });
+    });
+  }
+  masks.rule("keys hidden by padding also see through the causal mask: padding replaces it", [](Recipe& r) { r.causal = false; });
+}
+
+}  // namespace
+
+void add_masks(Table& t) {
+  const Context& c = t.c;
+  const Recipe& m = c.m;
+  if (!c.visits({masked_scores})) return;
+  Masks masks(t);
+  const bool is_square = m.T == m.S, pads = std::ranges::count(m.hidden->v, 1.0) > 0;
+  if (!is_square && !pads) add_cache(masks, m);
+  const std::string other_end = m.aligns_last ? "first" : "last";
+  const auto align = [](Recipe& r) { r.aligns_last = !r.aligns_last; };
+  if (m.causal) {
+    masks.rule("the causal mask is missing", [](Recipe& r) { r.causal = false; });
+    for (const long n : {1, -1, 2, -2, 3, -3, 4, -4})
+      masks.rule(n > 0     ? "the causal mask lets every query see " + std::to_string(n) + (n > 1 ? " keys ahead" : " key ahead")
+                 : n == -1 ? "the causal mask hides a query's own key (strict: the diagonal too)"
+                           : "the causal mask hides a query's own and " + std::to_string(-n - 1) + " more keys",
+                 [n](Recipe& r) { r.shift = n; });
+    if (is_square) masks.cells("the causal mask is transposed (a query sees itself and what comes after)", transposed);
+  } else {
+    masks.rule("a causal mask is applied, which the model does not have", [](Recipe& r) { r.causal = true; });
+    if (!is_square)
+      masks.rule("a causal mask is applied from the first key on (aligned " + other_end + "), which the model does not have", [=](Recipe& r) { r.causal = true, align(r); });
+    masks.rule("a strict causal mask is applied, which the model does not have", [](Recipe& r) { r.causal = true, r.shift = -1; });
+    if (is_square)
+      masks.cells("the mask hides what comes before (transposed causal), which the model does not do",
+                  [](const Block& v) { return Block::of(v.n, [&](auto b, auto h, auto i, auto j) { return j >= i ? v(b, h, i, j) : 0; }); });
+  }
+  if (!is_square && (m.causal || m.window)) masks.rule("the mask puts the queries at the " + other_end + " keys (aligned " + other_end + ")", align);
+  add_windows(masks, c);
+  if (pads)
+    add_padding(masks, m);
+  else if (is_square)
+    add_cache(masks, m);
+  if (const auto doc = m.documents; !doc.empty()) {
+    masks.rule("documents are ignored", [](Recipe& r) { r.documents.clear(); });
+    for (const long n : {1, -1, 2, -2, 3})
+      masks.rule("documents begin " + std::to_string(std::abs(n)) + (n > 0 ? " later" : " earlier"), [=](Recipe& r) {
+        const long last = static_cast<long>(doc.size()) - 1;
+        for (long i = 0; i <= last; ++i) r.documents[i] = doc[std::clamp(i - n, 0L, last)];
+      });
+    masks.rule("documents replace the causal mask (all of the document is seen)", [](Recipe& r) { r.causal = false; });
+    if (m.window) masks.rule("documents and sliding window are both ignored", [](Recipe& r) { r.documents.clear(), r.window.reset(); });
+    masks.rule_and(
+        "documents are told apart the other way round (a query sees the other documents)", [](Recipe& r) { r.documents.clear(); },
+        [doc](long i, long j, long) {
+          const auto of = [&](long place) { return doc[static_cast<std::size_t>(std::clamp(place, 0L, static_cast<long>(doc.size()) - 1))]; };
+          return of(i) != of(j);
+        });
+  }
+  if (m.prefix > 0) {
+    masks.rule("the prefix is not visible to everyone (it is ignored)", [](Recipe& r) { r.prefix = 0; });
+    for (const long n : {1, -1, 2, -2, 3, 4})
+      if (const long length = static_cast<long>(m.prefix) + n; length > 0 && length <= static_cast<long>(m.S))
+        masks.rule("the prefix has " + std::to_string(length) + " keys instead of " + std::to_string(m.prefix), [=](Recipe& r) { r.prefix = length; });
+  } else if (m.causal || m.window) {
+    for (std::size_t n = 1; n < std::min<std::size_t>(m.S, 9); ++n)
+      masks.rule("the first " + std::to_string(n) + " keys are visible to every query (a prefix or kept sink tokens), which the model does not do",
+                 [n](Recipe& r) { r.prefix = n; });
+  }
+  if (!m.cells.empty()) {
+    masks.rule("the single cells of the mask are ignored", [](Recipe& r) { r.cells.clear(); });
+    masks.rule("the single cells of the mask are transposed", [](Recipe& r) {
+      std::erase_if(r.cells, [&](const auto& cell) { return cell.column >= r.T || cell.row >= r.S; });
+      for (auto& cell : r.cells) std::swap(cell.row, cell.column);
+    });
+    masks.rule("the single cells of the mask are inverted", [](Recipe& r) {
+      for (auto& cell : r.cells) cell.visible = !cell.visible;
+    });
+  }
+  masks.cells("the mask is inverted (what should be hidden is seen)", [](const Block& v) { return mapped(v, [](double x) { return 1 - x; }); });
+  masks.cells("the mask is missing altogether", [](const Block& v) { return Block(v.n, 1); });
+  if (is_square) {
+    masks.cells("the mask is transposed", transposed);
+    masks.cells("the mask runs backwards along the keys",
+                [](const Block& v) { return Block::of(v.n, [&](auto b, auto h, auto i, auto j) { return v(b, h, i, v.n[3] - 1 - j); }); });
+    masks.cells("the mask hides the diagonal too", [](const Block& v) { return Block::of(v.n, [&](auto b, auto h, auto i, auto j) { return i == j ? 0 : v(b, h, i, j); }); });
+  }
+  for (std::size_t head = 0; m.H > 1 && head < std::min<std::size_t>(m.H, 8); ++head)
+    for (const bool alone : {false, true})
+      masks.cells((alone ? "only head " : "head ") + std::to_string(head) + (alone ? " is masked" : " is not masked"), [=, H = m.H](const Block& v) {
+        return Block::of({v.n[0], H, v.n[2], v.n[3]}, [&](auto b, auto h, auto i, auto j) { return (h == head) != alone ? 1 : v(b, h, i, j); });
+      });
+  for (const long n : {1, -1})
+    for (const std::size_t axis : {3, 2})
+      masks.cells("the mask is rolled by " + digits(n) + " along the " + (axis == 3 ? "keys" : "queries"), [=](const Block& v) { return rolled(v, axis, n); });
+  for (const bool is_last : {true, false})
+    masks.cells(std::string("the mask of the ") + (is_last ? "last" : "first") + " query is used for all",
+                [=](const Block& v) { return taken(v, 2, std::vector<std::size_t>(v.n[2], is_last ? v.n[2] - 1 : 0)); });
+  double hidden = 0;
+  if (const Block* y = hiding_stage(c, hidden); y && !c.is_large) {  // the mask read off, where no rule says it
+    Block seen = mapped(*y, [&](double x) { return x != hidden ? 1.0 : 0.0; });
+    std::vector<std::pair<std::size_t, std::size_t>> more, less;
+    for (std::size_t b = 0; b < m.B; ++b)
+      for (std::size_t h = 0; h < m.H; ++h)
+        for (std::size_t i = 0; i < m.T; ++i)
+          for (std::size_t j = 0; j < m.S; ++j)
+            if (const double own = (*m.visible)(b, h, i, j); own != seen(b, h, i, j))
+              if (auto& list = own != 0 ? less : more; std::ranges::find(list, std::pair{i, j}) == list.end()) list.emplace_back(i, j);
+    const auto some = [](const auto& list) {
+      const auto cell = [](const auto& at) { return "(" + std::to_string(at.first) + ", " + std::to_string(at.second) + ")"; };
+      return list.size() <= 6 ? text::joined(list, ", ", cell) : std::to_string(list.size()) + " cells, the first " + cell(list[0]);
+    };
+    std::vector<std::string> words;
+    if (!more.empty()) words.push_back("seen though hidden: " + some(more));
+    if (!less.empty()) words.push_back("hidden though seen: " + some(less));
+    if (!words.empty())
+      t.add("mask_cells", {masked_scores}, "the mask differs by no rule known here; " + text::joined(words, "; "), [block = share(std::move(seen))](Recipe& r) {
+         r.visible = block;
+       }).ranked(4);
+  }
+  const bool hides = std::ranges::count(m.visible->v, 0.0) > 0;
+  for (const auto& [how, words] : {std::pair{"times", "the scores are multiplied by the mask (hidden ones become 0, or a tiny number such as −1e-9, instead of −∞)"},
+                                   {"plus", "the mask is added as 0 and 1 (a boolean mask taken as numbers)"},
+                                   {"renormalize", "hidden weights are set to zero after the softmax and the rest renormalized"},
+                                   {"zero", "hidden weights are set to zero after the softmax and not renormalized"},
+                                   {"-inf", "hidden scores become −∞ before the softmax"}}) {
+    const std::string_view method = how;
+    if (method != "plus" && (method == m.method || !hides)) continue;
+    if (method == "renormalize" && m.sink && !c.theirs(masked_scores)) continue;
+    t.add("mask_method", {masked_scores, weights}, words, [method](Recipe& r) { r.method = method; });
+  }
+  if (!hides) return;
+  for (const char* how : {"value", "plus value"}) {
+    const bool adds = *how == 'p';
+    const auto words = [&m, adds](double v) {
+      return adds ? digits(v, m.digits) + " is added to hidden scores instead of −∞" : "hidden scores become " + digits(v, m.digits) + " instead of −∞";
+    };
+    for (const double fill : {-10.0, -100.0, -1000.0, 1.0, 100.0, -5.0, -50.0, -1e4, -1e9, -1.0})
+      if (!adds || fill != -1) t.add("mask_value", {masked_scores}, words(fill), [=](Recipe& r) { r.method = how, r.mask_value = fill; }).ranked(1);
+    for (const double start : {-2.0, 0.5, -8.0})
+      t.fit(
+          "mask_value_fitted", Table::set({masked_scores}), {start}, [words](const Numbers& x) { return words(x[0]); },
+          [how](Recipe& r, const Numbers& x) { r.method = how, r.mask_value = x[0]; }, how);
+  }
+}
+
+}  // namespace core::check::inference

@@ -1,0 +1,776 @@
+#include "core/check/infer.hpp"
+
+#include <cmath>
+#include <ctime>
+#include <map>
+#include <set>
+
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/check/scene.hpp"
+#include "core/graph/given_model.hpp"
+#include "core/graph/rounding.hpp"
+
+namespace core::check::inference {
+namespace {
+
+// Searching.
+
+/// A deviation with its numbers, applied to a recipe.
+struct Hit {
+  const char* name;
+  std::string words, sides;
+  int rank;
+  StageSet acts;
+  bool by_rows;
+  SharedRecipe m;
+  double score = 0, worst = 0;
+};
+using Hits = std::vector<Hit>;
+
+Hit hit_of(const Scene& scene, const Deviation& row, const Numbers& x, double score) {
+  Recipe changed = *scene.m;
+  row.apply(changed, x);
+  int rank = row.rank_of(x);
+  if (std::string_view(row.name).starts_with("stage_factor") && !row.acts[index(scene.target)]) ++rank;
+  return {row.name,
+          row.words_of(x),
+          row.sides,
+          rank,
+          row.acts,
+          row.by_rows,
+          std::make_shared<const Recipe>(std::move(changed)),
+          score};
+}
+
+/// Numbers that nobody writes; and lists fitted to another stage than their own, where rounding leaves them
+/// too much room.
+bool is_implausible(const Scene& scene, const Deviation& row, const Numbers& x) {
+  if (std::ranges::any_of(x, [](double f) { return !(std::abs(f) <= 1e5); })) return true;
+  return x.size() > 1 && is_coarse(scene.of.precision) && !row.acts[index(scene.target)];
+}
+
+/// A list whose numbers are one: another row says that with one number.
+bool are_all_equal(const Recipe& m, const Deviation& row, const Numbers& x) {
+  const std::string_view name = row.name;
+  if (x.size() < 2 ||
+      !(name.ends_with("by_head") || name.ends_with("by_row") || (name == "sink_values" && !m.sink)))
+    return false;
+  const auto [least, most] = std::ranges::minmax(x);
+  return most - least <= 1e-5 * std::max(std::abs(least), std::abs(most));
+}
+
+class Search {
+ public:
+  Search(const Case& of, const core::Token& token, double seconds)
+      : c_(of), token_(token), begin_(std::clock()), seconds_(seconds) {}
+
+  Inference run();
+
+ private:
+  /// Seconds of the processor, so that what is found does not depend on what else the machine does.
+  double now() const { return static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC; }
+  bool goes_on(double deadline) const { return token_.goes_on() && now() < deadline; }
+
+  struct Difference {
+    std::optional<Stage> stage;
+    std::array<double, attention::n_stages> far{};
+  };
+  /// The first stage given that a recipe does not give, where some are taken as given, and how far all are.
+  Difference first_difference(const Recipe& m, StageSet followed = {}) const;
+  bool confirm(Hit& hit, StageSet followed = {}) const;
+  std::vector<Deviation> candidates(const Scene& scene, double deadline) const;
+  struct Found {
+    Hits hits, partial;  ///< that give the target, and that make some of its rows agree
+  };
+  Found hits_at(const Scene& scene, std::vector<Deviation> rows, double deadline, double slack) const;
+  std::vector<Hits> search(const SharedRecipe& m, const Hits& applied, StageSet followed, int depth,
+                           double deadline) const;
+  std::vector<Hits> pairs_at(Stage target, double deadline) const;
+  std::vector<Hits> two_fitted(const Scene& scene, double deadline) const;
+  std::vector<Hits> computed_coarser(Stage target, double deadline, std::string& note);
+  std::vector<Hits> chosen(std::vector<Hits> found) const;
+  std::vector<Hits> distinct(std::vector<Hits> all) const;
+  void describe(Stage first, double deadline, Inference& result) const;
+
+  Case c_;
+  const core::Token& token_;
+  std::clock_t begin_;
+  double seconds_;
+};
+
+Search::Difference Search::first_difference(const Recipe& m, StageSet followed) const {
+  const Recipe coarse = c_.coarse(m);
+  Run run(m), rounded(coarse);
+  if (&m == c_.m.get() && followed.none()) run.made = c_.base->made;
+  for (const Stage stage : c_.order)
+    if (followed[index(stage)]) run.made[index(stage)] = rounded.made[index(stage)] = c_.theirs[index(stage)];
+  Difference result;
+  for (const Stage stage : c_.order) {
+    if (followed[index(stage)]) continue;
+    const double far = result.far[index(stage)] = c_.far(run, stage, c_.allowed(stage, run, rounded));
+    if (far > 1 && !result.stage) result.stage = stage;
+    if (far > 1 && c_.is_large && &m != c_.m.get()) break;
+  }
+  return result;
+}
+
+/// Everything given agrees: computed from the start and, in low precision, also stage by stage from what was
+/// given.
+bool Search::confirm(Hit& hit, StageSet followed) const {
+  token_.count(1);
+  const Recipe& m = *hit.m;
+  const Difference difference = first_difference(m, followed);
+  if (difference.stage) return false;
+  if (c_.is_exact()) return true;
+  if (c_.order.size() == 1) {
+    hit.worst = difference.far[index(c_.order[0])];
+    return true;
+  }
+  const Recipe coarse = c_.coarse(m);
+  std::array<Shared, attention::n_stages> known;
+  for (const Stage stage : c_.order) {
+    if (!(m.has_loose_names && is_score_step(stage))) {
+      Run run(m), rounded(coarse);
+      run.made = rounded.made = known;
+      hit.worst = std::max(hit.worst, c_.far(run, stage, c_.allowed(stage, run, rounded)));
+    }
+    if (c_.given(stage).n == c_.shapes[index(stage)]) known[index(stage)] = c_.theirs[index(stage)];
+  }
+  return hit.worst <= 1;
+}
+
+std::vector<Deviation> Search::candidates(const Scene& scene, double deadline) const {
+  std::vector<Deviation> rows = scene.rows();
+  std::map<std::string_view, std::size_t> n_starts;
+  for (const Deviation& row : rows)
+    if (!row.start.empty()) ++n_starts[row.name];
+  // Of many places to begin at, the three that come nearest.
+  std::map<std::pair<std::string_view, std::string>, std::vector<std::pair<double, std::size_t>>> costs;
+  for (std::size_t k = 0; k < rows.size() && goes_on(deadline); ++k) {
+    if (rows[k].start.empty() || n_starts[rows[k].name] <= 3) continue;
+    const Block ours = canonical(scene.target, *changed_value(scene, rows[k], rows[k].start));
+    const Block& theirs = scene.theirs(rows[k].by_rows);
+    double cost = infinity;
+    if (ours.n == theirs.n) {
+      cost = 0;
+      for (std::size_t i = 0; i < ours.v.size(); ++i)
+        if (const double d = ours.v[i] - theirs.v[i]; std::isfinite(d)) cost += d * d;
+    }
+    costs[{rows[k].name, rows[k].key}].emplace_back(cost, k);
+  }
+  std::set<std::size_t> dropped;
+  for (auto& [key, all] : costs) {
+    std::ranges::sort(all);
+    for (std::size_t k = 3; k < all.size(); ++k) dropped.insert(all[k].second);
+  }
+  std::vector<Deviation> kept;
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    if (!dropped.contains(k)) kept.push_back(std::move(rows[k]));
+  return kept;
+}
+
+Search::Found Search::hits_at(const Scene& scene, std::vector<Deviation> rows, double deadline,
+                              double slack) const {
+  Found found;
+  std::vector<std::tuple<double, int, Hit>> partial;
+  const double base = scene.agreeing_rows(*scene.value);
+  bool is_told = false;
+  for (const Deviation& row : rows) {
+    if (!goes_on(deadline)) break;
+    token_.count(1);
+    if (scene.is_large() && !is_told && !found.hits.empty() && found.hits.back().rank <= 1)
+      is_told = true, deadline = std::min(deadline, now() + 1);  // a little longer for what comes to the same
+    Numbers x = row.start;
+    if (!x.empty()) {
+      const auto fit = fitted(scene, {&row}, {x});
+      if (!fit) continue;
+      x = fit->numbers[0];
+      if (are_all_equal(*scene.m, row, x) || is_implausible(scene, row, x)) continue;
+    }
+    const Shared value = changed_value(scene, row, x);
+    const double score = scene.apart(*value, row.by_rows);
+    if (score <= slack) {
+      found.hits.push_back(hit_of(scene, row, x, score));
+    } else if (x.empty() && partial.size() < 400 && !scene.is_large()) {
+      if (const double more = scene.agreeing_rows(*value); more > base)
+        partial.emplace_back(-more, row.rank, hit_of(scene, row, x, score));
+    }
+  }
+  std::ranges::stable_sort(found.hits, {}, &Hit::rank);
+  std::ranges::stable_sort(partial, [](const auto& a, const auto& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
+  for (auto& one : partial) found.partial.push_back(std::move(std::get<2>(one)));
+  return found;
+}
+
+Hits with(Hits all, Hit hit) {
+  all.push_back(std::move(hit));
+  return all;
+}
+
+/// Explanations: lists of hits after which everything given agrees.
+std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, StageSet followed, int depth,
+                                 double deadline) const {
+  const auto target = first_difference(*m, followed).stage;
+  if (!target) return std::vector<Hits>(applied.empty() ? 0 : 1, applied);
+  const double slack = c_.is_exact() ? 1 : 3;
+  const Scene scene(c_, m, *target);
+  Found found;
+  if (!scene.is_large()) {
+    found = hits_at(scene, candidates(scene, deadline), deadline, slack);
+  } else {  // first what can be judged by some rows, the first ones where they differ, then the rest
+    const auto is_whole = [](const Deviation& row) { return !row.by_rows; };
+    for (const int pass : {0, 1, 2}) {
+      if (pass == 1 && scene.few->n_keys == 0) continue;
+      const std::optional<Scene> other =
+          pass == 0 ? std::nullopt : std::optional<Scene>(std::in_place, c_, m, *target, false);
+      const Scene& at = other ? *other : scene;
+      std::vector<Deviation> rows = candidates(at, deadline);
+      std::erase_if(rows, [&](const Deviation& row) { return is_whole(row) != (pass == 2); });
+      found.hits = hits_at(at, std::move(rows), deadline, slack).hits;
+      if (std::ranges::any_of(found.hits, [](const Hit& h) { return h.rank <= 2; })) break;
+    }
+  }
+  if (found.hits.empty() && depth > 0 && !scene.is_large()) {  // another cause at this very stage
+    std::vector<Shared> tried;
+    const double until = std::min(deadline, now() + 0.5 * (deadline - now()));
+    for (const Hit& hit : found.partial) {
+      if (!goes_on(until) || tried.size() >= 10) break;
+      const Shared value = scene.computed(*hit.m, hit.acts, hit.by_rows);
+      if (std::ranges::any_of(tried, [&](const Shared& other) { return other->v == value->v; })) continue;
+      tried.push_back(value);
+      auto explained = search(hit.m, with(applied, hit), followed, depth < 2 ? depth - 1 : 1, deadline);
+      if (!explained.empty()) return explained;
+    }
+  }
+  std::vector<Hits> done;
+  Hits open;
+  int best = 9;
+  std::set<std::string> said;
+  for (Hit& hit : found.hits) {
+    if (!said.insert(hit.words).second) continue;
+    if (scene.is_large() && done.size() >= 2) break;
+    if (hit.rank > best && c_.is_exact()) break;  // a simpler cause explains everything
+    if (confirm(hit, followed))
+      best = std::min(best, hit.rank), done.push_back(with(applied, hit));
+    else
+      open.push_back(std::move(hit));
+  }
+  if (!done.empty() || depth == 0) return done;
+  // Those that explain this stage; another cause must come later.
+  std::vector<std::tuple<std::ptrdiff_t, int, const Hit*>> ahead;
+  const auto place = [&](Stage stage) { return std::ranges::find(c_.order, stage) - c_.order.begin(); };
+  for (const Hit& hit : open)
+    if (hit.score <= 1)
+      if (const auto next = first_difference(*hit.m, followed).stage; next && place(*next) > place(*target))
+        ahead.emplace_back(-place(*next), hit.rank, &hit);
+  std::ranges::stable_sort(ahead, [](const auto& a, const auto& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
+  for (std::size_t k = 0; k < std::min<std::size_t>(ahead.size(), 12) && goes_on(deadline); ++k) {
+    const Hit& hit = *std::get<2>(ahead[k]);
+    for (Hits& explained : search(hit.m, with(applied, hit), followed, depth - 1, deadline))
+      done.push_back(std::move(explained));
+    if (std::ranges::any_of(done, [&](const Hits& e) {
+          return e.size() == applied.size() + 2 &&
+                 std::ranges::all_of(e, [](const Hit& h) { return h.rank == 0; });
+        }))
+      break;
+  }
+  return done;
+}
+
+/// Two causes where so little is given that neither can be judged alone.
+///
+/// What every single change adds to the stage is known; pairs are tried in the order in which the sum of
+/// their two additions comes nearest to the difference, then the likeliest changes with fitted ones.
+std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
+  constexpr std::size_t most_of_a_kind = 80, most_cells = 800, most_tried = 8000;
+  const Scene scene(c_, c_.m, target);
+  const Block& theirs = scene.theirs(true);
+  if (c_.given(target).n != scene.value->n) return {};
+  const double begin = now();
+  const auto plain = [&](const Block& block) {
+    const std::size_t step = std::max<std::size_t>(1, block.v.size() / most_cells);
+    Numbers numbers;
+    for (std::size_t k = 0; k < block.v.size(); k += step)
+      numbers.push_back(std::isfinite(block.v[k]) ? block.v[k] : 0);
+    return arma::vec(numbers);
+  };
+  const arma::vec base = plain(scene.few ? *cut(target, scene.value, *scene.few) : *scene.value),
+                  want = plain(theirs) - base;
+  const std::vector<Deviation> rows = candidates(scene, deadline);
+  std::vector<const Deviation*> live;
+  std::vector<arma::vec> added;
+  std::map<std::string_view, std::size_t> counts;
+  for (const Deviation& row : rows) {
+    if (!row.start.empty() || !row.in_pairs || row.rank > 1 || counts[row.name]++ >= most_of_a_kind ||
+        now() > begin + 0.4 * (deadline - begin))
+      continue;
+    const Shared value = changed_value(scene, row, {});
+    if (value->n != theirs.n) continue;
+    arma::vec add = plain(*value) - base;
+    if (!add.is_finite() || arma::abs(add).max() <= scene.allowed.most) continue;
+    live.push_back(&row);
+    added.push_back(std::move(add));
+  }
+  if (live.empty()) return {};
+  arma::mat A(base.n_elem, live.size());
+  for (std::size_t k = 0; k < live.size(); ++k) A.col(k) = added[k];
+  const arma::mat gram = A.t() * A;
+  const arma::vec toward = A.t() * want;
+  std::vector<std::pair<double, std::pair<std::size_t, std::size_t>>> order;
+  for (std::size_t i = 0; i < live.size(); ++i)
+    for (std::size_t j = i + 1; j < live.size(); ++j)
+      if (std::string_view(live[i]->name) != live[j]->name)
+        order.push_back({gram(i, i) + gram(j, j) + 2 * gram(i, j) - 2 * (toward[i] + toward[j]), {i, j}});
+  const std::size_t n_tried = std::min(order.size(), most_tried);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_tried), order.end());
+  std::vector<Hits> found;
+  const double half = now() + 0.5 * (deadline - now());
+  const auto both = [&](const Deviation& one, const Deviation& two) -> std::optional<Hits> {
+    Recipe first = *c_.m;
+    one.apply(first, {});
+    Recipe second = first;
+    two.apply(second, {});
+    const bool by_rows = one.by_rows && two.by_rows;
+    if (scene.apart(*scene.computed(second, one.acts | two.acts, by_rows), by_rows) > 1) return std::nullopt;
+    Hit a = hit_of(scene, one, {}, 0), b = hit_of(scene, two, {}, 0);
+    b.m = std::make_shared<const Recipe>(std::move(second));
+    if (!confirm(b)) return std::nullopt;
+    a.worst = b.worst;
+    return Hits{a, b};
+  };
+  for (std::size_t k = 0; k < n_tried && goes_on(half); ++k) {
+    const auto [i, j] = order[k].second;
+    auto pair = both(*live[i], *live[j]);
+    if (!pair) pair = both(*live[j], *live[i]);
+    if (pair) found.push_back(std::move(*pair));
+    if (found.size() >= (c_.is_exact() ? 3u : 40u)) break;
+  }
+  if (!found.empty()) return found;
+  std::vector<std::pair<double, std::size_t>> likely;
+  for (std::size_t k = 0; k < live.size(); ++k) likely.emplace_back(gram(k, k) - 2 * toward[k], k);
+  std::ranges::sort(likely);
+  const double until = now() + 0.6 * (deadline - now());
+  for (const auto& [left, k] : likely) {
+    if (!goes_on(until)) break;
+    const Hit first = hit_of(scene, *live[k], {}, 0);
+    const Scene next(c_, first.m, target);
+    std::vector<Deviation> fits = candidates(next, until);
+    std::erase_if(fits, [](const Deviation& row) { return row.start.empty(); });
+    for (Hit& hit : hits_at(next, std::move(fits), until, 1).hits)
+      if (confirm(hit)) found.push_back({first, hit}), found.back()[0].worst = hit.worst;
+    if (!found.empty()) return found;
+  }
+  return two_fitted(scene, deadline);
+}
+
+/// Two fitted numbers together, of the rows that come nearest alone.
+std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const {
+  struct Alone {
+    double left;
+    std::size_t row;
+    Numbers x;
+  };
+  const std::vector<Deviation> rows = candidates(scene, deadline);
+  std::vector<Alone> alone;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    if (rows[k].start.empty() || !rows[k].in_pairs) continue;
+    if (!goes_on(deadline)) return {};
+    if (const auto fit = fitted(scene, {&rows[k]}, {rows[k].start}, 10); fit && std::isfinite(fit->left))
+      alone.push_back({fit->left, k, fit->numbers[0]});
+  }
+  std::ranges::stable_sort(alone, {}, &Alone::left);
+  if (alone.size() > 24) alone.resize(24);
+  std::vector<std::tuple<double, std::size_t, std::size_t>> order;
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    for (std::size_t j = i + 1; j < alone.size(); ++j)
+      if (std::string_view(rows[alone[i].row].name) != rows[alone[j].row].name)
+        order.emplace_back(alone[i].left + alone[j].left, i, j);
+  std::ranges::sort(order);
+  for (const auto& [left, i, j] : order) {
+    const Deviation &one = rows[alone[i].row], &two = rows[alone[j].row];
+    for (const Numbers& start : {alone[i].x, one.start}) {
+      if (!goes_on(deadline)) return {};
+      const auto fit = fitted(scene, {&one, &two}, {start, two.start});
+      if (!fit) continue;
+      const Numbers &x = fit->numbers[0], &y = fit->numbers[1];
+      if (are_all_equal(*scene.m, one, x) || are_all_equal(*scene.m, two, y) ||
+          is_implausible(scene, one, x) || is_implausible(scene, two, y))
+        continue;
+      Recipe both = *scene.m;
+      one.apply(both, x), two.apply(both, y);
+      const bool by_rows = one.by_rows && two.by_rows;
+      if (scene.apart(*scene.computed(both, one.acts | two.acts, by_rows), by_rows) > 1) continue;
+      Hit a = hit_of(scene, one, x, 0), b = hit_of(scene, two, y, 0);
+      b.m = std::make_shared<const Recipe>(std::move(both));
+      if (confirm(b)) return {{a, b}};
+    }
+  }
+  return {};
+}
+
+// Choosing.
+
+/// What a recipe gives at every stage, to tell causes that are one from causes that only look so.
+Numbers signature(const Recipe& recipe) {
+  constexpr std::size_t most = 4000;
+  const bool is_large = recipe.B * recipe.H * recipe.T * std::max(recipe.S, recipe.D) > many_numbers &&
+                        recipe.after.empty() && recipe.T > 8;
+  Cut to;
+  for (std::size_t k = 0; k < 8; ++k) to.rows.push_back(k * (recipe.T - 1) / 7);
+  const Recipe thin = is_large ? thinned(recipe, to) : Recipe();
+  Run run(is_large ? thin : recipe);
+  Numbers all;
+  for (const Stage stage : run_stages) {
+    const Shared value = run.seen(stage);
+    double size = 0;
+    for (const double x : value->v)
+      if (std::isfinite(x)) size = std::max(size, std::abs(x));
+    for (std::size_t k = 0; k < std::min(most, value->v.size()); ++k)
+      all.push_back(std::isfinite(value->v[k]) && size > 0 ? value->v[k] / size : 0);
+  }
+  return all;
+}
+
+int rank_of(const Hits& e) {
+  int sum = 0;
+  for (const Hit& hit : e) sum += hit.rank;
+  return sum;
+}
+double worst_of(const Hits& e) {
+  return std::ranges::max(e, {}, &Hit::worst).worst;
+}
+
+/// Explanations that are not the same thing said twice, the simplest first.
+std::vector<Hits> Search::distinct(std::vector<Hits> all) const {
+  std::ranges::stable_sort(all, [](const Hits& a, const Hits& b) {
+    return std::pair{a.size(), rank_of(a)} < std::pair{b.size(), rank_of(b)};
+  });
+  std::vector<std::pair<Numbers, Hits>> kept;
+  for (Hits& e : all) {
+    Numbers own = signature(*e.back().m);
+    const bool is_known = std::ranges::any_of(kept, [&](const auto& other) {
+      if (std::ranges::equal(other.second, e, {}, &Hit::words, &Hit::words)) return true;
+      if (own.size() != other.first.size()) return false;
+      for (std::size_t k = 0; k < own.size(); ++k)
+        if (std::abs(own[k] - other.first[k]) > 3e-7) return false;
+      return true;
+    });
+    if (!is_known) kept.emplace_back(std::move(own), std::move(e));
+  }
+  std::vector<Hits> result;
+  for (auto& [own, e] : kept) result.push_back(std::move(e));
+  return result;
+}
+
+/// The simplest explanations that are really different; in low precision those that fit about as well as the
+/// best.
+std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
+  if (found.empty()) return found;
+  if (!c_.is_exact()) {
+    const double best = worst_of(std::ranges::min(found, {}, worst_of));
+    std::erase_if(found, [&](const Hits& e) { return worst_of(e) > std::max(1.5 * best, 0.1); });
+  }
+  const std::size_t shortest = std::ranges::min(found, {}, &Hits::size).size();
+  std::erase_if(found, [&](const Hits& e) { return e.size() != shortest; });
+  found = distinct(std::move(found));
+  const int lowest = rank_of(std::ranges::min(found, {}, rank_of));
+  std::vector<Hits> out;
+  std::map<std::string, int> said;
+  for (Hits& e : found) {
+    std::string family, key;
+    bool has_sides = true;
+    for (const Hit& hit : e) {
+      family += hit.name + std::string(";");
+      // The same of other sides is the same; but positions of queries and of keys are two.
+      std::string words = hit.words;
+      has_sides = has_sides && !hit.sides.empty() && std::string_view(hit.name) != "positions";
+      for (const std::string& part :
+           {names_of(hit.sides), std::string(" (keys only)"), std::string(" (values only)")})
+        if (const std::size_t at = words.find(part); has_sides && at != words.npos)
+          words.erase(at, part.size());
+      key += words + ";";
+    }
+    if (rank_of(e) > lowest || (has_sides && said[key] > 0) || said[family] >= 2) continue;
+    ++said[key], ++said[family];
+    std::set<Side> blind;  // sides that it names though nothing given depends on them
+    for (const Hit& hit : e)
+      for (const char side : hit.sides)
+        if (std::ranges::none_of(c_.order,
+                                 [&](Stage s) { return below(side_stage[side_of(side)])[index(s)]; }))
+          blind.insert(side_of(side));
+    if (!blind.empty())
+      e.back().words += " (" +
+                        text::joined(
+                            std::vector(blind.begin(), blind.end()), ", ",
+                            [](Side side) { return name_of(side_stage[side]); }, " and ") +
+                        " cannot be judged from what is given)";
+    out.push_back(std::move(e));
+    if (out.size() == 5) break;
+  }
+  return out;
+}
+
+// Describing.
+
+std::string ranges_of(const std::vector<std::size_t>& numbers) {
+  std::vector<std::string> parts;
+  for (std::size_t k = 0; k < numbers.size();) {
+    std::size_t end = k;
+    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
+    parts.push_back(std::to_string(numbers[k]) + (end > k ? "–" + std::to_string(numbers[end]) : ""));
+    k = end + 1;
+  }
+  if (parts.size() > 8) parts.resize(8), parts.push_back("…");
+  return text::joined(parts, ", ");
+}
+
+std::string shape_words(const Shape& shape) {
+  return "[" + text::joined(shape, ", ", [](std::size_t n) { return std::to_string(n); }) + "]";
+}
+
+/// What is particular about a difference that nothing explains.
+std::string described(const Scene& scene) {
+  const Block ours = canonical(scene.target, *scene.value), &theirs = scene.of.given(scene.target);
+  const std::string name = name_of(scene.target);
+  if (ours.n != theirs.n)
+    return name + " have the shape " + shape_words(theirs.n) + ", ours " + shape_words(ours.n);
+  std::array<std::vector<bool>, 4> lines;
+  for (std::size_t axis = 0; axis < 4; ++axis) lines[axis].resize(ours.n[axis]);
+  std::size_t n_off = 0, n_more = 0, n_less = 0, at = 0;
+  double most = 0;
+  Numbers ratios, sums;
+  for (std::size_t b = 0; b < ours.n[0]; ++b)
+    for (std::size_t h = 0; h < ours.n[1]; ++h)
+      for (std::size_t i = 0; i < ours.n[2]; ++i)
+        for (std::size_t j = 0; j < ours.n[3]; ++j, ++at) {
+          const double x = ours.v[at], y = theirs.v[at];
+          n_more += std::isinf(y) && !std::isinf(x), n_less += std::isinf(x) && !std::isinf(y);
+          if (abs_difference(x, y) <= scene.allowed.most) continue;
+          ++n_off;
+          lines[0][b] = lines[1][h] = lines[2][i] = lines[3][j] = true;
+          if (!std::isfinite(x) || !std::isfinite(y)) continue;
+          most = std::max(most, std::abs(x - y));
+          sums.push_back(y - x);
+          if (std::abs(x) > 1e-12) ratios.push_back(y / x);
+        }
+  std::vector<std::string> words;
+  for (const auto& [axis, what] : {std::pair{0, "sequences"}, {1, "heads"}, {2, "rows"}, {3, "columns"}}) {
+    std::vector<std::size_t> off;
+    for (std::size_t k = 0; k < lines[axis].size(); ++k)
+      if (lines[axis][k]) off.push_back(k);
+    if (!off.empty() && off.size() < lines[axis].size())
+      words.push_back("only " + std::string(what) + " " + ranges_of(off) + " of " +
+                      std::to_string(lines[axis].size()));
+  }
+  const auto are_one = [](const Numbers& all) {
+    if (all.size() < 3) return false;
+    const auto [low, high] = std::ranges::minmax(all);
+    return high - low < 1e-6 * std::max(std::abs(low), std::abs(high));
+  };
+  if (are_one(ratios)) words.push_back("all by the factor " + digits(ratios[0]));
+  if (are_one(sums)) words.push_back("all by " + std::string(sums[0] > 0 ? "+" : "") + digits(sums[0]));
+  if (n_more + n_less > 0)
+    words.push_back(std::to_string(n_more) + " cells hidden that we see, " + std::to_string(n_less) +
+                    " seen that we hide");
+  if (scene.target == Stage::weights) {
+    const Block rows =
+        by_row(theirs, [](const double* x, std::size_t n) { return std::accumulate(x, x + n, 0.0); });
+    const auto [low, high] = std::ranges::minmax(rows.v);
+    if (std::isfinite(low) && std::isfinite(high) && (std::abs(low - 1) > 1e-3 || std::abs(high - 1) > 1e-3))
+      words.push_back("rows sum to " + digits(low, 4) + " … " + digits(high, 4));
+  }
+  if (words.empty())
+    words.push_back(
+        digits(std::round(100.0 * static_cast<double>(n_off) / static_cast<double>(ours.v.size()))) +
+        " % of the cells, the largest difference " + digits(most, 4));
+  return name + ": " + text::joined(words, "; ") + ", by nothing known here";
+}
+
+/// Tensors given in a finer format than what came before them was computed in: then the difference is that of
+/// rounding, not only as large as it but the same, number by number.
+std::vector<Hits> Search::computed_coarser(Stage target, double deadline, std::string& note) {
+  const Case own = c_;
+  std::vector<Stage> before;
+  for (const Stage stage : run_stages) {
+    if (stage == target) break;
+    if (!c_.theirs[index(stage)]) before.push_back(stage);
+  }
+  const auto same_rounding = [&](const Recipe& m) {
+    Recipe coarse = m;
+    coarse.precision = c_.held;
+    Run exact(m), rounded(coarse);
+    const Shared a = exact.seen(target), b = rounded.seen(target);
+    const Block& theirs = c_.given(target);
+    if (a->n != theirs.n) return false;
+    double xy = 0, xx = 0, yy = 0;
+    for (std::size_t k = 0; k < theirs.v.size(); ++k) {
+      const double x = theirs.v[k] - a->v[k], y = b->v[k] - a->v[k];
+      if (std::isfinite(x) && std::isfinite(y)) xy += x * y, xx += x * x, yy += y * y;
+    }
+    return xy > 0.7 * std::sqrt(xx * yy) && xy > 0;
+  };
+  for (const Precision coarse : {Precision::bfloat16, Precision::float16}) {
+    if (std::ranges::none_of(before, [&](Stage s) { return unit_of(coarse) > unit_of(own.held[index(s)]); }))
+      continue;
+    c_ = own;
+    for (const Stage s : before)
+      if (unit_of(coarse) > unit_of(c_.held[index(s)])) c_.held[index(s)] = coarse;
+    c_.precision = coarse;
+    Recipe m = *own.m;
+    m.close = coarse == Precision::bfloat16 ? 1.5e-2 : 2e-3, m.digits = 3;
+    c_.m = std::make_shared<const Recipe>(std::move(m));
+    const std::string words = "what comes before the " + name_of(target) + " was computed in " +
+                              attention::name_of(coarse) + ", though they are given in " +
+                              attention::name_of(own.precision);
+    if (!first_difference(*c_.m).stage && same_rounding(*c_.m)) {
+      note = words;
+      return {};
+    }
+    auto found = search(c_.m, {}, {}, 1, deadline);
+    std::erase_if(found, [&](const Hits& e) { return !same_rounding(*e.back().m); });
+    if (!found.empty()) {
+      note = words;
+      return found;
+    }
+  }
+  c_ = own;
+  return {};
+}
+
+/// Describes what cannot be explained, takes it as given and looks at what comes after.
+void Search::describe(Stage first, double deadline, Inference& result) const {
+  StageSet followed;
+  SharedRecipe current = c_.m;
+  while (const auto target = first_difference(*current, followed).stage) {
+    if (target != first || !result.partly.empty()) {
+      auto rest = goes_on(deadline) ? search(current, {}, followed, 1, deadline) : std::vector<Hits>();
+      if (rest = chosen(std::move(rest)); !rest.empty()) {
+        for (const Hit& hit : rest[0]) result.partly.push_back(hit.words);
+        return;
+      }
+    }
+    const Scene scene(c_, current, *target);
+    const Hit* best = nullptr;
+    const Found found =
+        goes_on(deadline) ? hits_at(scene, candidates(scene, deadline), deadline, 1) : Found();
+    for (const Hit& hit : found.hits)
+      if (!best && hit.score <= 1 && hit.rank <= 2) best = &hit;
+    if (best)
+      if (const auto next = first_difference(*best->m, followed).stage; next && next != target) {
+        result.partly.push_back(best->words);
+        current = best->m;
+        continue;
+      }
+    result.described.push_back(described(scene));
+    if (c_.given(*target).n != scene.value->n) return;
+    followed.set(index(*target));
+  }
+}
+
+Inference Search::run() {
+  Inference result;
+  result.precision = c_.precision;
+  const Difference difference = first_difference(*c_.m);
+  if (!difference.stage) {
+    result.agrees = true;
+    return result;
+  }
+  const Stage target = *difference.stage;
+  for (auto stage = std::ranges::find(c_.order, target); stage != c_.order.end(); ++stage)
+    if (difference.far[index(*stage)] <= 1) result.agreeing_after.push_back(*stage);
+  result.is_harmless = !result.agreeing_after.empty() && result.agreeing_after.back() == c_.order.back();
+  auto found = search(c_.m, {}, {}, 2, 0.45 * seconds_);
+  if (found.empty()) {
+    found = computed_coarser(target, now() + 0.15 * seconds_, result.note);
+    if (found.empty() && !result.note.empty()) {
+      result.agrees = true;
+      return result;
+    }
+  }
+  const auto is_table = [](const Hits& e) {
+    return std::ranges::any_of(e, [](const Hit& h) { return h.rank >= 4; });
+  };
+  std::vector<Hits> tables;
+  if (std::ranges::all_of(found, is_table)) {
+    tables = std::move(found);
+    found = token_.goes_on() ? pairs_at(target, std::max(0.85 * seconds_, now() + 0.3 * seconds_))
+                             : std::vector<Hits>();
+    if (!found.empty() && is_coarse(c_.precision) &&
+        c_.order.size() == 1) {  // rounding leaves pairs too much room in one tensor
+      for (const Hits& e : chosen(std::move(found)))
+        if (result.partly.empty())
+          result.partly = {"perhaps " + text::joined(e, "; and ", &Hit::words) +
+                           " (bfloat16 or float16 leave room for others)"};
+      return result;
+    }
+  }
+  if (found.empty() && !tables.empty()) {  // true, but no rule: said as what is there
+    for (const Hit& hit : tables[0])
+      hit.rank < 4 ? result.partly.push_back(hit.words)
+                   : result.described.push_back(hit.words + " (with just that everything given agrees)");
+    return result;
+  }
+  if (found.empty()) {
+    describe(target, std::max(seconds_, now() + 0.1 * seconds_), result);
+    return result;
+  }
+  for (const Hits& e : chosen(std::move(found))) {
+    Cause cause{{}, {}, *e.back().m, rank_of(e)};
+    for (const Hit& hit : e) {
+      cause.names.push_back(hit.name), cause.sentences.push_back(hit.words);
+      cause.rank += hit.sides.size() > 1;  // which is several mistakes to others
+    }
+    result.causes.push_back(std::move(cause));
+  }
+  return result;
+}
+
+}  // namespace
+
+Inference infer(const Recipe& model, const Given& given, const core::Token& token, double seconds) {
+  return Search(Case(model, given), token, seconds).run();
+}
+
+attention::Model model_like(attention::Model model, const Recipe& recipe) {
+  const auto right = recipe_of(model);
+  if (!right) return model;
+  Run ours(*right), theirs(recipe);
+  for (const Stage stage : run_stages) {
+    if (!attention::can_be_given(stage) || !right->has(stage) || !attention::info(stage).present(model))
+      continue;
+    const Shared a = ours.shared(stage), b = theirs.shared(stage);
+    double apart = 0, size = 0;
+    for (std::size_t k = 0; a->n == b->n && k < a->v.size(); ++k)
+      apart = std::max(apart, abs_difference(a->v[k], b->v[k])),
+      size = std::max(size, std::isfinite(a->v[k]) ? std::abs(a->v[k]) : 0);
+    if (apart <= 1e-9 * size) continue;
+    ours.made[index(stage)] = b;
+    attention::GivenStage given{stage, {}};
+    for (std::size_t s = 0; s < b->n[0]; ++s)
+      for (std::size_t h = 0; h < b->n[1]; ++h) {
+        arma::mat numbers(b->n[2], b->n[3]);
+        for (std::size_t i = 0; i < b->n[2]; ++i)
+          for (std::size_t j = 0; j < b->n[3]; ++j) numbers(i, j) = (*b)(s, h, i, j);
+        given.matrices.emplace_back(std::move(numbers));
+      }
+    give(model, std::move(given));
+  }
+  if (!model.projections || !model.projections->output || !recipe.W[O]) return model;
+  if (recipe.merge == "reshape") model.merge = attention::CombineRule::reshape_without_transpose;
+  attention::Linear& linear = *model.projections->output;
+  arma::mat weight = *linear.weight;
+  for (std::size_t i = 0; i < weight.n_rows; ++i) {
+    const std::size_t row = recipe.merge == "interleaved" ? i % recipe.dv * recipe.H + i / recipe.dv : i;
+    for (std::size_t j = 0; j < weight.n_cols; ++j) weight(i, j) = (*recipe.W[O])(0, 0, row, j);
+  }
+  linear.weight = std::move(weight);
+  if (linear.bias && recipe.b[O]) linear.bias = arma::mat(arma::rowvec(recipe.b[O]->v));
+  return model;
+}
+
+}  // namespace core::check::inference

@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <set>
+
+#include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/check/check.hpp"
+#include "core/check/deviations.hpp"
+#include "core/check/infer.hpp"
+#include "core/graph/visible.hpp"
+
+namespace core::check {
+namespace {
+
+using inference::Block;
+using inference::Run;
+
+/// Seconds that a search takes at most about, of few and of many numbers.
+constexpr double few_seconds = 0.6, many_seconds = 8;
+constexpr std::size_t many_numbers = 100000;
+
+/// A stage of a trace for each sequence; keys and values of KV heads once where the heads that share them
+/// have the same.
+Block block_of(const Model& model, const attention::StageInfo& stage,
+               const std::vector<ObservedTrace>& observed) {
+  const std::size_t n_heads = stage.per_head ? model.n_heads : 1;
+  const auto matrix = [&](std::size_t s, std::size_t h) -> const arma::mat& {
+    return stage.matrix(observed[s].trace, h);
+  };
+  bool is_shared = stage.per_head && n_matrices(model, stage.stage) < n_heads;
+  for (std::size_t s = 0; s < observed.size(); ++s)
+    for (std::size_t h = 0; h < n_heads; ++h) {
+      const std::size_t first = head_of_matrix(model, stage.stage, matrix_of_head(model, stage.stage, h));
+      is_shared = is_shared && arma::approx_equal(matrix(s, h), matrix(s, first), "absdiff", 0);
+    }
+  const std::size_t n = is_shared ? n_matrices(model, stage.stage) : n_heads;
+  return Block::of({observed.size(), n, matrix(0, 0).n_rows, matrix(0, 0).n_cols},
+                   [&](auto s, auto h, auto i, auto j) {
+                     return matrix(s, is_shared ? head_of_matrix(model, stage.stage, h) : h)(i, j);
+                   });
+}
+
+/// A tensor as its shape says, where it is no stage as the model has it.
+Block raw_block(const Observed& observed, std::size_t n_sequences) {
+  std::vector<std::size_t> shape = observed.tensor.shape;
+  while (shape.size() > 4 && shape[0] == 1) shape.erase(shape.begin());
+  if (shape.size() == 3)
+    shape.insert(shape[0] == n_sequences && n_sequences > 1 ? shape.begin() + 1 : shape.begin(), 1);
+  while (shape.size() < 4) shape.insert(shape.begin(), 1);
+  Block block;
+  if (shape.size() == 4)
+    block.n = {shape[0], shape[1], shape[2], shape[3]}, block.v = observed.tensor.numbers;
+  return block;
+}
+
+inference::Given given_of(const Model& model, const Matched& matched, const Report& report) {
+  Report plain;
+  inference::Given given;
+  for (std::size_t k = 0; k < matched.observed.size(); ++k) {
+    const Observed& observed = matched.observed[k];
+    const Reading* reading = report.readings[k];
+    plain.readings.push_back(reading && !reading->layout.is_masked ? reading : nullptr);
+    const bool is_odd = reading ? reading->layout.is_mean : !observed.tensor.numbers.empty();
+    if (is_odd)
+      given.emplace_back(reading ? reading->stage : observed.stage,
+                         raw_block(observed, model.sequences.size()));
+  }
+  std::vector<ObservedTrace> traces;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s)
+    traces.push_back(observed_trace(model, matched, plain, s));
+  for (const Stage stage : traces.front().stages)
+    if (std::ranges::all_of(traces, [&](const ObservedTrace& t) {
+          return std::ranges::find(t.stages, stage) != t.stages.end();
+        }))
+      given.emplace_back(stage, block_of(model, attention::info(stage), traces));
+  std::erase_if(given, [](const auto& each) { return each.second.v.empty(); });
+  return given;
+}
+
+/// How many tokens are enough to infer from where no query sees a later key.
+constexpr std::size_t enough_tokens = 256;
+/// Numbers of a stage of which the search would take too much memory.
+constexpr std::size_t too_many_numbers = std::size_t{1} << 24;
+
+/// The model of the first tokens alone, or nothing where these need others.
+std::optional<Model> of_first_tokens(const Model& model) {
+  const std::size_t n = enough_tokens;
+  if (2 * model.n_tokens() < 3 * n || model.n_tokens() != model.n_keys() || model.has_key_embeddings() ||
+      !model.given.empty() || model.dropout.active() || model.mask.prefix > n)
+    return std::nullopt;
+  for (std::size_t s = 0; s < model.sequences.size(); ++s)
+    if (arma::any(
+            arma::vectorise(attention::visible_cells(model, s).submat(0, n, n - 1, model.n_keys() - 1)) != 0))
+      return std::nullopt;
+  Model first = model;
+  for (attention::Sequence& sequence : first.sequences) {
+    sequence.tokens.resize(n);
+    sequence.embeddings = arma::mat(sequence.embeddings->head_rows(n));
+  }
+  for (attention::SharedMatrix& bias : first.additions.score_bias)
+    bias = arma::mat(bias->submat(0, 0, n - 1, n - 1));
+  std::erase_if(first.mask.cells,
+                [](const attention::MaskCell& cell) { return cell.row >= n || cell.column >= n; });
+  if (!first.mask.documents.empty()) first.mask.documents.resize(n);
+  for (auto& hidden : first.mask.hidden_keys) std::erase_if(hidden, [](std::size_t key) { return key >= n; });
+  if (std::ranges::all_of(first.mask.hidden_keys, [](const auto& hidden) { return hidden.empty(); }))
+    first.mask.hidden_keys.clear();
+  return attention::check(first) ? std::nullopt : std::optional(std::move(first));
+}
+
+inference::Given first_of(inference::Given given) {
+  for (auto& [stage, block] : given)
+    for (const std::size_t axis : {2, 3})
+      if ((axis == 2 || attention::info(stage).columns == attention::Columns::tokens) &&
+          block.n[axis] > enough_tokens)
+        block = taken(block, axis, inference::counted(enough_tokens));
+  return given;
+}
+
+/// Whether a model with mistakes has the numbers of a recipe in every stage that both have.
+bool gives_same(const Model& model, const inference::Recipe& recipe) {
+  if (attention::check(model) || model.n_heads != recipe.H) return false;
+  const Computed computed(model);
+  Run run(recipe);
+  for (const Stage stage : inference::run_stages) {
+    const arma::mat& first = computed.matrix(stage, 0, 0);
+    if (first.is_empty() || !recipe.has(stage)) continue;
+    const Block& other = run[stage];
+    double size = 0, apart = 0;
+    for (std::size_t h = 0; h < (attention::info(stage).per_head ? recipe.H : 1); ++h) {
+      const arma::mat& ours = computed.matrix(stage, 0, h);
+      const std::size_t nth = other.n[1] == recipe.H ? h
+                              : other.n[1] == 1      ? 0
+                                                     : recipe.group[inference::K][h];
+      if (ours.n_rows < other.n[2] || ours.n_cols < other.n[3]) continue;
+      for (std::size_t i = 0; i < other.n[2]; ++i)
+        for (std::size_t j = 0; j < other.n[3]; ++j) {
+          const double a = ours(i, j), b = other(0, nth, i, j);
+          if (inference::is_score_step(stage) && (a < -5000 || b < -5000)) continue;
+          size = std::max(size, std::abs(b)), apart = std::max(apart, abs_difference(a, b));
+        }
+    }
+    if (apart > 1e-7 * size) return false;
+  }
+  return true;
+}
+
+bool rounds(const Explanation& explanation) {
+  return std::ranges::any_of(explanation.causes, [](const std::string& cause) {
+    return cause.ends_with("_precision") || cause.ends_with("_sums");
+  });
+}
+
+}  // namespace
+
+std::vector<Explanation> infer_causes(const Model& model, const Matched& matched, const core::Token& token,
+                                      Report& report) {
+  const auto is_rounding = [](const Explanation& e) { return e.causes.size() == 1 && rounds(e); };
+  if (!token.goes_on() || std::ranges::any_of(report.explanations, is_rounding)) return {};
+  const std::size_t n_numbers = model.sequences.size() * model.n_heads * model.n_tokens() * model.n_keys();
+  const bool are_many = n_numbers > many_numbers;
+  std::optional<inference::Inference> inferred;
+  std::string of_what;
+  inference::Given given;
+  if (const auto first = of_first_tokens(model)) {
+    const auto recipe = inference::recipe_of(*first);
+    given = given_of(model, matched, report);
+    if (recipe && !given.empty())
+      inferred = inference::infer(*recipe, first_of(given), token, few_seconds * 4);
+    of_what = " (inferred from the first " + std::to_string(enough_tokens) + " tokens)";
+  }
+  if (!inferred || inferred->agrees) {
+    if (n_numbers > too_many_numbers) return {};
+    const auto recipe = inference::recipe_of(model);
+    if (!recipe) return {};
+    given = given_of(model, matched, report), of_what.clear();
+    if (given.empty()) return {};
+    inferred = inference::infer(*recipe, given, token, are_many ? many_seconds : few_seconds);
+  }
+  const inference::Inference& found = *inferred;
+  report.agreeing_after = found.agreeing_after;
+  report.is_harmless = found.is_harmless;
+  if (!found.note.empty()) report.notes.push_back("Inferred: " + found.note);
+  report.partly = found.partly, report.described = found.described;
+  std::vector<Explanation> all;
+  for (const inference::Cause& cause : found.causes) {
+    all.push_back({{}, {}, model, {}, cause.sentences, std::make_shared<const inference::Cause>(cause)});
+    if (!of_what.empty()) all.back().sentences.back() += of_what;
+    for (const std::string& name : cause.names)
+      if (std::ranges::find(all.back().causes, name) == all.back().causes.end())
+        all.back().causes.push_back(name);
+  }
+  return all;
+}
+
+Model made(const Explanation& explanation) {
+  const bool is_inferred = explanation.inferred && explanation.mistakes.empty();
+  return is_inferred ? inference::model_like(explanation.model, explanation.inferred->recipe)
+                     : explanation.model;
+}
+
+void add_inferred(std::vector<Explanation> inferred, Report& report) {
+  std::vector<Explanation> all, old = std::move(report.explanations);
+  std::size_t most_causes = old.size() + 9;
+  if (!inferred.empty()) most_causes = inferred.front().inferred->names.size();
+  if (std::ranges::any_of(old, rounds)) {  // which is told by its errors, and a cause of its own
+    for (Explanation& e : old)
+      if (!inferred.empty() && e.causes.size() == most_causes + 1) e.sentences = inferred.front().sentences;
+    const bool is_told = std::ranges::any_of(old, [](const Explanation& e) { return !e.sentences.empty(); });
+    if (is_told) inferred.clear();
+    most_causes = old.size() + 9;
+  }
+  for (Explanation& one : inferred) {
+    const inference::Cause& cause = *one.inferred;
+    const auto same =
+        std::ranges::find_if(old, [&](const Explanation& e) { return gives_same(e.model, cause.recipe); });
+    const bool is_simpler = same != old.end() && cause.rank == 0 && same->causes.size() > cause.names.size();
+    if (same != old.end() && !is_simpler)
+      same->sentences = one.sentences, all.push_back(*same);
+    else
+      all.push_back(one);
+    if (same != old.end()) old.erase(same);
+  }
+  for (Explanation& e : old)  // found otherwise; no pair is told where one cause is enough
+    if (e.causes.size() <= most_causes) all.push_back(std::move(e));
+  report.explanations = std::move(all);
+  if (!report.explanations.empty()) report.partly.clear(), report.described.clear();
+}
+
+}  // namespace core::check

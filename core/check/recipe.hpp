@@ -1,0 +1,255 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/graph/model.hpp"
+#include "core/graph/stages.hpp"
+
+/// Attention as a recipe that a deviation may change anywhere, and a lazy run of it.
+///
+/// A model says what is intended; a recipe also says what nobody intends: another order of the steps, a norm
+/// over all heads, a sink in base 2. Its run computes a stage only when it is asked for and takes others as
+/// they are given, so that one step can be judged alone, from the numbers that somebody's program had there.
+namespace core::check::inference {
+
+using attention::Precision;
+using attention::Stage;
+using attention::StageSet;
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// [sequence][head][row][column]; an axis of length 1 is read for every index.
+using Shape = std::array<std::size_t, 4>;
+struct Block {
+  Shape n{0, 0, 0, 0};
+  std::vector<double> v;
+
+  Block() = default;
+  explicit Block(Shape shape, double fill = 0)
+      : n(shape), v(shape[0] * shape[1] * shape[2] * shape[3], fill) {}
+  /// Fills every cell with what f(sequence, head, row, column) says.
+  template <class F>
+  static Block of(Shape shape, F f) {
+    Block made(shape);
+    std::size_t at = 0;
+    for (std::size_t b = 0; b < shape[0]; ++b)
+      for (std::size_t h = 0; h < shape[1]; ++h)
+        for (std::size_t i = 0; i < shape[2]; ++i)
+          for (std::size_t j = 0; j < shape[3]; ++j) made.v[at++] = f(b, h, i, j);
+    return made;
+  }
+  std::size_t at(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
+    return ((b * n[1] + h) * n[2] + i) * n[3] + j;
+  }
+  double operator()(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
+    return v[at(n[0] == 1 ? 0 : b, n[1] == 1 ? 0 : h, n[2] == 1 ? 0 : i, n[3] == 1 ? 0 : j)];
+  }
+  double* row(std::size_t b, std::size_t h, std::size_t i) { return v.data() + at(b, h, i, 0); }
+  const double* row(std::size_t b, std::size_t h, std::size_t i) const { return v.data() + at(b, h, i, 0); }
+};
+using Shared = std::shared_ptr<const Block>;
+
+inline Shared share(Block block) {
+  return std::make_shared<const Block>(std::move(block));
+}
+template <class F>
+Block mapped(Block a, F f) {
+  for (double& x : a.v) x = f(x);
+  return a;
+}
+/// f(a, b) cell by cell.
+template <class F>
+Block zipped(const Block& a, const Block& b, F f) {
+  if (a.n == b.n) {
+    Block made = a;
+    for (std::size_t k = 0; k < made.v.size(); ++k) made.v[k] = f(a.v[k], b.v[k]);
+    return made;
+  }
+  Shape shape;
+  for (std::size_t k = 0; k < 4; ++k) {
+    if (a.n[k] != b.n[k] && a.n[k] != 1 && b.n[k] != 1)
+      return a;  // of another model: it is not tried further
+    shape[k] = std::max(a.n[k], b.n[k]);
+  }
+  return Block::of(shape, [&](auto s, auto h, auto i, auto j) { return f(a(s, h, i, j), b(s, h, i, j)); });
+}
+/// One number for each row, of all rows.
+template <class F>
+Block by_row(const Block& a, F f) {
+  Block made({a.n[0], a.n[1], a.n[2], 1});
+  for (std::size_t k = 0; k < made.v.size(); ++k) made.v[k] = f(a.v.data() + k * a.n[3], a.n[3]);
+  return made;
+}
+/// The numbers from 0, in order.
+std::vector<std::size_t> counted(std::size_t n);
+/// The block with an axis rearranged: place k holds what stood at order[k].
+Block taken(const Block& a, std::size_t axis, const std::vector<std::size_t>& order);
+/// The block with an axis rolled by so many places, as numpy.roll.
+Block rolled(const Block& a, std::size_t axis, long by);
+Block rounded(Block a, Precision precision);
+Block transposed(const Block& a);  ///< rows and columns exchanged
+Block mean_of_heads(const Block& a);
+/// Each row divided by its sum.
+Block normalized(const Block& a);
+
+/// What is projected: queries, keys, values, output.
+enum Side : std::size_t { Q, K, V, O };
+inline constexpr std::array side_stage{Stage::queries, Stage::keys, Stage::values, Stage::output};
+
+struct Rope {
+  std::vector<double> inverse;  ///< radians a position, of each pair
+  std::string_view pairs = "halves";
+  std::size_t dims = 0;
+  double base = 10000, sign = 1;
+  std::string_view form = "right";
+  std::optional<std::pair<std::string_view, Precision>> coarse = {};  ///< what of the angles is rounded
+  std::size_t first_column = 0;
+  bool is_listed = false;  ///< the frequencies are given and not those of the base
+};
+std::vector<double> frequencies_of(double base, std::size_t dims, double over);
+
+struct NormOf {
+  std::string_view rule = "rms", over = "head", form = "w", where = "inside";
+  std::vector<double> w;
+  double epsilon = 1e-6;
+};
+
+struct Relative {
+  Shared table;
+  double max_distance = 128;
+  bool both = true;
+  int sign = 1;
+  long shift = 0;
+  std::size_t buckets = 0;  ///< 0: as many as the table has
+};
+
+class Run;
+struct Recipe {
+  std::size_t B = 1, T = 0, S = 0, D = 0, H = 1, G = 1, d = 0, dv = 0;
+  bool cross = false, uniform = false;
+  std::array<Shared, 3> x;  ///< what queries, keys and values are projected from
+  std::array<Shared, 4> W, b;
+  std::array<std::string_view, 3> split{"bands", "bands", "bands"};
+  Shared scale;
+  std::array<std::optional<NormOf>, 2> norm;
+  std::array<std::optional<Rope>, 2> rope;
+  positions::Scaling scaling;
+  std::array<Shared, 2> pos;  ///< [sequence or 1][1][1][token]
+  bool norms_last = false;
+  std::array<bool, 2> omits_norm{}, omits_rotation{};
+  bool omits_bias = false;
+  std::array<Stage, 4> chain{Stage::scaled_scores, Stage::capped_scores, Stage::biased_scores,
+                             Stage::masked_scores};
+  std::array<std::vector<std::size_t>, 3> group;  ///< of keys and values: the KV head of each head
+  double cap = 0;                                 ///< 0: none
+  std::string_view cap_form = "right";
+  std::vector<double> slopes;  ///< of ALiBi; none without it
+  std::optional<Relative> relative;
+  std::array<Shared, 3> bias;  ///< ALiBi, relative, given
+  std::array<double, 3> bias_count{1, 1, 1};
+  Shared hidden, hidden_rows;  ///< [sequence][1][1][key]: 1 where padding hides it
+  bool causal = true, aligns_last = true;
+  std::optional<std::pair<long, long>> window;  ///< −1: no limit
+  std::size_t prefix = 0;
+  std::vector<std::size_t> documents;
+  std::vector<attention::MaskCell> cells;
+  long shift = 0;  ///< of the causal edge
+  Shared visible;  ///< [sequence][1 or head][query][key]
+  std::string_view method = "-inf", empty = "nan";
+  double mask_value = 0;  ///< of the methods "value" and "plus value"
+  std::optional<std::vector<double>> sink;
+  std::string_view sink_form = "right";
+  double mass = 0, unscaled_mass = 0;  ///< that joins the softmax's sum, with and without exp(−max)
+  std::size_t axis = 3;                ///< that the softmax runs over
+  bool twice = false;
+  double rate = 0;
+  Shared drop;  ///< of 0 and 1
+  std::string_view drop_form = "right", merge = "concatenate";
+  std::vector<std::size_t> heads_off;
+  using Then = std::function<Block(const Block&, Run&)>;
+  std::vector<std::pair<Stage, Then>> after, reported;  ///< done to a stage; and to what is shown of it
+  std::vector<std::pair<Stage, Shared>> fixed;          ///< given in the model instead of computed
+  std::array<Precision, attention::n_stages> precision{};
+  bool has_loose_names = false;  ///< steps of the scores come in another order, so that names mean any
+  double close = 1e-7;           ///< how well numbers are known
+  int digits = 6;
+
+  void then(Stage stage, Then change) { after.emplace_back(stage, std::move(change)); }
+  bool has_bias() const { return bias[0] || bias[1] || bias[2]; }
+  double plain_scale() const { return scale->v.size() == 1 ? scale->v[0] : 0; }
+  void set_scale(double factor) { scale = share(Block({1, 1, 1, 1}, factor)); }
+  long offset() const { return static_cast<long>(S) - static_cast<long>(T); }
+  std::size_t width(Side side) const { return W[side] ? W[side]->n[3] : 0; }
+  bool has(Stage stage) const;
+};
+
+/// The recipe of a model, or nothing where it has what no recipe says: mistakes, overridden cells.
+std::optional<Recipe> recipe_of(const attention::Model& model);
+
+/// What the rules of a recipe let queries see: [sequence][1][query][key].
+Block visible_by_rules(const Recipe& m);
+Block alibi_bias(const Recipe& m, const std::vector<double>& slopes, std::string_view distance = "abs",
+                 long shift = 0);
+Block relative_bias(const Recipe& m, const Relative& relative);
+Block rotated(const Block& x, const Rope& rope, const Block& positions);
+Block normed(const Block& x, const NormOf& norm);
+
+/// Stages of a recipe, computed when they are asked for.
+class Run {
+ public:
+  explicit Run(const Recipe& recipe) : m(recipe) {}
+  const Recipe& m;
+  std::array<Shared, attention::n_stages> made;  ///< known or computed
+
+  const Block& operator[](Stage stage) { return *shared(stage); }
+  Shared shared(Stage stage);
+  /// The stage as it would be shown, which may be another thing than what is computed with.
+  Shared seen(Stage stage);
+  /// Queries or keys as they enter the scores.
+  const Block& prepared(Side side);
+  /// Scores as they enter the softmax.
+  const Block& softmax_input() { return (*this)[m.chain.back()]; }
+  Block products(const Block& queries, const Block& keys, bool are_grouped = true) const;
+  Block sums(const Block& weights, const Block& values) const;
+
+ private:
+  Block node(Stage stage);
+  Block projected(Side side);
+  Block prepared_by(bool norms, Side side);
+  Block step(Stage stage);
+  Block softmax();
+  Block merged();
+};
+
+/// All stages that a change at these may change; the steps from scores to masked scores count as one, as
+/// their order may change.
+StageSet below(StageSet stages);
+const StageSet& below(Stage stage);
+constexpr std::size_t index(Stage stage) {
+  return static_cast<std::size_t>(stage);
+}
+/// The stages of a recipe, in the order of the computation.
+inline constexpr std::array run_stages{Stage::queries,        Stage::keys,          Stage::values,
+                                       Stage::normed_queries, Stage::normed_keys,   Stage::rotated_queries,
+                                       Stage::rotated_keys,   Stage::scores,        Stage::scaled_scores,
+                                       Stage::capped_scores,  Stage::position_bias, Stage::biased_scores,
+                                       Stage::masked_scores,  Stage::weights,       Stage::dropped_weights,
+                                       Stage::contexts,       Stage::concatenated,  Stage::output};
+constexpr bool is_score_step(Stage s) {
+  return s == Stage::scaled_scores || s == Stage::capped_scores || s == Stage::biased_scores ||
+         s == Stage::masked_scores;
+}
+constexpr bool is_of_keys(Stage s) {
+  return s == Stage::keys || s == Stage::values || s == Stage::normed_keys || s == Stage::rotated_keys;
+}
+
+}  // namespace core::check::inference

@@ -1,0 +1,414 @@
+#include "core/check/scene.hpp"
+
+#include <cmath>
+
+#include "core/base/number.hpp"
+#include "core/graph/rounding.hpp"
+
+namespace core::check::inference {
+namespace {
+
+/// The coarsest format that holds every number of a tensor; nothing where there are too few to say.
+std::optional<Precision> precision_of(const Block& block) {
+  const std::size_t step = std::max<std::size_t>(1, block.v.size() / 50000);
+  std::vector<double> numbers;
+  for (std::size_t k = 0; k < block.v.size(); k += step)
+    if (const double x = block.v[k]; std::isfinite(x) && x != 0 && std::abs(x) != 1) numbers.push_back(x);
+  if (numbers.size() < 12) return std::nullopt;
+  for (const Precision p : {Precision::bfloat16, Precision::float16, Precision::float32})
+    if (std::ranges::all_of(numbers, [&](double x) { return attention::rounded(p, x) == x; })) return p;
+  return Precision::float64;
+}
+
+bool is_square(Stage s) {
+  return s == Stage::scores || is_score_step(s) || s == Stage::position_bias || s == Stage::weights ||
+         s == Stage::dropped_weights;
+}
+
+}  // namespace
+
+bool is_coarse(Precision precision) {
+  return precision == Precision::bfloat16 || precision == Precision::float16;
+}
+double unit_of(Precision precision) {
+  return attention::rounding_error(precision, 1) > 0 ? attention::rounding_error(precision, 1) : 0x1p-53;
+}
+
+Block canonical(Stage stage, Block block) {
+  if (!is_score_step(stage)) return block;
+  const std::size_t n = block.n[3];
+  for (std::size_t row = 0; n > 0 && row < block.v.size() / n; ++row) {
+    double* x = block.v.data() + row * n;
+    const auto hidden = std::count_if(x, x + n, [](double s) { return s < as_hidden; });
+    if (hidden > 0 && hidden < static_cast<std::ptrdiff_t>(n))
+      for (std::size_t j = 0; j < n; ++j)
+        if (x[j] < as_hidden) x[j] = -infinity;
+  }
+  return block;
+}
+
+Case::Case(const Recipe& model, const Given& given) {
+  std::array<std::optional<Precision>, attention::n_stages> own;
+  for (const Stage stage : run_stages)
+    for (const auto& [of, block] : given)
+      if (of == stage && model.has(stage)) {
+        order.push_back(stage);
+        own[index(stage)] = precision_of(block);
+        theirs[index(stage)] = share(canonical(stage, block));
+      }
+  // A stage that is not given has the precision of the next one that is.
+  std::optional<Precision> next;
+  for (auto stage = run_stages.rbegin(); stage != run_stages.rend(); ++stage) {
+    if (own[index(*stage)]) next = own[index(*stage)];
+    held[index(*stage)] = next.value_or(Precision::float64);
+  }
+  for (const Stage stage : run_stages) {
+    if (own[index(stage)]) next = own[index(stage)];
+    const bool is_behind = std::none_of(std::ranges::find(run_stages, stage), run_stages.end(),
+                                        [&](Stage s) { return own[index(s)].has_value(); });
+    if (is_behind && next) held[index(stage)] = *next;
+    for (const Precision p : {Precision::bfloat16, Precision::float16, Precision::float32})
+      if (own[index(stage)] == p && unit_of(p) > unit_of(precision)) precision = p;
+  }
+  Recipe m2 = model;
+  m2.close = precision == Precision::float64   ? 1e-7
+             : precision == Precision::float32 ? 1e-5
+             : precision == Precision::float16 ? 2e-3
+                                               : 1.5e-2;
+  m2.digits = precision == Precision::float64 ? 6 : precision == Precision::float32 ? 5 : 3;
+  m = std::make_shared<const Recipe>(std::move(m2));
+  base = std::make_shared<Run>(*m);
+  is_large = m->B * m->H * m->T * std::max(m->S, m->D) > many_numbers && m->T > 24;
+  for (const Stage stage : order) shapes[index(stage)] = base->shared(stage)->n;
+}
+
+Recipe Case::coarse(const Recipe& recipe) const {
+  Recipe rounded = recipe;
+  rounded.precision = held;
+  return rounded;
+}
+
+Allowed Case::allowed(Stage stage, Run& exact, Run& rounded) const {
+  if (is_exact()) {
+    double size = 0;
+    bool has = false;
+    for (const double x : given(stage).v)
+      if (std::isfinite(x) && x > as_hidden) size = std::max(size, std::abs(x)), has = true;
+    return {1e-9 * (has ? size : 1) + 1e-13, infinity};
+  }
+  const bool is_kept = is_large && !is_coarse(precision);  // what float32 does hardly depends on the recipe
+  if (is_kept && noise[index(stage)]) return *noise[index(stage)];
+  const Shared a = exact.seen(stage), b = rounded.seen(stage);
+  double most = 0, squares = 0, size = 0, sizes = 0;
+  std::size_t n = 0;
+  for (std::size_t k = 0; k < a->v.size(); ++k) {
+    if (!std::isfinite(a->v[k]) || !std::isfinite(b->v[k])) continue;
+    const double d = std::abs(a->v[k] - b->v[k]);
+    most = std::max(most, d), squares += d * d, size = std::max(size, std::abs(a->v[k])),
+    sizes += a->v[k] * a->v[k], ++n;
+  }
+  if (n == 0) size = 1, sizes = 1, n = 1;
+  const double unit = unit_of(held[index(stage)]), floor = 1e-9 * size + 1e-13,
+               count = static_cast<double>(n);
+  const Allowed made{6 * most + 4 * unit * size + floor,
+                     3 * std::sqrt(squares / count) + unit * std::sqrt(sizes / count) + floor};
+  if (is_kept) noise[index(stage)] = made;
+  return made;
+}
+
+double Case::apart(Stage stage, const Block& ours, const Allowed& allowed, const Block& other) const {
+  if (ours.n != other.n) return infinity;
+  const Block own = is_score_step(stage) ? canonical(stage, ours) : Block();
+  const std::vector<double>& x = is_score_step(stage) ? own.v : ours.v;
+  const bool are_weights = stage == Stage::weights || stage == Stage::dropped_weights;
+  double most = 0, squares = 0;
+  std::size_t n = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double a = x[k], b = other.v[k];
+    if (are_weights && !is_exact() && ((a == 0 && b > 1e-6) || (b == 0 && a > 1e-4)))
+      return infinity;  // hidden is exactly 0
+    double d = std::abs(a - b);
+    if (!std::isfinite(d)) {
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      return infinity;
+    }
+    if (is_score_step(stage) && std::abs(b) > -as_hidden) d *= 1e-6;
+    most = std::max(most, d), squares += d * d, ++n;
+  }
+  if (n == 0) return 0;
+  return allowed.mean == infinity
+             ? most / allowed.most
+             : std::max(most / allowed.most, std::sqrt(squares / static_cast<double>(n)) / allowed.mean);
+}
+
+double Case::far(Run& run, Stage stage, const Allowed& allowed) const {
+  double score = apart(stage, *run.seen(stage), allowed, given(stage));
+  if (score > 1 && run.m.has_loose_names && is_score_step(stage))
+    for (const Stage step : run.m.chain)
+      score = std::min(score, apart(stage, *run.seen(step), allowed, given(stage)));
+  return score;
+}
+
+// A few rows of large stages.
+
+Shared cut(Stage stage, const Shared& block, const Cut& to) {
+  if (!block) return block;
+  Block made = *block;
+  const std::vector<std::size_t> keys = counted(to.n_keys);
+  if (is_of_keys(stage)) return to.n_keys ? share(taken(made, 2, keys)) : block;
+  if (made.n[2] > 1 || to.rows.back() == 0) made = taken(made, 2, to.rows);
+  if (to.n_keys && is_square(stage) && made.n[3] > 1) made = taken(made, 3, keys);
+  return share(std::move(made));
+}
+
+Recipe thinned(Recipe m, const Cut& to) {
+  const std::size_t T = m.T;
+  const auto square = [&](Shared& block) { block = cut(Stage::weights, block, to); };
+  square(m.visible), square(m.drop);
+  for (Shared& bias : m.bias) square(bias);
+  m.x[Q] = cut(Stage::output, m.x[Q], to);
+  for (const Side side : {K, V}) m.x[side] = cut(Stage::keys, m.x[side], to);
+  m.pos[Q] = share(taken(*m.pos[Q], 3, to.rows));
+  if (to.n_keys) m.pos[K] = share(taken(*m.pos[K], 3, counted(to.n_keys))), m.S = to.n_keys;
+  if (m.scale->n[2] == T && T > 1) m.scale = cut(Stage::output, m.scale, to);
+  for (auto& [stage, block] : m.fixed) block = cut(stage, block, to);
+  m.T = to.rows.size();
+  return m;
+}
+
+Scene::Scene(const Case& c, SharedRecipe recipe, Stage at, bool is_early)
+    : of(c), m(std::move(recipe)), target(at), run(*m) {
+  bool has_known = false;
+  for (const Stage stage : c.order) {
+    if (stage == target) break;
+    if (c.given(stage).n == c.shapes[index(stage)])
+      known[index(stage)] = c.theirs[index(stage)], has_known = true;
+  }
+  run.made = known;
+  if (m == c.m && !has_known) run.made = c.base->made;
+  value = run.seen(target);
+  const Recipe coarse = c.coarse(*m);
+  Run rounded(coarse);
+  rounded.made = known;
+  allowed = c.allowed(target, run, rounded);
+  const Recipe& r = *m;
+  if (!c.is_large || is_of_keys(target) || value->n != c.given(target).n) return;
+  Cut to;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}})
+    to.rows.push_back(i);
+  for (std::size_t k = 0; k < 6; ++k) to.rows.push_back(4 + k * (r.T - 5) / 5);
+  std::sort(to.rows.begin(), to.rows.end());
+  to.rows.erase(std::unique(to.rows.begin(), to.rows.end()), to.rows.end());
+  const auto sees_only = [&](const Block& visible, std::size_t n) {
+    for (std::size_t b = 0; b < visible.n[0]; ++b)
+      for (std::size_t h = 0; h < visible.n[1]; ++h)
+        for (std::size_t i = 0; i < n; ++i)
+          for (std::size_t j = n; j < visible.n[3]; ++j)
+            if (visible.row(b, h, i)[j] != 0) return false;
+    return true;
+  };
+  if (is_early && r.T == r.S && sees_only(*r.visible, 20)) {
+    const Cut early{counted(20), 20};
+    if (c.apart(target, *cut(target, value, early), allowed, *cut(target, c.theirs[index(target)], early)) >
+        1)
+      to = early;
+  }
+  few = to;
+  theirs_few_ = cut(target, c.theirs[index(target)], to);
+  for (const Stage stage : run_stages) made_few_[index(stage)] = cut(stage, run.made[index(stage)], to);
+}
+
+/// Stages that the target is made of, up to what is known.
+StageSet Scene::visited() const {
+  StageSet all;
+  all.set(index(target));
+  const auto feeds = [&](Stage from, Stage to) {  // the inputs of a stage
+    switch (to) {
+      case Stage::normed_queries:
+        return from == Stage::queries || from == Stage::rotated_queries;
+      case Stage::normed_keys:
+        return from == Stage::keys || from == Stage::rotated_keys;
+      case Stage::rotated_queries:
+        return from == Stage::normed_queries || from == Stage::queries;
+      case Stage::rotated_keys:
+        return from == Stage::normed_keys || from == Stage::keys;
+      case Stage::scores:
+        return from == Stage::rotated_queries || from == Stage::rotated_keys;
+      case Stage::contexts:
+        return from == Stage::dropped_weights || from == Stage::values;
+      case Stage::weights:
+        return is_score_step(from);
+      default:
+        break;
+    }
+    if (is_score_step(to))
+      return from == Stage::scores || from == Stage::position_bias || is_score_step(from);
+    return (to == Stage::dropped_weights && from == Stage::weights) ||
+           (to == Stage::concatenated && from == Stage::contexts) ||
+           (to == Stage::output && from == Stage::concatenated);
+  };
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const Stage to : run_stages)
+      for (const Stage from : run_stages)
+        if (all[index(to)] && !all[index(from)] && !known[index(from)] && feeds(from, to))
+          all.set(index(from)), grows = true;
+  }
+  return all;
+}
+
+std::vector<std::size_t> Scene::differing_rows() const {
+  std::vector<std::size_t> rows;
+  const Block ours = canonical(target, *value), &other = of.given(target);
+  if (is_of_keys(target) || ours.n != other.n) return rows;
+  for (std::size_t i = 0; i < ours.n[2]; ++i) {
+    bool differs = false;
+    for (std::size_t b = 0; b < ours.n[0]; ++b)
+      for (std::size_t h = 0; h < ours.n[1]; ++h)
+        for (std::size_t j = 0; j < ours.n[3]; ++j)
+          differs = differs || !(abs_difference(ours(b, h, i, j), other(b, h, i, j)) <= allowed.most);
+    if (differs) rows.push_back(i);
+  }
+  return rows;
+}
+
+std::vector<Deviation> Scene::rows() const {
+  Run own = run;
+  const double loose = of.is_exact()                        ? 1e-7
+                       : of.precision == Precision::float32 ? 1e-4
+                       : of.precision == Precision::float16 ? 1e-2
+                                                            : 3e-2;
+  return deviations({*m, target, of.theirs, own, visited(), allowed.most, loose, of.precision, is_large(),
+                     differing_rows()});
+}
+
+Shared Scene::computed(const Recipe& changed, StageSet acts, bool by_rows) const {
+  const StageSet stale = below(acts);
+  const bool cuts = by_rows && few;
+  const bool all_keys = cuts && few->n_keys && (changed.S != changed.T || [&] {
+                          const Block& seen = *changed.visible;
+                          for (std::size_t b = 0; b < seen.n[0]; ++b)
+                            for (std::size_t h = 0; h < seen.n[1]; ++h)
+                              for (const std::size_t i : few->rows)
+                                for (std::size_t j = few->n_keys; j < seen.n[3]; ++j)
+                                  if (seen.row(b, h, i)[j] != 0) return true;
+                          return false;
+                        }());
+  Cut to = cuts ? *few : Cut();
+  if (all_keys) to.n_keys = 0;
+  const Recipe thin = cuts ? thinned(changed, to) : Recipe();
+  Run other(cuts ? thin : changed);
+  for (const Stage stage : run_stages) {
+    const std::size_t k = index(stage);
+    if (!known[k] && (!run.made[k] || stale[k])) continue;
+    other.made[k] = !cuts ? run.made[k] : all_keys ? cut(stage, run.made[k], to) : made_few_[k];
+  }
+  Shared made = other.seen(target);
+  if (all_keys && is_square(target)) made = share(taken(*made, 3, counted(few->n_keys)));
+  if (changed.has_loose_names && is_score_step(target) && apart(*made, by_rows) > 1)
+    for (const Stage step : changed.chain) {
+      Shared another = other.seen(step);
+      if (all_keys) another = share(taken(*another, 3, counted(few->n_keys)));
+      if (apart(*another, by_rows) < apart(*made, by_rows)) made = another;
+    }
+  return made;
+}
+
+double Scene::agreeing_rows(const Block& ours) const {
+  const Block& other = of.given(target);
+  const std::size_t n = ours.n[3];
+  if (ours.n != other.n || n < 3) return 0;
+  double rows = 0;
+  for (std::size_t row = 0; row < ours.v.size() / n; ++row) {
+    bool agree = true, same_zeros = true;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double a = ours.v[row * n + j], b = other.v[row * n + j];
+      agree = agree && (a == b || std::abs(a - b) <= allowed.most),
+      same_zeros = same_zeros && (a == 0) == (b == 0);
+    }
+    rows += agree + (target == Stage::weights && same_zeros ? 0.5 : 0);
+  }
+  return rows;
+}
+
+// Fitting.
+
+Shared changed_value(const Scene& scene, const Deviation& row, const Numbers& x) {
+  Recipe changed = *scene.m;
+  row.apply(changed, x);
+  return scene.computed(changed, row.acts, row.by_rows);
+}
+
+/// By the steps of Levenberg and Marquardt, from where the rows begin; nothing where nothing can be fitted.
+std::optional<Fit> fitted(const Scene& scene, const std::vector<const Deviation*>& rows,
+                          const std::vector<Numbers>& starts, std::size_t n_steps) {
+  bool by_rows = true;
+  StageSet acts;
+  Numbers x;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    by_rows = by_rows && rows[k]->by_rows, acts |= rows[k]->acts;
+    x.insert(x.end(), starts[k].begin(), starts[k].end());
+  }
+  const Block& theirs = scene.theirs(by_rows);
+  if (theirs.v.size() < 4 * x.size()) return std::nullopt;
+  const auto parted = [&](const Numbers& all) {
+    std::vector<Numbers> parts;
+    auto at = all.begin();
+    for (const Numbers& start : starts)
+      parts.emplace_back(at, at + static_cast<std::ptrdiff_t>(start.size())),
+          at += static_cast<std::ptrdiff_t>(start.size());
+    return parts;
+  };
+  const auto residual = [&](const Numbers& all) -> std::optional<arma::vec> {
+    Recipe changed = *scene.m;
+    const std::vector<Numbers> parts = parted(all);
+    for (std::size_t k = 0; k < rows.size(); ++k) rows[k]->apply(changed, parts[k]);
+    const Block ours = canonical(scene.target, *scene.computed(changed, acts, by_rows));
+    if (ours.n != theirs.n) return std::nullopt;
+    std::vector<double> r;
+    r.reserve(ours.v.size());
+    for (std::size_t k = 0; k < ours.v.size(); ++k) {
+      if (std::isfinite(ours.v[k]) != std::isfinite(theirs.v[k])) return std::nullopt;
+      if (std::isfinite(ours.v[k])) r.push_back(ours.v[k] - theirs.v[k]);
+    }
+    if (r.empty()) return std::nullopt;
+    return arma::vec(r);
+  };
+  auto r = residual(x);
+  if (!r) return std::nullopt;
+  double cost = arma::dot(*r, *r), damping = 1e-3;
+  const double first = cost;
+  for (std::size_t step = 0; step < n_steps; ++step) {
+    arma::mat J(r->n_elem, x.size());
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      Numbers moved = x;
+      const double h = 1e-6 * (1 + std::abs(x[k]));
+      moved[k] += h;
+      const auto s = residual(moved);
+      if (!s || s->n_elem != r->n_elem) return Fit{parted(x), cost};
+      J.col(k) = (*s - *r) / h;
+    }
+    const arma::mat A = J.t() * J;
+    const arma::vec g = J.t() * *r;
+    if (!A.is_finite() || arma::any(arma::vec(A.diag()) == 0)) break;
+    const double before = cost;
+    for (int attempt = 0; attempt < 6; ++attempt) {
+      arma::vec dx;
+      if (!arma::solve(dx, A + damping * arma::diagmat(A), -g, arma::solve_opts::no_approx)) break;
+      Numbers next = x;
+      for (std::size_t k = 0; k < x.size(); ++k) next[k] += dx[k];
+      const auto s = residual(next);
+      if (s && s->n_elem == r->n_elem && arma::dot(*s, *s) < cost) {
+        x = next, r = s, cost = arma::dot(*s, *s), damping *= 0.2;
+        break;
+      }
+      damping *= 8;
+    }
+    if (cost > 0.9999 * before || arma::abs(*r).max() < 0.02 * scene.allowed.most ||
+        (step == 8 && cost > 0.5 * first))
+      break;
+  }
+  return Fit{parted(x), cost};
+}
+
+}  // namespace core::check::inference
