@@ -178,19 +178,25 @@ class Arguments {
                 ", got " + quoted(texts_[k]));
   }
 
-  template <class Number>
-  Number read(std::size_t k, const char* expected) const {
+  template <class Whole>
+  Whole read(std::size_t k, const char* expected) const {
     const std::string_view t = texts_[k];
-    Number value{};
+    Whole value{};
     const auto [end, problem] = std::from_chars(t.data(), t.data() + t.size(), value);
     if (problem != std::errc{} || end != t.data() + t.size()) fail_at(k, expected);
     return value;
   }
 
+  double read_number(std::size_t k, const char* expected) const {
+    const auto value = text::parse_number(texts_[k]);
+    if (!value) fail_at(k, expected);
+    return *value;
+  }
+
   /// A number that float32 can hold, as PyTorch rounds it to float32.
   double read_float(std::size_t k) const {
     constexpr const char* expected = "a number within the range of float32";
-    const double value = read<double>(k, expected);
+    const double value = read_number(k, expected);
     if (!(std::fabs(value) <= std::numeric_limits<float>::max())) fail_at(k, expected);
     return value;
   }
@@ -228,7 +234,7 @@ void read_leading(DrawOp& op, const Arguments& arguments) {
       break;
     case DrawKind::dropout:
     case DrawKind::dropout_mkl:
-      op.first = arguments.read<double>(0, "a rate from 0 to 1");
+      op.first = arguments.read_number(0, "a rate from 0 to 1");
       if (!(op.first >= 0 && op.first <= 1)) arguments.fail_at(0, "a rate from 0 to 1");
       break;
     default:

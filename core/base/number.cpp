@@ -5,6 +5,7 @@
 #include <charconv>
 #include <climits>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 namespace core {
@@ -49,6 +50,26 @@ std::string told_number(double number) {
 
 namespace {
 
+/// std::from_chars, or what strtod reads of a decimal where the library has it for whole numbers alone, as
+/// libc++ did up to 19.
+std::from_chars_result read_decimal(std::string_view text, double& number) {
+#ifdef __cpp_lib_to_chars
+  return std::from_chars(text.data(), text.data() + text.size(), number);
+#else
+  const std::string decimal(text.substr(0, text.find_first_not_of("0123456789.eE+-")));
+  char* end = nullptr;
+  const double value = std::strtod(decimal.c_str(), &end);
+  const std::string_view read = text.substr(0, static_cast<std::size_t>(end - decimal.c_str()));
+  if (read.empty() || read.starts_with('+')) return {text.data(), std::errc::invalid_argument};
+  const char* const rest = text.data() + read.size();
+  const bool is_lost =
+      value == 0 && read.substr(0, read.find_first_of("eE")).find_first_of("123456789") != read.npos;
+  if (std::isinf(value) || is_lost) return {rest, std::errc::result_out_of_range};
+  number = value;
+  return {rest, std::errc()};
+#endif
+}
+
 /// Whether a decimal that float64 cannot hold is too small for it, and not too large.
 bool is_below_float64(std::string_view decimal) {
   const std::size_t exponent_at = std::min(decimal.find_first_of("eE"), decimal.size());
@@ -73,7 +94,7 @@ std::optional<double> parse_number(std::string_view text) {
   if (text.find_first_not_of("0123456789.eE+-") != text.npos)
     return std::nullopt;  // from_chars knows more words
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = read_decimal(text, number);
   if (end != text.data() + text.size()) return std::nullopt;
   if (error == std::errc::result_out_of_range && is_below_float64(text))
     return text.front() == '-' ? -0.0 : 0.0;
@@ -83,7 +104,7 @@ std::optional<double> parse_number(std::string_view text) {
 bool is_beyond_float64(std::string_view text) {
   if (text.find_first_not_of("0123456789.eE+-") != text.npos) return false;
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto [end, error] = read_decimal(text, number);
   return end == text.data() + text.size() && error == std::errc::result_out_of_range &&
          !is_below_float64(text);
 }

@@ -741,8 +741,8 @@ using FindStorage = std::function<Stored(const PickledStorage&)>;
 
 /// Bytes of so many numbers, or beyond every file.
 uint64_t bytes_of(uint64_t count, Dtype dtype) {
-  const std::size_t lengths[] = {count, dtype_bytes(dtype)};
-  return count_of(lengths).value_or(UINT64_MAX);
+  const uint64_t each = dtype_bytes(dtype);
+  return count > UINT64_MAX / each ? UINT64_MAX : count * each;
 }
 
 std::string words_on_strides(const PickledTensor& tensor) {

@@ -76,7 +76,8 @@ std::vector<MaskCell> read_cells(const Json& place) {
   for (const Json& cell : place.items_if_any("a list of cells [row, column, visible]")) {
     const auto parts = cell.items("[row, column, visible]");
     if (parts.size() != 3) cell.fail("[row, column, visible]");
-    cells.push_back({parts[0].whole(0), parts[1].whole(0), parts[2].boolean()});
+    const std::size_t row = parts[0].whole(0), column = parts[1].whole(0);
+    cells.push_back({row, column, parts[2].boolean()});
   }
   std::ranges::sort(cells, {}, &MaskCell::place);
   const auto twice = std::ranges::adjacent_find(cells, {}, &MaskCell::place);

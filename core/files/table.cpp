@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -66,10 +65,9 @@ double last_digit_half(std::string_view field) {
   const std::size_t point = field.find_first_of(".,");
   const std::size_t exponent_at = std::min(field.find_first_of("eE"), field.size());
   if (point == field.npos || point > exponent_at) return 0;
-  double exponent = 0;  // whose distance from the point no type of whole numbers need hold
   std::string_view digits = field.substr(std::min(exponent_at + 1, field.size()));
   if (digits.starts_with('+')) digits.remove_prefix(1);
-  std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  const double exponent = text::parse_number(digits).value_or(0);  // which no type of whole numbers need hold
   return 0.5 * std::pow(10.0, exponent - static_cast<double>(exponent_at - point - 1));
 }
 

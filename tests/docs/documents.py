@@ -6,11 +6,15 @@
 import concurrent.futures
 import csv
 import json
+import os
 import pathlib
 import re
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 PROJECT = pathlib.Path(sys.argv[1]).resolve()
 PROGRAM = str(pathlib.Path(sys.argv[2]).resolve())
@@ -283,6 +287,66 @@ def wrong_contents():
         yield f"{name}: in mkdocs.yml or in docs, and not in both"
 
 
+# --- The commands that the documents give ---
+
+def tensor_bytes(name, numbers, shape):
+    """A file of one tensor in float64: NumPy's, or as safetensors."""
+    data = struct.pack(f"<{len(numbers)}d", *numbers)
+    if name.endswith(".npy"):
+        header = repr({"descr": "<f8", "fortran_order": False, "shape": shape}).ljust(117) + "\n"
+        return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
+    header = json.dumps({"my_attn": {"dtype": "F64", "shape": shape, "data_offsets": [0, len(data)]}}).encode()
+    return struct.pack("<Q", len(header)) + header + data
+
+
+def commands_of(path):
+    """Those of a document that need no window, as a shell takes them."""
+    verbs = [*re.findall(r"^### attnscope (\w+)", (PROJECT / "docs/command-line.md").read_text(), re.M), "--help", "--version"]
+    text = path.read_text()
+    lines = re.findall(r"^    (?:\$ )?((?:attnscope|cat) .*)$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M)
+    lines += [command for command in re.findall(r"`(attnscope [^`]*)`", text) if len(command.split()) > 2]
+    for line in lines:
+        command = re.split(r"\s{2,}", line.strip())[0]
+        for words, thing in (("COMMAND", "export"), ("MODEL", "model"), ("NAME", "004-causal"), ("…", "egg jam f"), ("--heads 12", "--heads 4"),
+                             ("5.1", "2.1")):
+            command = command.replace(words, thing)
+        if command.startswith("cat ") or [*command.split(), ""][1] in verbs:
+            yield command
+
+
+def wrong_commands():
+    weights = [1 / 6] * 36
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "attnscope").symlink_to(PROGRAM)
+        shutil.copytree(PROJECT / "assets/examples/tiny_gpt", folder / "model")
+        shutil.copy(folder / "model/config.json", folder)
+        shutil.copy(folder / "model/model.fp16.safetensors", folder / "model.safetensors")
+        with zipfile.ZipFile(folder / "dump.npz", "w") as archive:
+            archive.writestr("logits.npy", tensor_bytes("logits.npy", [0.0] * 5 * 1024, (5, 1024)))
+        program("export", "--preset", "chapter-causal-class", "--out", folder / "student.npz")
+        for session in ("session.json", "lesson.json"):
+            program("session", "--preset", "004-causal", "--out", folder / session)
+        (folder / "mine.safetensors").write_bytes(tensor_bytes("mine.safetensors", weights, (6, 6)))
+        (folder / "attn.npy").write_bytes(tensor_bytes("attn.npy", weights * 4, (4, 1, 6, 6)))
+        program("export", "--preset", "004-causal", "--mistake", "mask_after_softmax", "--stages", "weights", "--out", folder / "mine.npz")
+        for path in documents():
+            for command in commands_of(path):
+                done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, cwd=folder,
+                                      env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+                differs = " check " in command and done.returncode == 1 and not done.stderr
+                if done.returncode and not differs:
+                    yield f"{path.relative_to(PROJECT)}: {command}: exit {done.returncode}: {done.stderr.strip()}"
+
+
+def wrong_paths():
+    """Files of the project that documents name are there."""
+    for path in documents():
+        for name in re.findall(r"`((?:app|assets|cmake|core|docs|python|scripts|shaders|tests)/[\w./-]+)`", path.read_text()):
+            if path.name != "CHANGELOG.md" and not any(PROJECT.glob(name)) and not any(PROJECT.glob(name + ".*")):
+                yield f"{path.relative_to(PROJECT)}: there is no {name}"
+
+
 def stale():
     for path in GENERATED:
         if with_generated_parts(path) != (PROJECT / path).read_text():
@@ -309,7 +373,7 @@ def write():
 def main():
     if "--write" in sys.argv:
         return write()
-    wrong = [*wrong_readme(), *wrong_links(), *wrong_contents(), *wrong_versions()]
+    wrong = [*wrong_readme(), *wrong_links(), *wrong_contents(), *wrong_versions(), *wrong_paths(), *wrong_commands()]
     old = list(stale())
     print("\n".join(wrong + old) or "the documents are right")
     if old:
