@@ -331,6 +331,8 @@ def wrong_commands():
         (folder / "attn.npy").write_bytes(tensor_bytes("attn.npy", weights * 4, (4, 1, 6, 6)))
         program("export", "--preset", "004-causal", "--mistake", "mask_after_softmax", "--stages", "weights", "--out", folder / "mine.npz")
         for path in documents():
+            if path.name == "CHANGELOG.md":  # what was is history
+                continue
             for command in commands_of(path):
                 done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, cwd=folder,
                                       env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
