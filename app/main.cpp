@@ -20,8 +20,16 @@ int main(int argc, char** argv) {
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
     if (const auto* window = std::get_if<app::OpenWindow>(&arguments))
-      return app::run_window({window->file, window->preset ? window->preset->name : "", window->text,
-                              window->layer.value_or(0)});
+      return app::run_window({.file = window->file,
+                              .preset = window->preset ? window->preset->name : "",
+                              .text = window->text,
+                              .layer = window->layer.value_or(0)});
+    if (const auto* attach = std::get_if<app::Attach>(&arguments))
+      return app::run_window({.file = {},
+                              .address = attach->address,
+                              .token = attach->token,
+                              .text = attach->text,
+                              .layer = attach->layer});
     return app::run_batch(arguments, std::cout, std::cerr);
   } catch (const std::bad_alloc&) {
     app::print_error(std::cerr, "not enough memory");

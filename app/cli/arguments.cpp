@@ -181,6 +181,18 @@ struct Options {
   }
 };
 
+void describe_token(Options options, std::string& token) {
+  options.value("--token", "TOKEN", "What attnscope.attach() has printed; else $ATTNSCOPE_TOKEN", token);
+}
+
+void describe(Options options, Attach& command) {
+  options.value("ADDRESS", "", "HOST:PORT, or the path of a Unix socket", command.address)->required();
+  describe_token(options, command.token);
+  options.value("--text", "TEXT", "What the model reads at first", command.text);
+  options.value("--layer", "L", "The layer that is looked at at first, from 0", command.layer)
+      ->check(whole_number());
+}
+
 void describe(Options, ListPresets&) {}
 void describe(Options, ListMistakes&) {}
 
@@ -377,10 +389,13 @@ void describe(Options options, Draw& command) {
 
 void describe_whole_model(Options options, OfWholeModel& command) {
   options
-      .value("MODEL", "", "A .gguf file, or a folder with config.json, tensors and a tokenizer",
-             command.model)
+      .value(
+          "MODEL", "",
+          "A .gguf file, a folder with config.json, tensors and a tokenizer, or the address of an attached model",
+          command.model)
       ->required();
   options.value("--text", "TEXT", "What the model reads", command.text)->required();
+  describe_token(options, command.token);
 }
 
 void describe_heads_off(Options options, OfWholeModel& command) {
@@ -813,6 +828,9 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
                      "attnscope heads MODEL --text \"Once upon a time\"");
   add<Generate>(program, chosen, "generate", "Go on with a text as a model would",
                 "attnscope generate MODEL --text \"Once upon a time\" --temperature 0.8 --top 40");
+  add<Attach>(program, chosen, "attach",
+              "Open the window on a model that attnscope.attach() serves in Python",
+              "attnscope attach 127.0.0.1:5005 --token TOKEN");
   add_manual(program, chosen);
   program.footer("attnscope COMMAND --help tells about one command.");
   if (std::ranges::find(arguments, "") != arguments.end())

@@ -42,6 +42,12 @@ struct OpenWindow {
   std::string text;                               ///< that a whole model is to read, or ""
   std::optional<std::size_t> layer = {};          ///< of it, to be looked at; 0 when it is not said
 };
+/// Opens the window on a model in a process of Python.
+struct Attach {
+  std::string address, token;  ///< token: or "" for that of the environment
+  std::string text;            ///< that the model is to read, or ""
+  std::size_t layer = 0;       ///< to be looked at
+};
 struct ListPresets {};
 struct ListMistakes {};
 struct Export : OfModel {
@@ -79,6 +85,7 @@ struct DrawFigure : OfModel {
 struct OfWholeModel {
   std::filesystem::path model;
   std::string text;
+  std::string token = {};  ///< of an attached model, whose address `model` is, or ""
   std::set<std::pair<std::size_t, std::size_t>> heads_off = {};  ///< layer and head
 };
 struct ListTokens : OfWholeModel {
@@ -105,8 +112,8 @@ struct WrongUsage {
 
 /// What the command line asks for.
 using Arguments =
-    std::variant<OpenWindow, ListPresets, ListMistakes, Export, WriteSession, WriteProgram, DrawFigure, Check,
-                 Draw, ListTokens, Predict, DescribeHeads, Generate, ShowText, WrongUsage>;
+    std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteSession, WriteProgram,
+                 DrawFigure, Check, Draw, ListTokens, Predict, DescribeHeads, Generate, ShowText, WrongUsage>;
 
 /// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);

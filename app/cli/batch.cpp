@@ -24,6 +24,7 @@
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "core/model/experiment.hpp"
+#include "core/model/remote_model.hpp"
 #include "core/model/transformer.hpp"
 #include "core/out/drawing.hpp"
 #include "core/out/page.hpp"
@@ -31,6 +32,7 @@
 #include "core/system/file.hpp"
 #include "core/system/fonts.hpp"
 #include "core/system/process.hpp"
+#include "core/system/socket.hpp"
 
 namespace app {
 namespace {
@@ -60,7 +62,7 @@ std::string hex_text(const std::string& bytes) {
 /// A whole model and a text.
 struct Session {
   explicit Session(const OfWholeModel& command)
-      : model(transformer::open_transformer(command.model, core::system::free_memory() / 2)),
+      : model(opened(command)),
         tokens(tokenized(command)),
         pool(std::max(1u, std::thread::hardware_concurrency())) {
     for (const TextToken& token : tokens) ids.push_back(token.id);
@@ -84,7 +86,7 @@ struct Session {
   }
   std::vector<std::string> names() const { return transformer::token_names(*model, tokens); }
 
-  std::shared_ptr<const transformer::Transformer> model;
+  transformer::ModelRef model;
   std::vector<TextToken> tokens;
   std::vector<std::size_t> ids = {};
   std::vector<transformer::Edit> edits = {};
@@ -93,6 +95,11 @@ struct Session {
   transformer::Means means{pool, progress};
 
  private:
+  static transformer::ModelRef opened(const OfWholeModel& command) {
+    if (core::system::is_socket_address(command.model.string()))
+      return transformer::attach_model(command.model.string(), command.token);
+    return transformer::open_transformer(command.model, core::system::free_memory() / 2);
+  }
   std::vector<TextToken> tokenized(const OfWholeModel& command) const {
     try {
       return model->tokenize(command.text);
@@ -147,8 +154,7 @@ core::importing::Imported layer_of_text(const OfWholeModel& command, const std::
   for (const auto& [of_layer, head] : command.heads_off)
     if (of_layer == *number) heads_off.push_back(head);
   core::importing::Imported imported;
-  imported.model = transformer::layer_model(*session.model, *number, session.model->input(*pass, *number),
-                                            session.names(), heads_off);
+  imported.model = transformer::layer_model(*session.model, *pass, *number, session.names(), heads_off);
   imported.account.used = {"attention of layer " + std::to_string(*number) + " on " +
                            core::text::counted(session.ids.size(), "token") +
                            ", whose layers before were computed in float32"};
@@ -161,8 +167,7 @@ std::vector<core::attention::Model> layers_of_text(const OfWholeModel& command) 
   const transformer::PassRef pass = session.run();
   std::vector<core::attention::Model> layers;
   for (std::size_t l = 0; l < session.model->description().sizes.n_layers; ++l)
-    layers.push_back(
-        transformer::layer_model(*session.model, l, session.model->input(*pass, l), session.names(), {}));
+    layers.push_back(transformer::layer_model(*session.model, *pass, l, session.names(), {}));
   return layers;
 }
 
@@ -370,6 +375,13 @@ void generate(const Generate& command, std::ostream& out) {
   out << (is_terminal ? core::text::printable_lines(text) : text) << '\n';
 }
 
+/// The model of a session in our own engine, which can be checked step by step.
+const transformer::Transformer& own_of(const Session& session) {
+  if (const auto* own = dynamic_cast<const transformer::Transformer*>(session.model.get())) return *own;
+  throw core::Error(session.model->description().path.string() +
+                    ": expected a model in a file or a folder, got an attached one");
+}
+
 /// Checks tensors of all layers against a whole model, whose text and against are set; whether they agree.
 bool check_whole_model(const Check& command, std::ostream& out, std::ostream& err) {
   core::system::read_pipe_whole(command.against);
@@ -379,7 +391,7 @@ bool check_whole_model(const Check& command, std::ostream& out, std::ostream& er
   core::Token search;
   const SearchWatch watch(search, err, is_on_terminal(err));
   const auto report =
-      core::check::check_whole(*session.model, session.ids, session.names(), file,
+      core::check::check_whole(own_of(session), session.ids, session.names(), file,
                                {command.tolerance, command.layout, command.by_hand}, session.means, search);
   out << (command.json ? core::check::whole_report_json(report) : core::check::whole_report_text(report));
   return report.agrees();
@@ -490,6 +502,7 @@ struct Runner {
     return wrong_usage;
   }
   int operator()(const OpenWindow&) const { throw core::Error("a window cannot be opened here"); }
+  int operator()(const Attach&) const { throw core::Error("a window cannot be opened here"); }
 };
 
 }  // namespace

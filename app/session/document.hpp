@@ -73,6 +73,8 @@ struct Document {
   /// Of this piece of work alone, whatever its model becomes.
   std::shared_ptr<const char> mark = std::make_shared<const char>();
 
+  /// Whether it is a layer of a model in another process, whose edits no file keeps.
+  bool is_attached() const { return whole && whole->model->description().is_attached; }
   bool is_modified() const {
     if (!whole) return !(model == saved);
     core::experiment::Experiment now = whole->experiment;

@@ -16,6 +16,7 @@
 #include "core/files/table.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/importing/import.hpp"
+#include "core/model/remote_model.hpp"
 #include "core/model/transformer.hpp"
 #include "core/system/file.hpp"
 
@@ -170,6 +171,12 @@ namespace transformer = core::transformer;
 std::string first_text(const transformer::WholeModel& model) {
   if (const auto& mask = model.description().mask_token; mask && !model.description().causal)
     return "The cat sat on the mat, and the " + model.token(*mask).piece + " sat on the cat.";
+  if (!model.description().reads_text) {
+    std::string ids;
+    for (const std::size_t id : {5, 6, 7, 8, 5, 6, 7})
+      ids += (ids.empty() ? "" : " ") + std::to_string(id % model.description().sizes.n_vocabulary);
+    return ids;
+  }
   return "egg jam fig and egg jam f";
 }
 
@@ -192,8 +199,19 @@ std::shared_ptr<const experiment::Reading> read_at(const std::filesystem::path& 
                                                    const experiment::Reading* before,
                                                    const transformer::Means& means) {
   return named_errors(path, [&] {
-    return std::make_shared<const experiment::Reading>(experiment::read(model, wanted, before, means));
+    const auto only_layer =
+        model.description().is_attached ? std::optional(wanted.layer) : std::optional<std::size_t>();
+    return std::make_shared<const experiment::Reading>(
+        experiment::read(model, wanted, before, means, only_layer));
   });
+}
+
+OpenedWhole read_first(const transformer::ModelRef& model, const std::filesystem::path& path,
+                       const std::string& text, std::size_t layer, const core::Token& progress) {
+  experiment::Experiment wanted;
+  wanted.text = text.empty() ? first_text(*model) : text;
+  wanted.layer = layer;
+  return read_whole(model, wanted, path, progress);
 }
 
 }  // namespace
@@ -212,11 +230,12 @@ std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path&
 
 OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
                        std::uint64_t keep_at_most, const core::Token& progress) {
-  const transformer::ModelRef model = transformer::open_transformer(path, keep_at_most);
-  experiment::Experiment wanted;
-  wanted.text = text.empty() ? first_text(*model) : text;
-  wanted.layer = layer;
-  return read_whole(model, wanted, path, progress);
+  return read_first(transformer::open_transformer(path, keep_at_most), path, text, layer, progress);
+}
+
+OpenedWhole open_attached(const std::string& address, const std::string& token, const std::string& text,
+                          std::size_t layer, const core::Token& progress) {
+  return read_first(transformer::attach_model(address, token), address, text, layer, progress);
 }
 
 OpenedWhole read_whole(const transformer::ModelRef& model, const experiment::Experiment& wanted,
@@ -226,7 +245,7 @@ OpenedWhole read_whole(const transformer::ModelRef& model, const experiment::Exp
   opened.model = model;
   core::ThreadPool pool(std::max(1u, std::thread::hardware_concurrency()));
   opened.reading = opened.before = read_at(path, *model, wanted, nullptr, {pool, progress});
-  opened.of_pass = opened.layer = experiment::layer_of(*model, *opened.reading, wanted.layer);
+  opened.of_pass = opened.layer = experiment::layer_of(*model, *opened.reading, wanted.layer, progress);
   return opened;
 }
 

@@ -94,6 +94,10 @@ std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path&
 OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
                        std::uint64_t keep_at_most, const core::Token& progress);
 
+/// Connects to a model in a process of Python and reads a text with it, likewise. Throws core::Error.
+OpenedWhole open_attached(const std::string& address, const std::string& token, const std::string& text,
+                          std::size_t layer, const core::Token& progress);
+
 /// A whole model that is open already reads what an experiment without edits has; path is what is named when
 /// that cannot be read. Throws core::Error.
 OpenedWhole read_whole(const core::transformer::ModelRef& model, const core::experiment::Experiment& wanted,

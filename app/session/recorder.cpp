@@ -87,7 +87,7 @@ Recorder::Entry Recorder::entry_of(const Recordable& work) {
   if (since_.empty()) since_ = moment_now();
   Entry entry{{origin.title, origin.path, origin.stamp, since_, moment_now()},
               {{work.own.model, view_text(work.view), core::importing::not_supported_words(origin.account)},
-               work.own.whole},
+               work.own.is_attached() ? nullptr : work.own.whole},
               {}};
   entry.head.is_saved = !work.own.is_modified();
   entry.head.n_edits = n_edits_before_ + work.own.n_unsaved_edits();

@@ -30,7 +30,9 @@ struct Recordable {
   const LessonState* lesson = nullptr;  ///< the one under way, or nullptr
   const Document* tried = nullptr;      ///< the document of that lesson's step
 
-  bool is_modified() const { return own.is_modified() || (lesson && tried->is_modified()); }
+  bool is_modified() const {
+    return (own.is_modified() && !own.is_attached()) || (lesson && tried->is_modified());
+  }
 };
 
 /// Keeps what is not saved in a journal, within a second of every edit, beside the window; and what windows

@@ -128,6 +128,9 @@ void Store::handle(const ApplyEdit& command) {
     whole->experiment = core::experiment::with_layer(std::move(whole->experiment), whole->layer,
                                                      whole->of_pass, after, editing::describe(command.edit));
     whole->of_pass.heads_off = after.heads_off;
+    if (const std::string why = whole->model->why_not_editable(whole->layer);
+        !why.empty() && whole->experiment.layers.contains(whole->layer))
+      throw core::Error("Layer " + std::to_string(whole->layer) + " cannot be edited: " + why + ".");
   }
   record_step(editing::target(command.edit), editing::describe(command.edit));
   document_.model = std::move(after);
@@ -193,8 +196,7 @@ void Store::handle(const LoadPreset& command) {
 }
 
 void Store::handle(const ShowDialog& command) {
-  if (lessons_.is_under_way() && command.dialog == Dialog::save_as)
-    return handle(SaveFile{});  // which says why not
+  if (command.dialog == Dialog::save_as) require_saveable();
   if (view_.forms.dialog == Dialog::writing) handle(CancelQuestion{});
   const Origin& origin = document_.origin;
   if (command.dialog == Dialog::import_tensors) {

@@ -46,6 +46,9 @@ class Store {
   void replay(std::string_view lines);
   /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path, const std::string& text = "", std::size_t layer = 0);
+  /// Opens a window on a model in a process of Python, likewise.
+  void attach(const std::string& address, const std::string& token, const std::string& text = "",
+              std::size_t layer = 0);
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
   /// beside the window.
   void update();
@@ -257,6 +260,8 @@ class Store {
   /// there is not as much.
   bool may_take_memory(const core::attention::Model& model, const Command& command);
   void start_with(Document document);
+  /// Throws core::Error where no file can keep the work.
+  void require_saveable() const;
   /// Saves the model as it is now; it counts as saved once it is.
   void save_to(const std::filesystem::path& path);
   void save_whole_to(const std::filesystem::path& path);

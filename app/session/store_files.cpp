@@ -128,6 +128,19 @@ void Store::open(const std::filesystem::path& path, const std::string& text, std
   if (message_.is_error && view_.forms.dialog != Dialog::import_tensors) throw core::Error(message_.text);
 }
 
+void Store::attach(const std::string& address, const std::string& token, const std::string& text,
+                   std::size_t layer) {
+  message_ = {};
+  read_in_background(address, [=, this](const core::Token& progress) -> Jobs::Delivery {
+    const auto opened = std::make_shared<Opened>(Opened{address});
+    opened->whole = std::make_shared<const OpenedWhole>(open_attached(address, token, text, layer, progress));
+    return [this, opened] { take(std::move(*opened)); };
+  });
+  reader_.wait();
+  update();
+  if (message_.is_error) throw core::Error(message_.text);
+}
+
 Opening Store::opening() const {
   Opening opening{.path = reader_.path(),
                   .is_reading = reader_.is_busy(),
@@ -320,8 +333,15 @@ void Store::handle(const CancelReading&) {
 
 namespace formats = core::formats;
 
-void Store::handle(const SaveFile&) {
+void Store::require_saveable() const {
   if (lesson()) throw core::Error("A lesson's model is not your work: leave the lesson with Esc, then save.");
+  if (document_.is_attached())
+    throw core::Error(
+        "The edits of an attached model cannot be saved, as the model is in Python. Export writes what is displayed.");
+}
+
+void Store::handle(const SaveFile&) {
+  require_saveable();
   if (!document_.origin.path) return handle(ShowDialog{Dialog::save_as});
   if (is_changed_on_disk())
     return ask(
@@ -349,6 +369,7 @@ void Store::handle(const SaveAndContinue&) {
 }
 
 void Store::save_to(const std::filesystem::path& path) {
+  if (lessons_.own(document_).is_attached()) require_saveable();
   writer_.saved_to = path;
   if (lessons_.own(document_).whole) return save_whole_to(path);
   writer_.saving.start(

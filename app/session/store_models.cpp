@@ -56,10 +56,12 @@ void Store::start_with_whole(const Opened& ready) {
   look_at_layers(view_);
   recall_view(opened.view, view_);
   keep_view_within_model();
+  const core::transformer::Description& of = opened.model->description();
+  const std::string layers = core::text::counted(of.sizes.n_layers, "layer") + " of " +
+                             core::text::counted(of.sizes.n_heads, "head");
+  if (of.is_attached) return say("Attached to " + of.path.string() + " at " + of.address + ": " + layers);
   remember(ready.path);
-  const auto& sizes = opened.model->description().sizes;
-  say("Opened " + ready.path.string() + " as a whole model: " + core::text::counted(sizes.n_layers, "layer") +
-      " of " + core::text::counted(sizes.n_heads, "head"));
+  say("Opened " + ready.path.string() + " as a whole model: " + layers);
 }
 
 void Store::start_with_model_of(const core::lessons::Lesson& lesson, const Tried& tried) {
@@ -270,7 +272,9 @@ void Store::follow_whole() {
   if (!may_take_memory(*made->model, LookAtLayer{made->layer})) return;
   refused_layer_.reset();
   whole->of_pass = *made->model;
-  if (const WholeModel* known = known_layer(*whole)) {  // shared, so that undo holds one copy
+  // Shared, so that undo holds one copy; an attached model's may have changed, and are shared where they have
+  // not.
+  if (const WholeModel* known = document_.is_attached() ? nullptr : known_layer(*whole)) {
     whole->of_pass.projections = known->of_pass.projections;
     whole->of_pass.additions.normalise = known->of_pass.additions.normalise;
   }

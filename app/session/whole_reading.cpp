@@ -11,6 +11,7 @@ namespace experiment = core::experiment;
 namespace transformer = core::transformer;
 
 constexpr auto between_deliveries = std::chrono::milliseconds(60);
+constexpr double unnoticed_ms = 100;            // of maps, which are waited for
 constexpr std::size_t quick_logits = 100'000;   // computed within a frame
 constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, likewise
 
@@ -29,16 +30,17 @@ bool has_input(const core::attention::Model& of_pass, const experiment::Reading&
 BothReadings read_both(const transformer::WholeModel& model, const experiment::Experiment& wanted,
                        const std::shared_ptr<const experiment::Reading>& last_now,
                        const std::shared_ptr<const experiment::Reading>& last_before, const Jobs& jobs,
-                       const transformer::Means& means) {
+                       const transformer::Means& means, std::optional<std::size_t> only_layer) {
   const auto read = [&](const experiment::Experiment& what, const experiment::Reading* nearest) {
     return std::shared_ptr<const experiment::Reading>(jobs.destroyed_async(
-        std::make_unique<experiment::Reading>(experiment::read(model, what, nearest, means))));
+        std::make_unique<experiment::Reading>(experiment::read(model, what, nearest, means, only_layer))));
   };
   experiment::Experiment plain = wanted;
   plain.heads_off.clear(), plain.layers.clear();
   BothReadings both;
-  both.before =
-      last_before && last_before->experiment == plain ? last_before : read(plain, last_before.get());
+  const bool is_known =
+      last_before && last_before->experiment == plain && last_before->pass->state() == model.state();
+  both.before = is_known ? last_before : read(plain, last_before.get());
   both.now = both.before;
   if (!wanted.is_edited()) return both;
   const auto start = Jobs::Clock::now();
@@ -46,6 +48,25 @@ BothReadings read_both(const transformer::WholeModel& model, const experiment::E
       last_now && last_now->experiment.text == wanted.text && last_now->experiment.made == wanted.made;
   both.now = read(wanted, is_near ? last_now.get() : both.before.get());
   both.ms = std::chrono::duration<double, std::milli>(Jobs::Clock::now() - start).count();
+  if (both.before->pass->state() != both.now->pass->state()) both.before = read(plain, nullptr);
+  return both;
+}
+
+/// Readings with the heads of more layers, of this one first, as far as they are known within a moment.
+BothReadings with_more_heads(const transformer::WholeModel& model, const BothReadings& last,
+                             std::size_t layer, const Jobs& jobs, const transformer::Means& means) {
+  auto now = std::make_unique<experiment::Reading>(*last.now),
+       before = std::make_unique<experiment::Reading>(*last.before);
+  const auto begin = Jobs::Clock::now();
+  do {
+    experiment::fill(model, now->is_filled() ? *before : *now, layer, means);
+    for (std::size_t l = 0; l < now->layers.size(); ++l)
+      if (now->pass->computed(l) == before->pass->computed(l) && !before->layers[l]->is_known())
+        before->layers[l] = now->layers[l];
+  } while (!(now->is_filled() && before->is_filled()) &&
+           std::chrono::duration<double, std::milli>(Jobs::Clock::now() - begin).count() < unnoticed_ms);
+  BothReadings both{.now = jobs.destroyed_async(std::move(now)), .before = nullptr, .ms = last.ms};
+  both.before = last.now == last.before ? both.now : jobs.destroyed_async(std::move(before));
   return both;
 }
 
@@ -71,9 +92,9 @@ void HeadEffects::follow(const core::transformer::ModelRef& model, const Effects
   if (found_.of != key) {
     const bool sweeps = !found_.of && found_.sweeps;  // else the sweep was of another token or text
     clear();
-    found_.of = key;
     found_.sweeps = sweeps;
   }
+  found_.of = key;  // of the same pass more heads may be known
   if (const auto portion = portions_.take())
     for (const auto& [head, effect] : *portion) {
       found_.effects[head] = effect;
@@ -112,6 +133,7 @@ std::optional<AblationEffect> HeadEffects::of(Head head) const {
 WholeReading::WholeReading(Jobs& jobs)
     : jobs_(jobs),
       readings_(jobs),
+      filled_(jobs),
       prediction_(jobs),
       layer_(jobs),
       stream_(jobs),
@@ -119,7 +141,7 @@ WholeReading::WholeReading(Jobs& jobs)
       effects_(jobs) {}
 
 WholeReading::Key WholeReading::key_of(const WholeModel& whole) {
-  Key key{whole.model.get(), whole.experiment};
+  Key key{whole.model.get(), whole.experiment, whole.model->state()};
   key.experiment.layer = 0;
   return key;
 }
@@ -145,7 +167,8 @@ void WholeReading::put_back(Kept kept) {
 }
 
 void WholeReading::clear() {
-  readings_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(), random_roles_.clear();
+  readings_.clear(), filled_.clear(), prediction_.clear(), layer_.clear(), stream_.clear(),
+      random_roles_.clear();
   effects_.clear();
   numbered_.clear();
 }
@@ -156,6 +179,7 @@ void WholeReading::follow(const WholeModel& whole, const LayersLook& look, std::
   if (readings() && readings_.key()->model != whole.model.get()) clear();
   follow_text(whole);
   if (!readings()) return;
+  follow_heads(whole);
   number_maps();
   follow_random_roles(whole);
   follow_prediction(whole, look);
@@ -168,16 +192,40 @@ void WholeReading::follow_text(const WholeModel& whole) {
   const Key key = key_of(whole);
   if (!readings_.needs(key)) return;
   const BothReadings* last = readings();
-  readings_.begin(
-      key, When::background,
-      [model = whole.model, wanted = key.experiment, now = last ? last->now : nullptr,
-       before = last ? last->before : nullptr, pool = pool_, &jobs = jobs_](const core::Token& token) {
-        return read_both(*model, wanted, now, before, jobs, {*pool, token});
-      });
+  const auto& of = whole.model->description();
+  std::optional<std::size_t> only_layer;
+  if (of.is_attached && last && last->now->maps_ms * static_cast<double>(of.sizes.n_layers) > unnoticed_ms)
+    only_layer = whole.experiment.layer;
+  readings_.begin(key, When::background,
+                  [model = whole.model, wanted = key.experiment, now = last ? last->now : nullptr,
+                   before = last ? last->before : nullptr, only_layer, pool = pool_,
+                   &jobs = jobs_](const core::Token& token) {
+                    return read_both(*model, wanted, now, before, jobs, {*pool, token}, only_layer);
+                  });
+}
+
+void WholeReading::follow_heads(const WholeModel& whole) {
+  if (readings_.is_busy()) return filled_.cancel();
+  const BothReadings& last = *readings();
+  const FillKey key{last.now, last.before};
+  if (filled_.is_of(key)) {
+    const Key of = *readings_.key();
+    return readings_.put(of, *filled_.take());
+  }
+  if ((key.now->is_filled() && key.before->is_filled()) || !filled_.needs(key)) return;
+  filled_.begin(key, When::background,
+                [last, layer = whole.experiment.layer, model = whole.model, pool = pool_,
+                 &jobs = jobs_](const core::Token& token) {
+                  return with_more_heads(*model, last, layer, jobs, {*pool, token});
+                });
 }
 
 void WholeReading::follow_random_roles(const WholeModel& whole) {
   const RandomKey key{whole.model.get()};
+  // An attached model answers in turn: it is asked once nothing else is awaited.
+  if (whole.model->description().is_attached &&
+      (readings_.is_busy() || filled_.is_busy() || prediction_.is_busy()))
+    return;
   if (!random_roles_.needs(key)) return;
   random_roles_.begin(key, When::background, [model = whole.model, pool = pool_](const core::Token& token) {
     return experiment::roles_on_random_tokens(*model, {*pool, token});
@@ -198,7 +246,7 @@ std::uint64_t WholeReading::version_of(std::size_t layer) const {
 
 void WholeReading::follow_prediction(const WholeModel& whole, const LayersLook& look) {
   const PredictionKey key{readings()->now, readings()->before, look.token, look.temperature};
-  const bool is_quick = key.now->logits.n_elem <= quick_logits;
+  const bool is_quick = !whole.model->description().is_attached && key.now->logits.n_elem <= quick_logits;
   const When when = is_quick ? When::at_once : When::background;
   if (!prediction_.needs(key, when)) return;
   prediction_.begin(key, when, [key, model = whole.model, pool = pool_](const core::Token& token) {
@@ -212,18 +260,20 @@ void WholeReading::follow_layer(const WholeModel& whole) {
   const std::size_t layer = std::min(whole.experiment.layer, now->layers.size() - 1);
   const LayerKey key{now->pass->computed(layer), layer};
   if (whole.layer == layer && whole.computed == key.computed) return;
-  if (whole.layer == layer && has_input(whole.of_pass, *now, whole.model->input(*now->pass, layer))) {
+  const auto& of = whole.model->description();
+  if (!of.is_attached && whole.layer == layer &&
+      has_input(whole.of_pass, *now, whole.model->input(*now->pass, layer))) {
     if (layer_.needs(key, When::at_once))
       layer_.begin(key, When::at_once, [key](const core::Token&) {
         return LayerMade{std::nullopt, key.computed, key.layer};
       });
     return;
   }
-  const auto& sizes = whole.model->description().sizes;
-  const When when = sizes.d_model * sizes.d_model * 4 <= quick_numbers ? When::at_once : When::background;
+  const bool is_quick = !of.is_attached && of.sizes.d_model * of.sizes.d_model * 4 <= quick_numbers;
+  const When when = is_quick ? When::at_once : When::background;
   if (!layer_.needs(key, when)) return;
-  layer_.begin(key, when, [key, now, model = whole.model](const core::Token&) {
-    return LayerMade{experiment::layer_of(*model, *now, key.layer), key.computed, key.layer};
+  layer_.begin(key, when, [key, now, model = whole.model](const core::Token& token) {
+    return LayerMade{experiment::layer_of(*model, *now, key.layer, token), key.computed, key.layer};
   });
 }
 
@@ -270,8 +320,8 @@ void WholeReading::follow_effects(const WholeModel& whole, const LayersLook& loo
 }
 
 bool WholeReading::is_busy() const {
-  return readings_.is_busy() || prediction_.is_busy() || layer_.is_busy() || stream_.is_busy() ||
-         random_roles_.is_busy() || effects_.is_busy();
+  return readings_.is_busy() || filled_.is_busy() || prediction_.is_busy() || layer_.is_busy() ||
+         stream_.is_busy() || random_roles_.is_busy() || effects_.is_busy();
 }
 
 bool WholeReading::is_behind(const WholeModel& whole) const {

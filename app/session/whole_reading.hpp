@@ -25,7 +25,10 @@ struct EffectsKey {
   std::shared_ptr<const core::experiment::Reading> reading;
   std::size_t token = 0;
   double temperature = 1;
-  friend bool operator==(const EffectsKey&, const EffectsKey&) = default;
+  /// Heads that become known later are of the same pass.
+  friend bool operator==(const EffectsKey& a, const EffectsKey& b) {
+    return a.reading->pass == b.reading->pass && a.token == b.token && a.temperature == b.temperature;
+  }
 };
 
 /// Ablates heads, one after the other, in the background.
@@ -91,6 +94,7 @@ class WholeReading {
   struct Key {
     const void* model = nullptr;
     core::experiment::Experiment experiment;
+    std::uint64_t state = 0;  ///< of the model's parameters
     bool is_near(const Key& newest) const {
       return model == newest.model && experiment.text == newest.experiment.text &&
              experiment.made == newest.experiment.made;
@@ -152,7 +156,10 @@ class WholeReading {
     std::optional<std::size_t> token;
     double temperature = 1;
     bool is_near(const PredictionKey&) const { return true; }
-    friend bool operator==(const PredictionKey&, const PredictionKey&) = default;
+    friend bool operator==(const PredictionKey& a, const PredictionKey& b) {
+      return a.now->pass == b.now->pass && a.before->pass == b.before->pass && a.token == b.token &&
+             a.temperature == b.temperature;
+    }
   };
   struct LayerKey {
     std::shared_ptr<const void> computed;
@@ -166,6 +173,12 @@ class WholeReading {
     bool is_near(const StreamKey& newest) const { return *this == newest; }
     friend bool operator==(const StreamKey&, const StreamKey&) = default;
   };
+  /// Readings whose heads are not all known, which is so of an attached model whose maps take their time.
+  struct FillKey {
+    Reading now, before;
+    bool is_near(const FillKey& newest) const { return *this == newest; }
+    friend bool operator==(const FillKey&, const FillKey&) = default;
+  };
   struct RandomKey {
     const void* model = nullptr;
     bool is_near(const RandomKey& newest) const { return *this == newest; }
@@ -175,6 +188,7 @@ class WholeReading {
   static std::optional<StreamKey> stream_key(const WholeModel& whole, const core::explain::CellAddress& cell);
   void follow_random_roles(const WholeModel& whole);
   void follow_text(const WholeModel& whole);
+  void follow_heads(const WholeModel& whole);
   void follow_prediction(const WholeModel& whole, const LayersLook& look);
   void follow_layer(const WholeModel& whole);
   void follow_stream(const WholeModel& whole, const std::optional<core::explain::CellAddress>& pinned);
@@ -184,6 +198,7 @@ class WholeReading {
   Jobs& jobs_;
   std::shared_ptr<core::ThreadPool> pool_;
   AsyncValue<Key, BothReadings> readings_;
+  AsyncValue<FillKey, BothReadings> filled_;
   AsyncValue<PredictionKey, Prediction> prediction_;
   AsyncValue<LayerKey, LayerMade> layer_;
   AsyncValue<StreamKey, core::transformer::StreamNumber> stream_;

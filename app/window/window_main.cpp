@@ -90,7 +90,9 @@ int run_window(const WindowOptions& options) {
   Store store;
   recall_all(before, store);
   const platform::Memory began = memory_of(store, {static_cast<float>(width), static_cast<float>(height)});
-  if (options.file) {
+  if (!options.address.empty()) {
+    store.attach(options.address, options.token, options.text, options.layer);
+  } else if (options.file) {
     store.open(*options.file, options.text, options.layer);
   } else if (!options.preset.empty()) {
     store.dispatch(LoadPreset{options.preset});

@@ -53,6 +53,7 @@ inline int status_of_signal(int signal) {
 struct WindowOptions {
   std::optional<std::filesystem::path> file;  ///< to open at once
   std::string preset = {};                    ///< its name, to begin with instead, or ""
+  std::string address = {}, token = {};       ///< of an attached model to be opened, or ""
   std::string text = {};                      ///< that a whole model is to read, or ""
   std::size_t layer = 0;                      ///< of it, to be looked at
 };

@@ -271,7 +271,8 @@ class Comparing {
 
   std::optional<Report> attention(std::size_t layer, const arma::fmat& input) {
     if (!dump_.stages.contains(layer) && dump_.stacked.empty()) return std::nullopt;
-    const Model of_layer = transformer::layer_model(model_, layer, input, tokens_, {});
+    Model of_layer = model_.parameters(layer, nullptr);
+    of_layer.sequences = {{tokens_, arma::conv_to<arma::mat>::from(input)}};
     bool has_any = false;
     const auto hands = by_hand(layer, of_layer, has_any);
     if (!has_any) {

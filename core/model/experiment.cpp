@@ -358,8 +358,9 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
   const std::size_t n_tokens = experiment.layers.empty() ? 0 : tokens_of(model, experiment).size();
   bool is_first = true;
   for (const auto& [layer, edit] : experiment.layers) {
-    text += std::string(is_first ? "\n    " : ",\n    ") +
-            edit_json(layer, edit, model.parameters(layer), n_tokens, model.description().sizes.d_model);
+    text +=
+        std::string(is_first ? "\n    " : ",\n    ") +
+        edit_json(layer, edit, model.parameters(layer, nullptr), n_tokens, model.description().sizes.d_model);
     formats::require_readable_session(text);
     is_first = false;
   }
@@ -452,7 +453,7 @@ Experiment with_saved_edits(const SavedExperiment& saved, const WholeModel& mode
   for (const Json& place : saved.edits) {
     const std::size_t layer = edited_layer(place, sizes.n_layers);
     // Whether edits fit does not depend on the inputs of the layer.
-    Model of_pass = model.parameters(layer);
+    Model of_pass = model.parameters(layer, nullptr);
     of_pass.sequences.front() = {attention::numbered_tokens(n_tokens),
                                  arma::mat(n_tokens, sizes.d_model, arma::fill::zeros)};
     LayerEdit edit = read_edit(place, of_pass);

@@ -1,6 +1,7 @@
 #include "core/model/reading.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 
@@ -105,7 +106,8 @@ std::vector<Edit> edits_of(const WholeModel& model, const Experiment& experiment
     if (!output) {
       pass = model.run(ids, edits, means, layer);
       attention::Model of_pass;
-      of_pass.sequences = {{names, arma::conv_to<arma::mat>::from(model.input(*pass, layer))}};
+      of_pass.sequences = {
+          {names, arma::conv_to<arma::mat>::from(model.input(*pass, layer, means.progress))}};
       of_pass.heads_off = experiment.heads_off_in(layer, edit.model.n_heads);
       const attention::Model after = edited(of_pass, edit);
       attention::require(after, "Layer " + std::to_string(layer) + ": ");
@@ -140,8 +142,31 @@ std::optional<Contributions> contributions_in(const WholeModel& model, const Rea
 
 }  // namespace
 
-Reading read(const WholeModel& model, const Experiment& experiment, const Reading* before,
-             const Means& means) {
+namespace {
+
+void ask_for_heads(const WholeModel& model, Reading& reading, std::size_t layer, const Means& means) {
+  const auto begin = std::chrono::steady_clock::now();
+  reading.layers[layer] = std::make_shared<const LayerHeads>(
+      model.maps(*reading.pass, layer, reading.block, reading.row(), means));
+  reading.maps_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+bool Reading::is_filled() const {
+  return std::ranges::all_of(layers, [](const auto& layer) { return layer->is_known(); });
+}
+
+void fill(const WholeModel& model, Reading& reading, std::size_t layer, const Means& means) {
+  const auto lacks = [&](std::size_t l) { return !reading.layers[l]->is_known(); };
+  if (!lacks(layer)) layer = 0;
+  while (layer < reading.layers.size() && !lacks(layer)) ++layer;
+  if (layer < reading.layers.size()) ask_for_heads(model, reading, layer, means);
+}
+
+Reading read(const WholeModel& model, const Experiment& experiment, const Reading* before, const Means& means,
+             std::optional<std::size_t> only_layer) {
   const auto& sizes = model.description().sizes;
   Reading reading;
   reading.experiment = experiment;
@@ -160,9 +185,11 @@ Reading read(const WholeModel& model, const Experiment& experiment, const Readin
   reading.block = block_for(ids.size(), sizes.n_layers * sizes.n_heads);
   if (before && before->pass->ids != ids) before = nullptr;
 
+  if (before) reading.maps_ms = before->maps_ms;
   reading.layers.resize(sizes.n_layers);
   const std::size_t n_same = before ? first_difference(before->experiment, experiment, sizes) : 0;
-  for (std::size_t l = 0; l < n_same; ++l) reading.layers[l] = before->layers[l];
+  for (std::size_t l = 0; l < n_same; ++l)
+    if (before->layers[l]->is_known()) reading.layers[l] = before->layers[l];
   if (before)
     for (const auto& [layer, output] : before->outputs)
       if (layer < n_same) reading.outputs[layer] = output;
@@ -171,19 +198,25 @@ Reading read(const WholeModel& model, const Experiment& experiment, const Readin
   };
   reading.pass =
       model.run(ids, edits_of(model, experiment, ids, reading.names, reading.outputs, watch, means), means);
+  if (before && before->pass->state() != reading.pass->state())
+    return read(model, experiment, nullptr, means, only_layer);  // nothing of another model is taken over
   if (reading.place) reading.logits = model.lens(*reading.pass, row, means);
   for (std::size_t l = 0; l < sizes.n_layers; ++l) {
     if (!means.progress.goes_on()) throw Stopped();
-    if (!reading.layers[l])
-      reading.layers[l] =
-          std::make_shared<const LayerHeads>(model.maps(*reading.pass, l, reading.block, row, means));
+    if (reading.layers[l]) continue;
+    if (only_layer.value_or(l) == l)
+      ask_for_heads(model, reading, l, means);
+    else
+      reading.layers[l] = std::make_shared<const LayerHeads>();
   }
   return reading;
 }
 
-attention::Model layer_of(const WholeModel& model, const Reading& reading, std::size_t layer) {
-  return transformer::layer_model(model, layer, model.input(*reading.pass, layer), reading.names,
-                                  reading.experiment.heads_off_in(layer, model.description().sizes.n_heads));
+attention::Model layer_of(const WholeModel& model, const Reading& reading, std::size_t layer,
+                          const Token& progress) {
+  return transformer::layer_model(model, *reading.pass, layer, reading.names,
+                                  reading.experiment.heads_off_in(layer, model.description().sizes.n_heads),
+                                  progress);
 }
 
 AblationEffect ablation_effect(const WholeModel& model, const Reading& reading, const Place& head,
@@ -194,6 +227,8 @@ AblationEffect ablation_effect(const WholeModel& model, const Reading& reading, 
   outputs.erase(outputs.lower_bound(head.first), outputs.end());
   const auto edits = edits_of(model, without, reading.pass->ids, reading.names, outputs, {}, means);
   const transformer::PassRef pass = model.run(reading.pass->ids, edits, means);
+  if (pass->state() != reading.pass->state())
+    throw Error("The model's parameters have changed since this text was read.");
   const arma::frowvec logits = model.next(*pass, reading.place->row, means);
   return {logits[token] - reading.logits(reading.logits.n_rows - 1, token),
           Probabilities(logits, temperature).of(token)};

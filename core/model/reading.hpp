@@ -18,23 +18,36 @@ struct Reading {
   std::vector<std::string> names;  ///< of the tokens, for people
   transformer::PassRef pass;
   std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;  ///< of edited layers
-  std::vector<std::shared_ptr<const transformer::LayerHeads>> layers;
+  std::vector<std::shared_ptr<const transformer::LayerHeads>>
+      layers;                               ///< without heads until fill() knows them
   std::size_t block = 1;                    ///< rows and columns of weights that a number of a map represents
   std::optional<transformer::Place> place;  ///< whose token is predicted
   std::string why_no_prediction;            ///< where none is, or ""
   arma::fmat logits;  ///< after each layer, n_layers × n_vocabulary; empty where nothing is predicted
+
+  double maps_ms = 0;  ///< that the heads of a layer took, those of the last that was asked for
+
+  std::size_t row() const { return place ? place->row : pass->ids.size() - 1; }
+  /// Whether the heads of all layers are known.
+  bool is_filled() const;
 };
 
 /// Reads the text of an experiment. Edited layers are computed by core::attention, in float64; their outputs
 /// flow on through the model.
 ///
-/// Takes over from an earlier reading of the same model what is the same. Throws core::Error as tokens_of()
-/// and WholeModel::run() do; Stopped.
+/// Takes over from an earlier reading of the same model what is the same. Where only_layer is given, of
+/// layers that are neither edited nor taken over the heads of that one alone are asked for. Throws
+/// core::Error as tokens_of() and WholeModel::run() do; Stopped.
 Reading read(const transformer::WholeModel& model, const Experiment& experiment, const Reading* before,
-             const transformer::Means& means);
+             const transformer::Means& means, std::optional<std::size_t> only_layer = {});
+
+/// Asks for the heads of the next layer that lacks them, or of this one if it does.
+void fill(const transformer::WholeModel& model, Reading& reading, std::size_t layer,
+          const transformer::Means& means);
 
 /// A layer as the pass gives it, with its ablated heads, in float64.
-attention::Model layer_of(const transformer::WholeModel& model, const Reading& reading, std::size_t layer);
+attention::Model layer_of(const transformer::WholeModel& model, const Reading& reading, std::size_t layer,
+                          const Token& progress = {});
 
 /// The effect of an ablation on the logit of a token, and the token's probability then.
 struct AblationEffect {

@@ -535,9 +535,8 @@ fmat Transformer::lens(const Pass& pass, std::size_t row, const Means& means) co
   return logits_of(rows, means);
 }
 
-fmat Transformer::input(const Pass& pass, std::size_t layer) const {
+fmat Transformer::input(const Pass& pass, std::size_t layer, const Token& progress) const {
   ThreadPool pool(1);
-  const Token progress;
   const OwnPass& of = own(pass);
   return attention_input(layer, layer < of.layers.size() ? of.layers[layer]->residual : of.last,
                          {pool, progress})
@@ -545,11 +544,10 @@ fmat Transformer::input(const Pass& pass, std::size_t layer) const {
       .matrix();
 }
 
-attention::Model Transformer::parameters(std::size_t layer) const {
+attention::Model Transformer::parameters(std::size_t layer, const Pass*, const Token& progress) const {
   const Sizes& sizes = architecture_.sizes;
   const std::size_t d = sizes.n_heads * sizes.d_head, d_keys = sizes.kv_heads * sizes.d_head;
   ThreadPool pool(1);
-  const Token progress;
   const auto weights = weights_->layer(layer, {pool, progress});
   attention::Model result;
   result.sequences.resize(1);
@@ -650,8 +648,11 @@ StreamNumber Transformer::stream(const Pass& pass, std::size_t layer, std::size_
   number.attention = output_row(own(pass), layer, row, means)[column];
   number.leaving = residual_row(own(pass), layer + 1, row, means)[column];
   number.mlp = number.leaving - number.entering - number.attention;
-  number.is_sum = rule.place == NormPlace::before;
-  if (!number.is_sum) return number;
+  if (rule.place != NormPlace::before) {
+    number.why_no_sum =
+        "This model normalizes after attention and after the MLP, so the output of the layer is not a plain sum.";
+    return number;
+  }
   const auto weights = weights_->layer(layer, means);
   const NormWeights& numbers = weights->attention_norm;
   if (numbers.is_empty()) return number;
@@ -663,27 +664,6 @@ StreamNumber Transformer::stream(const Pass& pass, std::size_t layer, std::size_
   if (column < numbers.bias.size()) norm.bias = numbers.bias[column];
   number.norm = norm;
   return number;
-}
-
-std::vector<std::size_t> Transformer::generate(const std::vector<std::size_t>& ids,
-                                               const std::vector<Edit>& edits, std::size_t n_more,
-                                               const Sampling& sampling, random::Generator& generator,
-                                               const Means& means) const {
-  const std::string place = description_.path.string() + ": ";
-  const std::size_t n_context = architecture_.sizes.n_context;
-  if (ids.size() + n_more > n_context)
-    throw Error(place + "expected at most " + std::to_string(n_context) +
-                " tokens, as many as the model takes at once, got " + std::to_string(ids.size()) + " and " +
-                std::to_string(n_more) + " more");
-  if (!architecture_.causal)
-    throw Error(place + "tokens of this model see both sides, so it cannot go on with a text");
-  std::vector<std::size_t> all = ids, made;
-  for (PassRef pass; made.size() < n_more;) {
-    pass = run(all, edits, means);
-    made.push_back(sampled(next(*pass, all.size() - 1, means), tokenizer_->size(), sampling, generator));
-    all.push_back(made.back());
-  }
-  return made;
 }
 
 }  // namespace core::transformer

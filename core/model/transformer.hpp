@@ -62,8 +62,8 @@ class Transformer : public WholeModel {
   VocabularyToken token(std::size_t id) const override;
   PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits, const Means& means,
               std::size_t n_layers = static_cast<std::size_t>(-1)) const override;
-  arma::fmat input(const Pass& pass, std::size_t layer) const override;
-  attention::Model parameters(std::size_t layer) const override;
+  arma::fmat input(const Pass& pass, std::size_t layer, const Token& progress = {}) const override;
+  attention::Model parameters(std::size_t layer, const Pass* pass, const Token& progress = {}) const override;
   LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
                   const Means& means) const override;
   arma::frowvec next(const Pass& pass, std::size_t row, const Means& means) const override;
@@ -72,9 +72,6 @@ class Transformer : public WholeModel {
                               const std::vector<arma::fmat>& added, const Means& means) const override;
   StreamNumber stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                       const Means& means) const override;
-  std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
-                                    std::size_t n_more, const Sampling& sampling,
-                                    random::Generator& generator, const Means& means) const override;
 
   const Architecture& architecture() const { return architecture_; }
   const Weights& weights() const { return *weights_; }

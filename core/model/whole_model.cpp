@@ -81,6 +81,27 @@ double Contributions::sum() const {
   return std::accumulate(mlps.begin(), mlps.end(), all);
 }
 
+std::vector<std::size_t> WholeModel::generate(const std::vector<std::size_t>& ids,
+                                              const std::vector<Edit>& edits, std::size_t n_more,
+                                              const Sampling& sampling, random::Generator& generator,
+                                              const Means& means) const {
+  const Description& of = description();
+  const std::string place = of.path.string() + ": ";
+  const std::size_t n_context = of.sizes.n_context;
+  if (ids.size() + n_more > n_context)
+    throw Error(place + "expected at most " + std::to_string(n_context) +
+                " tokens, as many as the model takes at once, got " + std::to_string(ids.size()) + " and " +
+                std::to_string(n_more) + " more");
+  if (!of.causal) throw Error(place + "tokens of this model see both sides, so it cannot go on with a text");
+  std::vector<std::size_t> all = ids, made;
+  for (PassRef pass; made.size() < n_more;) {
+    pass = run(all, edits, means);
+    made.push_back(sampled(next(*pass, all.size() - 1, means), of.n_tokens, sampling, generator));
+    all.push_back(made.back());
+  }
+  return made;
+}
+
 std::vector<std::string> token_names(const WholeModel& model,
                                      const std::vector<tokenizers::TextToken>& tokens) {
   std::vector<std::string> names;
@@ -113,12 +134,14 @@ void require_tokens(const Description& model, const std::vector<std::size_t>& id
                   std::to_string(id));
 }
 
-attention::Model layer_model(const WholeModel& model, std::size_t layer, const arma::fmat& input,
+attention::Model layer_model(const WholeModel& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens,
-                             const std::vector<std::size_t>& heads_off) {
+                             const std::vector<std::size_t>& heads_off, const Token& progress) {
   require_layer(model, layer);
-  attention::Model result = model.parameters(layer);
-  result.sequences = {{tokens, arma::conv_to<arma::mat>::from(input)}};
+  attention::Model result = model.parameters(layer, &pass, progress);
+  result.sequences = {{tokens, arma::mat(tokens.size(), 0)}};
+  if (result.projections)
+    result.sequences.front().embeddings = arma::conv_to<arma::mat>::from(model.input(pass, layer, progress));
   result.heads_off = heads_off;
   attention::require(result, model.description().path.string() + ": ");
   return result;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <armadillo>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -21,13 +22,16 @@ namespace core::transformer {
 
 /// What is known of a model before it reads anything.
 struct Description {
-  std::filesystem::path path;  ///< where it was opened
-  std::filesystem::path file;  ///< with its weights, by which a saved experiment recognizes it
+  std::filesystem::path path;  ///< where it was opened; the name of an attached one
+  std::filesystem::path file;  ///< with its weights, by which a saved experiment recognizes it; or ""
+  bool is_attached = false;    ///< it is in another process: nothing of it is known within a frame
+  std::string address = {};    ///< of an attached one, else ""
   std::string family;
   Sizes sizes;
   bool causal = true;
   std::string why_no_prediction;   ///< of a model without an unembedding, else ""
   bool has_contributions = false;  ///< logits are sums of what heads and MLPs write to the residual stream
+  bool reads_text = true;          ///< else a text is token IDs with spaces between them
   std::size_t n_tokens = 0;        ///< of its tokenizer; rows of the unembedding beyond it are padding
   std::optional<std::size_t> mask_token = {};
   double n_parameters = 0;
@@ -64,6 +68,8 @@ class Pass {
   virtual ~Pass() = default;
   /// The identity of the computation of a layer, which passes share that took it over.
   virtual std::shared_ptr<const void> computed(std::size_t layer) const = 0;
+  /// Another number, other parameters of the model, which those of an attached one may become.
+  virtual std::uint64_t state() const { return 0; }
   std::vector<std::size_t> ids;
 };
 using PassRef = std::shared_ptr<const Pass>;
@@ -96,6 +102,7 @@ struct LayerHeads {
   arma::fmat added;
   std::shared_ptr<const arma::mat> visible;  ///< in blocks, 0 = masked; nullptr when nothing is
   bool is_edited = false;                    ///< computed in float64, by its edited numbers
+  bool is_known() const { return !heads.empty(); }
 };
 
 /// The largest number of each block.
@@ -126,7 +133,8 @@ struct StreamNumber {
   double mlp = 0;                    ///< what the MLP adds
   double leaving = 0;                ///< after the layer
   std::optional<NormOfNumber> norm;  ///< from entering to input; nothing where they are the same
-  bool is_sum = true;  ///< leaving is entering + attention + mlp: not where norms come after the blocks
+  /// "" where leaving is entering + attention + mlp; else why not, and these two say nothing.
+  std::string why_no_sum = {};
 };
 
 /// How a token is chosen among those that may follow.
@@ -142,6 +150,8 @@ class WholeModel {
  public:
   virtual ~WholeModel() = default;
   virtual const Description& description() const = 0;
+  /// Another number, other parameters, as far as is known at once; see Pass::state().
+  virtual std::uint64_t state() const { return 0; }
   /// The tokens of a text, with those that the model wants around it. Throws core::Error when it is not
   /// UTF-8.
   virtual std::vector<tokenizers::TextToken> tokenize(std::string_view text) const = 0;
@@ -157,9 +167,13 @@ class WholeModel {
 
   /// What enters attention of a layer, n_tokens × d_model; of a pass that has read at least the layers
   /// before.
-  virtual arma::fmat input(const Pass& pass, std::size_t layer) const = 0;
-  /// Attention of a layer as a model without a text: its projections, heads, mask and positions.
-  virtual attention::Model parameters(std::size_t layer) const = 0;
+  virtual arma::fmat input(const Pass& pass, std::size_t layer, const Token& progress = {}) const = 0;
+  /// Attention of a layer as a model without a text: its projections, heads, mask and positions; of a pass,
+  /// which an attached model needs. Where projections are not known it has given stages.
+  virtual attention::Model parameters(std::size_t layer, const Pass* pass,
+                                      const Token& progress = {}) const = 0;
+  /// Why a layer that parameters() gave cannot be edited, or "".
+  virtual std::string why_not_editable(std::size_t) const { return ""; }
   /// The heads of a layer that no edit replaced, in blocks of so many rows and columns; row: see
   /// LayerHeads::added.
   virtual LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
@@ -177,10 +191,9 @@ class WholeModel {
   virtual StreamNumber stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                               const Means& means) const = 0;
   /// Continues a text by so many tokens. Throws core::Error when the model is not causal, or takes fewer.
-  virtual std::vector<std::size_t> generate(const std::vector<std::size_t>& ids,
-                                            const std::vector<Edit>& edits, std::size_t n_more,
-                                            const Sampling& sampling, random::Generator& generator,
-                                            const Means& means) const = 0;
+  std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
+                                    std::size_t n_more, const Sampling& sampling,
+                                    random::Generator& generator, const Means& means) const;
 };
 using ModelRef = std::shared_ptr<const WholeModel>;
 
@@ -198,9 +211,9 @@ void require_tokens(const Description& model, const std::vector<std::size_t>& id
 
 /// Attention of a layer in float64 as a model that can be displayed. Its numbers are the layer's float32;
 /// what it computes differs from the pass by rounding alone.
-attention::Model layer_model(const WholeModel& model, std::size_t layer, const arma::fmat& input,
+attention::Model layer_model(const WholeModel& model, const Pass& pass, std::size_t layer,
                              const std::vector<std::string>& tokens,
-                             const std::vector<std::size_t>& heads_off);
+                             const std::vector<std::size_t>& heads_off, const Token& progress = {});
 
 /// A position whose token is predicted, and the row that predicts it.
 struct Place {

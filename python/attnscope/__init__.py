@@ -3,6 +3,7 @@
 attnscope.show(q, k, v, causal=True)         opens the window on queries, keys and values
 attnscope.show(module, x)                    … on the attention of a module
 with attnscope.capture(model) as c: …        records every attention that a model computes
+attnscope.attach(model, tokenizer)           … on a model that stays in PyTorch: every head, edits, the next token
 attnscope.check(ours, theirs)                the first stage that differs, and the mistake that explains it
 attnscope.html(…)                            one self-contained page
 """
@@ -21,10 +22,11 @@ from .showing import Window, show
 
 if TYPE_CHECKING:
     from .capturing import Capture
+    from .serving import Attached
 
 __all__ = [
     "Attention", "AttnscopeError", "Disagreement", "Editable", "Linear", "Mask", "Page", "ProgramNotFound", "Recording", "Report", "Window",
-    "assert_same", "capture", "check", "html", "load", "show",
+    "assert_same", "attach", "capture", "check", "html", "load", "show",
 ]  # fmt: skip
 __version__ = "0.2.0"
 
@@ -40,3 +42,16 @@ def capture(model: Any = None, *, tokens: Any = None, max_tokens: int = 2048) ->
     except ImportError as error:
         raise AttnscopeError(f"capture() needs PyTorch, which cannot be imported ({error}).") from None
     return Capture(model, tokens=tokens, max_tokens=max_tokens)
+
+
+def attach(model: Any, tokenizer: Any = None, text: str = "", *, port: int | None = None) -> Attached:
+    """Opens the window on a model of transformers that stays in this process, and returns at once.
+
+    The window shows every head and the next token, as the model itself computes them; heads are switched off and layers
+    edited there, and the model goes on from them. It is never changed. Without a tokenizer a text is token IDs.
+    A port of 127.0.0.1 (0: a free one) takes windows from elsewhere, as by `ssh -L`; .close() ends it all."""
+    try:
+        from .serving import attach_window
+    except ImportError as error:
+        raise AttnscopeError(f"attach() needs PyTorch and transformers, which cannot be imported ({error}).") from None
+    return attach_window(model, tokenizer, text, port)

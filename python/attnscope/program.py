@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .errors import AttnscopeError, ProgramNotFound
@@ -66,11 +66,14 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def start_window(file: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Starts the window on a file in a process of its own, which outlives Python; what it says goes into log."""
+def start_window(
+    arguments: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Starts the window in a process of its own, which outlives Python; what it says goes into log."""
     with log.open("wb") as said:  # a pipe would break, and end the window, when Python ends
         return subprocess.Popen(
-            [str(executable()), str(file)],
+            [str(executable()), *map(str, arguments)],
+            env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=said,

@@ -67,24 +67,32 @@ class _Windows:
             folder = Path(tempfile.mkdtemp(prefix="attnscope-"))
             file, log = folder / f"{_file_name(a.name)}.json", folder / "messages.log"
             a.write_session(file)
-            written = {f: f.stat().st_mtime_ns for f in folder.iterdir()}
-            window = Window(name, a, program.start_window(file, log))
-            try:
-                window.process.wait(_LIFE_SIGN)
-            except subprocess.TimeoutExpired:
-                self._open[name] = window
-                threading.Thread(target=_watch, args=(window, written, log), daemon=True).start()
-                return window
-        said = log.read_text("utf-8", errors="replace").strip()
-        _remove(written, log)
-        ended = f"it ended with status {window.process.returncode}"
-        line = said.splitlines()[0].removeprefix("attnscope: ") if said else ended
-        raise AttnscopeError(f"The window did not open: {line.rstrip('.')}.")
+            window = self._open[name] = Window(name, a, open_window([file], log))
+            return window
 
 
-def _watch(window: Window, written: dict[Path, int], log: Path) -> None:
+def open_window(
+    arguments: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Starts the window; what lies in the folder of its log goes with it, unless it was saved again. Raises what the window
+    says where it does not open."""
+    written = {f: f.stat().st_mtime_ns for f in log.parent.iterdir()}
+    process = program.start_window(arguments, log, environment)
+    try:
+        process.wait(_LIFE_SIGN)
+    except subprocess.TimeoutExpired:
+        threading.Thread(target=_watch, args=(process, written, log), daemon=True).start()
+        return process
+    said = log.read_text("utf-8", errors="replace").strip()
+    _remove(written, log)
+    ended = f"it ended with status {process.returncode}"
+    line = said.splitlines()[0].removeprefix("attnscope: ") if said else ended
+    raise AttnscopeError(f"The window did not open: {line.rstrip('.')}.")
+
+
+def _watch(process: subprocess.Popen[bytes], written: dict[Path, int], log: Path) -> None:
     """Removes the files of a window when it has ended."""
-    window.process.wait()
+    process.wait()
     _remove(written, log)
 
 
@@ -121,14 +129,14 @@ def show(*what: Any, name: str | None = None, layer: int = 0, **options: Any) ->
     found._require_some()
     a = found[layer]
     for note in a.notes:
-        _say(note)
+        say(note)
     if not program.has_display():
-        _say("there is no display, so this is a picture; .html() gives a page, .save() a file for the window.")
+        say("there is no display, so this is a picture; .html() gives a page, .save() a file for the window.")
         return a
     return _windows.start(a, name or f"{a.name} {id(a):x}")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     """Writes a line to stderr; in a notebook, where that looks like a failure, below the cell."""
     print(f"attnscope: {text}", file=sys.stdout if "ipykernel" in sys.modules else sys.stderr)
 

@@ -310,7 +310,8 @@ def commands_of(path):
         for words, thing in (("COMMAND", "export"), ("MODEL", "model"), ("NAME", "004-causal"), ("…", "egg jam f"), ("--heads 12", "--heads 4"),
                              ("5.1", "2.1")):
             command = command.replace(words, thing)
-        if command.startswith("cat ") or [*command.split(), ""][1] in verbs:
+        is_attached = "127.0.0.1:" in command  # of a model that no document serves
+        if command.startswith("cat ") or ([*command.split(), ""][1] in verbs and not is_attached):
             yield command
 
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/theme/imgui_compat.hpp"
+#include "tests/support/attached_server.hpp"
 #include "tests/support/imgui_input.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/waiting.hpp"
@@ -155,6 +156,52 @@ TEST_F(WholeModel, IsFollowedThroughItsResidualStream) {
   settle();
   EXPECT_EQ(ui.store.newest().whole->layer, 2u);
   EXPECT_EQ(ui.store.view().selection.pinned, (app::CellRef{Stage::embeddings, 0, 13, 5}));
+}
+
+TEST_F(WholeModel, IsAttachedAndEditedWhereItIs) {
+  support::AttachedServer server(tiny_gpt);
+  ui.store.attach(server.address(), "right", "egg jam fig and egg jam f", 2);
+  settle();
+  EXPECT_EQ(ui.store.message().text,
+            "Attached to TinyModel at " + server.address() + ": 4 layers of 4 heads");
+  EXPECT_EQ(next().chosen.text, "ig");
+  EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
+
+  ui.click("layers/2.3");
+  settle();
+  EXPECT_GT((*ui.store.newest().reading->random_roles())[2][3].induction.value(), 0.8);
+  ui.key(Key::x);
+  settle();
+  EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
+  ui.click("whole/edit/2.3");
+  settle();
+
+  ui.click("whole/prompt");
+  ui.key(Key::a, {.ctrl = true});
+  ui.type("egg jam egg j");
+  settle();
+  const double before = next().chosen.now;
+  ui.key(Key::escape);
+  ui.click("tabs/Stages");
+  ui.click("model/causal");
+  settle();
+  EXPECT_FALSE(ui.model().mask.causal);
+  ui.click("tabs/Layers");
+  settle();
+  const double after = next().chosen.now;
+  EXPECT_NE(after, before);
+  ui.store.dispatch(app::SaveFile{});
+  EXPECT_THAT(ui.store.message().text, testing::HasSubstr("cannot be saved"));
+
+  server.end();
+  ui.key(Key::z, {.ctrl = true});  // is still known
+  ui.click("layers/1.0");
+  ui.key(Key::x);
+  settle();
+  EXPECT_THAT(ui.store.message().text, testing::HasSubstr("the connection to Python was lost"));
+  EXPECT_TRUE(ui.store.message().is_error);
+  EXPECT_EQ(ui.store.model().n_heads, 4u);
+  EXPECT_TRUE(ui.has("layers/2.3"));
 }
 
 }  // namespace

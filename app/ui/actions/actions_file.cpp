@@ -75,16 +75,19 @@ std::vector<Action> of_file(const Situation& s) {
                   .keys = {ctrl(Key::o)},
                   .command = shows(Dialog::open)});
   add_models(rows, s);
-  rows.push_back(
-      {.id = "file/as_tensors",
-       .title = "Open its tensors instead of the whole model",
-       .menu = "File",
-       .about = "Opens one layer of this model's file as a checkpoint layer",
-       .why_not =
-           unless([](const Situation& now) { return now.newest.whole != nullptr; }, "no whole model is open"),
-       .command = [](const Situation& now) {
-         return Asked{OpenFile{.path = now.newest.whole->model->description().file, .as_tensors = true}};
-       }});
+  rows.push_back({.id = "file/as_tensors",
+                  .title = "Open its tensors instead of the whole model",
+                  .menu = "File",
+                  .about = "Opens one layer of this model's file as a checkpoint layer",
+                  .why_not = unless(
+                      [](const Situation& now) {
+                        return now.newest.whole && !now.newest.whole->model->description().is_attached;
+                      },
+                      "no whole model is open that was read from a file"),
+                  .command = [](const Situation& now) {
+                    return Asked{
+                        OpenFile{.path = now.newest.whole->model->description().file, .as_tensors = true}};
+                  }});
   add_recent(rows, s);
   rows.push_back({.id = "file/choose",
                   .title = "Choose from this file…",

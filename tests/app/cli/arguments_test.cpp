@@ -45,7 +45,7 @@ TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
     if (const std::size_t pipe = example.find(" | "); pipe != example.npos) example.erase(pipe);
     EXPECT_EQ(usage_error(words_of(example)), "no usage error") << example;
   }
-  EXPECT_EQ(n_commands, 12u);
+  EXPECT_EQ(n_commands, 13u);
 }
 
 TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
@@ -58,6 +58,9 @@ TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
   EXPECT_EQ(std::get<OpenWindow>(parse_arguments({"--preset", "004-causal"})).preset,
             core::editing::find_preset("004-causal"));
   EXPECT_EQ(std::get<WriteProgram>(parse_arguments({"program", "s.json", "--out", "F.py"})).file, "F.py");
+  const auto attach = std::get<Attach>(parse_arguments({"attach", "host:1", "--token", "t", "--layer", "2"}));
+  EXPECT_EQ(attach.address + " " + attach.token, "host:1 t");
+  EXPECT_EQ(attach.layer, 2u);
 }
 
 TEST(Arguments, OfExportAreReadInAnyOrder) {
@@ -225,6 +228,7 @@ TEST(Arguments, ThatAreWrongOrWouldChangeNothingAreRefusedByName) {
            {{"a", "export", "--out", "D"}, "a FILE or a command"},
            {{"--preset", "004-causal", "export", "a", "--out", "D"}, "--preset or a command"},
            {{"--text", "a"}, "--text requires FILE"},
+           {{"attach", "--token", "t"}, "ADDRESS is required"},
            {{"--layer", "1"}, "--layer requires FILE"},
            {{"--preset", "nope"}, "no preset \"nope\""},
            {{"a", "--preset", "004-causal"}, "--preset"},

@@ -2,11 +2,13 @@
 // back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "app/session/store.hpp"
+#include "tests/support/attached_server.hpp"
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/waiting.hpp"
@@ -40,6 +42,99 @@ struct WholeModelStore : testing::Test {
     return core::experiment::whole_text(*whole.model, whole.experiment);
   }
 };
+
+/// The same in another process.
+struct AttachedStore : testing::Test {
+  support::AttachedServer server{tiny_gpt};
+  Store store;
+  support::TemporaryDirectory directory;
+
+  void attach() { store.attach(server.address(), "right", text, 1), settle(); }
+  void settle() {
+    support::settle(store, [this] {
+      store.update();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  }
+  double probability() const { return store.newest().reading->prediction()->chosen.now; }
+};
+
+TEST_F(AttachedStore, IsEditedUndoneAndNeverSaved) {
+  attach();
+  EXPECT_EQ(store.document().title, "TinyModel");
+  EXPECT_TRUE(store.document().recent.empty());
+  store.dispatch(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::value_weight}, 3, 5, 9.0}});
+  store.dispatch(EndGesture{});
+  settle();
+  EXPECT_LT(probability(), 0.92);
+  EXPECT_TRUE(store.document().modified);
+  for (const Command& command : {Command(SaveFile{}), Command(SaveFileAs{directory / "a.json"}),
+                                 Command(ShowDialog{Dialog::save_as})}) {
+    store.dispatch(command);
+    settle();
+    EXPECT_NE(store.message().text.find("cannot be saved"), std::string::npos) << store.message().text;
+  }
+  EXPECT_TRUE(directory.names().empty());
+  store.dispatch(Undo{});
+  settle();
+  EXPECT_NEAR(probability(), 0.92852, 1e-4);
+  EXPECT_FALSE(store.document().modified);
+}
+
+TEST_F(AttachedStore, AsksForTheDisplayedLayersHeadsFirstWhereMapsTakeTheirTime) {
+  server.maps_ms = 50;
+  store.attach(server.address(), "right", text, 1);
+  const auto is_known = [&](std::size_t layer) {
+    return store.newest().reading->readings()->now->layers[layer]->is_known();
+  };
+  EXPECT_TRUE(is_known(1));
+  EXPECT_FALSE(is_known(0) || is_known(2));
+  settle();
+  EXPECT_TRUE(is_known(0) && is_known(2));
+  store.dispatch(SwitchHead{0, 3});
+  while (store.newest().reading->readings()->now->experiment.heads_off.empty()) store.update();
+  EXPECT_TRUE(is_known(1));
+  EXPECT_FALSE(is_known(0) || is_known(2));
+  settle();
+  EXPECT_TRUE(is_known(0) && is_known(2));
+  EXPECT_TRUE(store.newest().reading->readings()->before->is_filled());
+  EXPECT_TRUE(store.newest().reading->effects().of({1, 0}));
+}
+
+TEST_F(AttachedStore, ReadsItsTextAgainOnceTheParametersHaveChanged) {
+  attach();
+  store.dispatch(SwitchHead{2, 3});
+  settle();
+  server.take_operations();
+  const auto before = store.newest().reading->readings()->before;
+  server.change_parameters();
+  for (int k = 0; k < 200 && store.newest().reading->readings()->before == before; ++k) settle();
+  EXPECT_NE(store.newest().reading->readings()->before, before);
+  EXPECT_GE(std::ranges::count(server.take_operations(), "run"), 2);
+  EXPECT_NEAR(probability(), 0.37603, 1e-4);
+}
+
+TEST_F(AttachedStore, ShowsALayerThatCannotBeRebuiltAndRefusesItsEdits) {
+  server.not_rebuilt = "its values are normalized";
+  attach();
+  EXPECT_NEAR(probability(), 0.92852, 1e-4);
+  EXPECT_FALSE(store.model().projections);
+  store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
+  EXPECT_EQ(store.message().text, "Layer 1 cannot be edited: its values are normalized.");
+  EXPECT_FALSE(store.document().modified);
+  store.dispatch(SwitchHead{1, 2});
+  settle();
+  EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{2});
+  EXPECT_NE(probability(), 0.92852);
+}
+
+TEST_F(AttachedStore, IsRefusedInALineWhereItCannotBeAttached) {
+  EXPECT_EQ(support::error_of([&] { store.attach(server.address(), "wrong"); }),
+            server.address() + ": cannot be attached: that is not the right token");
+  EXPECT_EQ(support::error_of([&] { store.attach(server.address(), "right", text, 4); }),
+            "TinyModel: expected a layer below 4, got 4");
+  EXPECT_FALSE(store.newest().whole);
+}
 
 TEST_F(WholeModelStore, OpensWithItsLayersAndWhatComesNext) {
   ASSERT_TRUE(whole());

@@ -196,7 +196,7 @@ TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
   for (std::size_t layer = 0; layer < 4; ++layer)
     for (const auto& [row, column] : {Place{0, 0}, Place{13, 127}, Place{7, 64}}) {
       const transformer::StreamNumber here = model->stream(*reading.pass, layer, row, column, tools.means);
-      ASSERT_TRUE(here.norm && here.is_sum);
+      ASSERT_TRUE(here.norm && here.why_no_sum.empty());
       const transformer::NormOfNumber& norm = *here.norm;
       EXPECT_NEAR((here.entering - norm.mean) / norm.divisor * norm.factor + norm.bias, here.input, 1e-5);
       EXPECT_NEAR(here.entering + here.attention + here.mlp, here.leaving, 1e-12);

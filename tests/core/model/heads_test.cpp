@@ -44,7 +44,7 @@ TEST(LayerModel, IsTheLayerOfThePass) {
     const auto tokens = model->tokenize(goldens::text_in(folder + "/text.txt"));
     const auto pass = goldens::run(*model, golden.ids(), tools);
     for (std::size_t l = 0; l < model->architecture().sizes.n_layers; ++l) {
-      const auto layer = layer_model(*model, l, model->input(*pass, l), token_names(*model, tokens), {});
+      const auto layer = layer_model(*model, *pass, l, token_names(*model, tokens), {});
       const auto trace = attention::attend(layer, 0);
       EXPECT_LT(relative_difference(in_float32(trace.output), attention_output(*model, *pass, l, tools)),
                 1e-5);

@@ -168,14 +168,12 @@ void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   const Frame& frame = pen.frame;
   const std::size_t layer = frame.newest.whole->layer,
                     n_layers = frame.newest.whole->model->description().sizes.n_layers;
-  if (number.is_sum) {
+  if (number.why_no_sum.empty()) {
     pen.pair("residual stream before", inspected(number.entering));
     pen.pair("+ attention output", inspected(number.attention));
     pen.pair("+ MLP", inspected(number.mlp));
   } else {
-    pen.prose(
-        "This model normalizes after attention and after the MLP, so the output of the layer is not a plain sum.",
-        frame.palette.dim);
+    pen.prose(number.why_no_sum, frame.palette.dim);
   }
   const std::string sum = inspected(number.leaving);
   if (layer + 1 == n_layers) return pen.pair("output of the last layer", sum);

@@ -218,13 +218,16 @@ void draw_layers(const Frame& frame) {
   const Reading& now = *frame.newest.reading->readings()->now;
   const std::size_t n_layers = now.layers.size();
   std::size_t n_heads = 1;
-  for (const auto& layer : now.layers) n_heads = std::max(n_heads, layer->heads.size());
+  std::size_t side = 1;
+  for (const auto& layer : now.layers) {
+    n_heads = std::max(n_heads, layer->heads.size());
+    if (layer->is_known()) side = layer->heads.front().map.n_rows;
+  }
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float legend = frame.metrics.px(legend_height);
   const float scrollbar = ImGui::GetStyle().ScrollbarSize;
-  const LayersTiling t =
-      tile_layers(frame.metrics, {room.x - scrollbar, room.y - legend - frame.metrics.px(4)}, n_layers,
-                  n_heads, now.layers.front()->heads.front().map.n_rows);
+  const LayersTiling t = tile_layers(
+      frame.metrics, {room.x - scrollbar, room.y - legend - frame.metrics.px(4)}, n_layers, n_heads, side);
   platform::begin_child("maps", {room.x, room.y - legend}, false, ImGuiWindowFlags_HorizontalScrollbar);
   const ImVec2 start = ImGui::GetCursorScreenPos();
   const float left = start.x, view_left = origin.x;

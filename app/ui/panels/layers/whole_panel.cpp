@@ -141,7 +141,9 @@ void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool 
       {next->largest_addition, adds ? std::abs(*adds) : 0.0, effect ? std::abs(effect->logit_change) : 0.0});
   lines.change("direct logit attribution", adds, end);
   if (!next->adds)
-    widgets::tooltip("Not defined here: the logits of this model are not sums of what its heads add.");
+    widgets::tooltip(frame.newest.whole->model->description().is_attached
+                         ? "Not available for an attached model: PyTorch does not tell the parts of a logit."
+                         : "Not defined here: the logits of this model are not sums of what its heads add.");
   lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end);
   if (effect && !is_off)
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,

@@ -1,0 +1,352 @@
+#include "core/model/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
+
+namespace core::attached {
+namespace {
+
+using formats::Json;
+using formats::json_quoted;
+using std::chrono::milliseconds;
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::string_view magic = "ATNS";
+constexpr std::size_t prefix_bytes = 16;
+constexpr std::uint64_t max_header = std::uint64_t{1} << 20, max_payload = std::uint64_t{256} << 20;
+constexpr std::size_t max_arrays = 1024, max_dimensions = 8, max_words = 300;
+constexpr std::size_t chunk = std::size_t{1} << 20;
+constexpr milliseconds any_time{0}, within_a_frame{30'000}, for_a_greeting{10'000}, look_again{20};
+constexpr std::uint64_t protocol = 1;
+
+constexpr std::array<std::pair<std::string_view, std::size_t>, 7> types{
+    {{"U8", 1}, {"BOOL", 1}, {"F16", 2}, {"F32", 4}, {"F64", 8}, {"I32", 4}, {"I64", 8}}};
+
+std::string shape_words(const std::vector<std::size_t>& shape) {
+  return text::joined(shape, " × ", [](std::size_t n) { return std::to_string(n); });
+}
+
+template <class Number>
+void append(std::string& bytes, Number number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+template <class Number>
+Number number_at(std::string_view bytes, std::size_t at) {
+  Number number;
+  std::memcpy(&number, bytes.data() + at, sizeof number);
+  return number;
+}
+
+/// Bytes that must come; memory grows with those that do.
+std::string received(const system::Socket& socket, std::uint64_t count) {
+  std::string bytes;
+  while (bytes.size() < count) {
+    const std::size_t before = bytes.size(), next = std::min<std::uint64_t>(chunk, count - before);
+    bytes.resize(before + next);
+    const std::size_t got = socket.receive(bytes.data() + before, next, within_a_frame);
+    if (got == 0) throw Error("the other side has closed it in the middle of an answer");
+    bytes.resize(before + got);
+  }
+  return bytes;
+}
+
+/// Words of the other process, on one line that is not long.
+std::string words_of(const Json& json) {
+  std::string words = text::printable(json.is_text() ? json.text() : "it does not say why");
+  if (words.size() <= max_words) return words;
+  std::size_t end = max_words;
+  while (end > 0 && !text::starts_character(words[end])) --end;
+  return words.substr(0, end) + "…";
+}
+
+}  // namespace
+
+Array array_of(std::string name, const arma::fmat& numbers) {
+  Array array{std::move(name), "F32", {numbers.n_rows, numbers.n_cols}, {}};
+  array.bytes.reserve(numbers.n_elem * sizeof(float));
+  for (std::size_t i = 0; i < numbers.n_rows; ++i)
+    for (std::size_t j = 0; j < numbers.n_cols; ++j) append(array.bytes, numbers.at(i, j));
+  return array;
+}
+
+Array array_of(std::string name, const std::vector<std::size_t>& ids) {
+  Array array{std::move(name), "I64", {ids.size()}, {}};
+  for (const std::size_t id : ids) append(array.bytes, static_cast<std::int64_t>(id));
+  return array;
+}
+
+std::string frame_bytes(const std::string& header, const std::vector<Array>& arrays) {
+  std::string index, numbers;
+  for (const Array& array : arrays) {
+    const std::string begin = std::to_string(numbers.size());
+    numbers += array.bytes;
+    index += std::string(index.empty() ? "{" : ",") + json_quoted(array.name) + ":{\"dtype\":\"" +
+             array.type + "\",\"shape\":[" +
+             text::joined(array.shape, ",", [](std::size_t n) { return std::to_string(n); }) +
+             "],\"data_offsets\":[" + begin + "," + std::to_string(numbers.size()) + "]}";
+  }
+  if (!arrays.empty()) index += "}";
+  const std::uint64_t payload = arrays.empty() ? 0 : 8 + index.size() + numbers.size();
+  if (header.size() > max_header || payload > max_payload)
+    throw Error("what is to be sent has " + std::to_string(header.size() + payload) +
+                " bytes, more than a message may have");
+  std::string bytes(magic);
+  append(bytes, static_cast<std::uint32_t>(header.size()));
+  append(bytes, payload);
+  bytes += header;
+  if (payload == 0) return bytes;
+  append(bytes, static_cast<std::uint64_t>(index.size()));
+  return bytes + index + numbers;
+}
+
+Frame Frame::receive(const system::Socket& socket, milliseconds patience) {
+  std::string prefix(1, '\0');
+  if (socket.receive(prefix.data(), 1, patience) == 0) throw Error("the other side has closed it");
+  prefix += received(socket, prefix_bytes - 1);
+  if (!prefix.starts_with(magic)) throw Error("what answers is no model that attnscope.attach() serves");
+  const auto n_header = number_at<std::uint32_t>(prefix, 4);
+  const auto n_payload = number_at<std::uint64_t>(prefix, 8);
+  if (n_header > max_header || n_payload > max_payload)
+    throw Error("an answer claims to have " + std::to_string(n_header) + " and " + std::to_string(n_payload) +
+                " bytes, more than answers may have");
+  Frame frame(formats::parse_json(received(socket, n_header), "an answer"));
+  if (!frame.header_.is_object()) throw Error("an answer is no JSON object");
+  frame.payload_ = std::make_shared<const std::string>(received(socket, n_payload));
+  frame.read_arrays();
+  return frame;
+}
+
+void Frame::read_arrays() {
+  if (payload_->empty()) return;
+  const std::string_view payload = *payload_;
+  const auto n_index = payload.size() < 8 ? max_header + 1 : number_at<std::uint64_t>(payload, 0);
+  if (n_index > std::min<std::uint64_t>(max_header, payload.size() - 8))
+    throw Error("an answer's list of arrays is longer than the answer");
+  const std::string_view data = payload.substr(8 + n_index);
+  const Json index = formats::parse_json(payload.substr(8, n_index), "an answer's list of arrays");
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> used;  // begin and end
+  for (const auto& [name, entry] : index.members()) {
+    if (name == "__metadata__") continue;
+    const auto offsets = entry.required("data_offsets").items("[begin, end]");
+    if (offsets.size() != 2) entry.fail("two data_offsets");
+    const std::uint64_t begin = offsets[0].whole(0), end = offsets[1].whole(0);
+    Part part;
+    part.type = entry.required("dtype").text();
+    const auto type = std::ranges::find(types, part.type, [](const auto& t) { return std::string(t.first); });
+    if (type == types.end()) entry.fail("a type of numbers of the protocol");
+    std::uint64_t bytes = type->second;
+    for (const Json& length : entry.required("shape").items_if_any("a shape")) {
+      const std::uint64_t n = length.whole(0);
+      if (n > max_payload || (n > 0 && bytes > max_payload / n)) length.fail("an array that fits the answer");
+      bytes *= n;
+      part.shape.push_back(n);
+    }
+    if (part.shape.size() > max_dimensions || begin > end || end > data.size() || end - begin != bytes)
+      entry.fail("offsets of " + std::to_string(bytes) + " bytes within the answer");
+    part.bytes = data.substr(begin, bytes);
+    used.emplace_back(begin, end);
+    arrays_.emplace(name, std::move(part));
+  }
+  std::ranges::sort(used);
+  std::uint64_t covered = 0;
+  for (const auto& [begin, end] : used) {
+    if (begin != covered) throw Error("arrays of an answer overlap or leave gaps");
+    covered = end;
+  }
+  if (covered != data.size() || used.size() > max_arrays)
+    throw Error("bytes of an answer belong to no array");
+}
+
+const Frame::Part& Frame::part(const std::string& name) const {
+  const auto found = arrays_.find(name);
+  if (found == arrays_.end()) throw Error("the answer lacks the array " + name);
+  return found->second;
+}
+
+const std::vector<std::size_t>& Frame::shape(const std::string& name) const {
+  return part(name).shape;
+}
+
+template <class Number>
+std::vector<Number> Frame::numbers(const std::string& name, const std::vector<std::size_t>& shape) const {
+  constexpr std::string_view type = std::is_same_v<Number, float>          ? "F32"
+                                    : std::is_same_v<Number, double>       ? "F64"
+                                    : std::is_same_v<Number, std::int64_t> ? "I64"
+                                                                           : "U8";
+  const Part& found = part(name);
+  if (found.type != type || found.shape != shape)
+    throw Error("expected the array " + name + " to be " + std::string(type) + " of " + shape_words(shape) +
+                ", got " + found.type + " of " + shape_words(found.shape));
+  std::vector<Number> numbers(found.bytes.size() / sizeof(Number));
+  std::memcpy(numbers.data(), found.bytes.data(), found.bytes.size());
+  return numbers;
+}
+
+template std::vector<float> Frame::numbers(const std::string&, const std::vector<std::size_t>&) const;
+template std::vector<double> Frame::numbers(const std::string&, const std::vector<std::size_t>&) const;
+template std::vector<std::int64_t> Frame::numbers(const std::string&, const std::vector<std::size_t>&) const;
+template std::vector<std::uint8_t> Frame::numbers(const std::string&, const std::vector<std::size_t>&) const;
+
+std::vector<arma::fmat> Frame::matrices(const std::string& name, std::size_t n, std::size_t n_rows,
+                                        std::size_t n_cols) const {
+  const bool is_one = shape(name).size() == 2 && n == 1;
+  const auto all =
+      numbers<float>(name, is_one ? std::vector{n_rows, n_cols} : std::vector{n, n_rows, n_cols});
+  if (!std::ranges::all_of(all, [](float number) { return std::isfinite(number); }))
+    throw Error("numbers of the array " + name + " are not finite");
+  std::vector<arma::fmat> matrices;
+  for (std::size_t k = 0; k < n; ++k) {
+    arma::fmat& matrix = matrices.emplace_back(n_rows, n_cols);
+    const float* from = all.data() + k * n_rows * n_cols;
+    for (std::size_t i = 0; i < n_rows; ++i)
+      for (std::size_t j = 0; j < n_cols; ++j) matrix.at(i, j) = *from++;
+  }
+  return matrices;
+}
+
+arma::fmat Frame::matrix(const std::string& name, std::size_t n_rows, std::size_t n_cols) const {
+  if (shape(name).size() != 2)
+    throw Error("expected the array " + name + " to be a matrix, got " + shape_words(shape(name)));
+  return std::move(matrices(name, 1, n_rows, n_cols).front());
+}
+
+Connection::Connection(std::string address, const std::string& token)
+    : address_(std::move(address)), socket_(address_, for_a_greeting) {
+  try {
+    socket_.send(frame_bytes("{\"id\":0,\"op\":\"hello\",\"token\":" + json_quoted(token) + "}"));
+    greeting_ = Frame::receive(socket_, for_a_greeting);
+    if (const auto error = greeting().member("error")) throw Error(words_of(error->required("message")));
+    if (const Json version = greeting().required("protocol"); version.whole(0) != protocol)
+      throw Error("expected protocol " + std::to_string(protocol) + ", got " +
+                  std::to_string(version.whole(0)) +
+                  ": the program and the package are of different versions");
+    state_ = greeting().required("state").whole(0);
+  } catch (const Error& error) {
+    throw Error(address_ + ": cannot be attached: " + error.what());
+  }
+  reader_ = std::jthread([this] { read(); });
+}
+
+Connection::~Connection() {
+  socket_.shut_down();
+}
+
+void Connection::read() {
+  try {
+    while (true) take(Frame::receive(socket_, any_time));
+  } catch (const Error& error) {
+    lose(error.what());
+  } catch (const std::bad_alloc&) {
+    lose("there is not enough memory for an answer");
+  }
+}
+
+void Connection::take(Frame frame) {
+  const Json id = frame.header().required("id");
+  const auto error = frame.header().member("error");
+  if (id.is_null()) throw Error(error ? words_of(error->required("message")) : "an answer has no id");
+  if (id.whole(0) == 0) {
+    state_ = frame.header().required("state").whole(0);
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto found = waiting_.find(id.whole(0));
+  if (id.whole(0) > last_id_) throw Error("an answer is to a question that was not asked");
+  if (found == waiting_.end()) return;  // nobody waits for it any longer
+  Waiting& waiting = *found->second;
+  if (const auto progress = frame.header().member("progress")) {
+    const auto parts = progress->items("[done, of]");
+    if (parts.size() == 2) waiting.share = parts[0].number() / std::max(1.0, parts[1].number());
+    return changed_.notify_all();
+  }
+  if (error) {
+    const std::string code = error->required("code").text();
+    waiting.is_stopped = code == "cancelled";
+    waiting.refusal = (code == "failed" ? "PyTorch: " : "") + words_of(error->required("message"));
+  } else {
+    waiting.answer = std::move(frame);
+  }
+  waiting.is_over = true;
+  waiting_.erase(found);
+  changed_.notify_all();
+}
+
+void Connection::lose(const std::string& why) const {
+  const std::lock_guard lock(mutex_);
+  if (lost_.empty()) lost_ = "the connection to Python was lost: " + why;
+  changed_.notify_all();
+}
+
+void Connection::refuse(const std::string& why) const {
+  throw Error(address_ + ": " + why);
+}
+
+std::uint64_t Connection::send(const Request& request, const std::shared_ptr<Waiting>& waiting) const {
+  const std::lock_guard order(sending_);
+  const std::uint64_t id = last_id_ + 1;
+  const std::string bytes =
+      frame_bytes("{\"id\":" + std::to_string(id) + ",\"op\":\"" + request.op + "\"" + request.fields + "}",
+                  request.arrays);
+  last_id_ = id;  // before it can be answered
+  if (waiting) {
+    const std::lock_guard lock(mutex_);
+    if (!lost_.empty()) throw Error(lost_);
+    waiting_[id] = waiting;
+  }
+  try {
+    socket_.send(bytes);
+  } catch (const Error& error) {
+    lose(error.what());
+    socket_.shut_down();  // a part of a request may have been sent
+  }
+  return id;
+}
+
+Frame Connection::call(const Request& request, const Token& progress, milliseconds patience) const {
+  const auto waiting = std::make_shared<Waiting>();
+  const auto until = std::chrono::steady_clock::now() + patience;
+  std::uint64_t id = 0;
+  try {
+    id = send(request, waiting);
+  } catch (const Error& error) {
+    refuse(error.what());
+  }
+  std::unique_lock lock(mutex_);
+  while (!waiting->is_over && lost_.empty() && progress.goes_on()) {
+    if (patience != any_time && std::chrono::steady_clock::now() > until) break;
+    progress.report(waiting->share);
+    changed_.wait_for(lock, look_again);
+  }
+  waiting_.erase(id);
+  if (waiting->answer) return std::move(*waiting->answer);
+  if (waiting->is_over && waiting->is_stopped) throw Stopped();
+  if (waiting->is_over) refuse(waiting->refusal);
+  if (!lost_.empty()) refuse(lost_);
+  lock.unlock();
+  post({"cancel", ",\"request\":" + std::to_string(id)});
+  if (!progress.goes_on()) throw Stopped();
+  refuse("no answer came from Python within " + std::to_string(patience.count() / 1000) + " s");
+}
+
+void Connection::post(const Request& request) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_.empty()) return;
+  }
+  send(request, nullptr);
+}
+
+}  // namespace core::attached

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <armadillo>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/base/token.hpp"
+#include "core/files/json.hpp"
+#include "core/system/socket.hpp"
+
+/// Frames between this program and a process of Python that has a model: docs/protocol.md.
+namespace core::attached {
+
+/// An array of a frame, as it is sent.
+struct Array {
+  std::string name, type;  ///< type: "F32", as in a safetensors file
+  std::vector<std::size_t> shape;
+  std::string bytes;
+};
+Array array_of(std::string name, const arma::fmat& numbers);
+Array array_of(std::string name, const std::vector<std::size_t>& ids);
+
+/// The bytes of a frame; header is a JSON object.
+std::string frame_bytes(const std::string& header, const std::vector<Array>& arrays = {});
+
+/// A frame that was received.
+class Frame {
+ public:
+  /// Waits for a frame. Once one has begun, a silence of 30 s is an error. Throws core::Error, without the
+  /// address, when the connection ends or the bytes are no frame; of no length is more memory taken than
+  /// bytes arrive.
+  static Frame receive(const system::Socket& socket, std::chrono::milliseconds patience);
+
+  const formats::Json& header() const { return header_; }
+  bool has(const std::string& name) const { return arrays_.contains(name); }
+  const std::vector<std::size_t>& shape(const std::string& name) const;
+  /// The numbers of an array, row after row. Throws core::Error when it is not there, or of another type or
+  /// shape; float, double, std::int64_t and std::uint8_t.
+  template <class Number>
+  std::vector<Number> numbers(const std::string& name, const std::vector<std::size_t>& shape) const;
+  /// n matrices of finite numbers, and one.
+  std::vector<arma::fmat> matrices(const std::string& name, std::size_t n, std::size_t n_rows,
+                                   std::size_t n_cols) const;
+  arma::fmat matrix(const std::string& name, std::size_t n_rows, std::size_t n_cols) const;
+
+ private:
+  struct Part {
+    std::string type;
+    std::vector<std::size_t> shape;
+    std::string_view bytes;  // of payload_
+  };
+  explicit Frame(formats::Json header) : header_(std::move(header)) {}
+  void read_arrays();
+  const Part& part(const std::string& name) const;
+
+  formats::Json header_;
+  std::shared_ptr<const std::string> payload_;
+  std::map<std::string, Part> arrays_;
+};
+
+/// What is asked of the other process; fields: further members of the JSON object, each after a comma.
+struct Request {
+  std::string op;
+  std::string fields = {};
+  std::vector<Array> arrays = {};
+};
+
+/// A connection to a process of Python in which attnscope.attach() serves a model. Safe between threads.
+class Connection {
+ public:
+  /// Connects and shows the token. Throws core::Error, "ADDRESS: …".
+  Connection(std::string address, const std::string& token);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  const std::string& address() const { return address_; }
+  /// What the other process says of its model.
+  const formats::Json& greeting() const { return greeting_->header(); }
+
+  /// Sends a request and waits for its answer, whose progress is reported.
+  ///
+  /// Throws core::Error, one line that names the address, when it is refused, when no answer came for so long
+  /// (0 ms: any time), or when the connection is lost, from then on always; Stopped once it is to stop, which
+  /// cancels the request.
+  Frame call(const Request& request, const Token& progress, std::chrono::milliseconds patience) const;
+  /// What the other process has said last of its model's parameters: another number once they are others.
+  std::uint64_t state() const { return state_; }
+  /// Sends a request whose answer nobody waits for; does nothing when the connection is lost.
+  void post(const Request& request) const;
+
+ private:
+  struct Waiting {
+    std::optional<Frame> answer;
+    std::string refusal;
+    double share = 0;
+    bool is_over = false, is_stopped = false;
+  };
+
+  std::uint64_t send(const Request& request, const std::shared_ptr<Waiting>& waiting) const;
+  void read();
+  void take(Frame frame);
+  void lose(const std::string& why) const;
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  std::string address_;
+  std::optional<Frame> greeting_;
+  system::Socket socket_;
+  mutable std::mutex sending_, mutex_;
+  mutable std::condition_variable changed_;
+  mutable std::atomic<std::uint64_t> last_id_ = 0, state_ = 0;
+  mutable std::map<std::uint64_t, std::shared_ptr<Waiting>> waiting_;  // by mutex_
+  mutable std::string lost_;                                           // why, or ""; by mutex_
+  std::jthread reader_;
+};
+
+}  // namespace core::attached

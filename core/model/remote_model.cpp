@@ -1,0 +1,673 @@
+#include "core/model/remote_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
+#include "core/graph/limits.hpp"
+#include "core/model/connection.hpp"
+
+namespace core::transformer {
+namespace {
+
+using arma::fmat;
+using attached::Connection;
+using attached::Frame;
+using attached::Request;
+using attention::Stage;
+using formats::Json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds any_time{0};
+constexpr milliseconds for_tokens{5'000};  // which the window waits for
+constexpr std::uint64_t max_size = std::uint64_t{1} << 24, max_layers = 4096;
+constexpr std::size_t max_known_layers = 4;  // whose projections are kept, so that undo shares them
+constexpr std::size_t max_piece = 4096;      // bytes
+constexpr double same_angles = 2e-5;         // of cosines and sines in float32 up to some thousand tokens
+constexpr std::size_t max_masked_by_hand = 1 << 18;
+
+std::string field(const char* name, std::size_t number) {
+  return std::string(",\"") + name + "\":" + std::to_string(number);
+}
+
+std::size_t size_in(const Json& json, const char* name, std::uint64_t least, std::uint64_t most = max_size) {
+  const Json value = json.required(name);
+  const std::uint64_t number = value.whole(least);
+  if (number > most) value.fail("at most " + std::to_string(most), std::to_string(number));
+  return number;
+}
+
+/// A text of the other process, on one line.
+std::string line_in(const Json& json, const char* name) {
+  const std::string line = text::printable(json.required(name).text());
+  return line.size() <= max_piece ? line : throw Error(std::string(name) + " is too long");
+}
+
+/// The bytes that hexadecimal digits stand for.
+std::string bytes_of(const Json& json) {
+  const std::string& digits = json.text();
+  if (digits.size() % 2 == 1 || digits.size() > 2 * max_piece) json.fail("bytes as hexadecimal digits");
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    constexpr std::string_view all = "0123456789abcdef";
+    const std::size_t high = all.find(digits[i]), low = all.find(digits[i + 1]);
+    if (high == all.npos || low == all.npos) json.fail("bytes as hexadecimal digits");
+    bytes += static_cast<char>(high << 4 | low);
+  }
+  return bytes;
+}
+
+/// A layer has no projections, norms and positions that the window knows and that lead to its queries, keys
+/// and values; what() says why.
+class NotRebuilt : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The layers of a model as it describes itself.
+struct LayerSizes {
+  std::size_t d_head = 0, d_value = 0;
+  std::string not_editable;  ///< or ""
+};
+
+struct Greeting {
+  Description description;
+  std::vector<LayerSizes> layers;
+};
+
+Greeting greeting_of(const Json& json) {
+  Greeting greeting;
+  Description& of = greeting.description;
+  std::string name = line_in(json, "model");
+  std::ranges::replace(name, '/', '_');
+  of.path = name;
+  of.is_attached = true;
+  of.family = line_in(json, "family");
+  Sizes& sizes = of.sizes;
+  sizes.n_vocabulary = size_in(json, "n_vocabulary", 1);
+  sizes.n_context = size_in(json, "n_context", 1);
+  sizes.d_model = size_in(json, "d_model", 1);
+  of.n_tokens = size_in(json, "n_tokens", 1);
+  of.n_parameters = json.required("n_parameters").number();
+  of.causal = json.required("causal").boolean();
+  of.reads_text = json.required("text").boolean();
+  if (!json.required("predicts").boolean()) of.why_no_prediction = "it has no output embeddings";
+  if (const auto mask = json.given("mask_token")) of.mask_token = mask->whole(0);
+  if (of.n_tokens > sizes.n_vocabulary || (of.mask_token && *of.mask_token >= sizes.n_vocabulary))
+    throw Error("its tokenizer has tokens that the model has not");
+  for (const Json& layer : json.required("layers").items("layers that attend")) {
+    const std::size_t heads = size_in(layer, "heads", 1, attention::max_tokens),
+                      kv_heads = size_in(layer, "kv_heads", 1, heads);
+    if (greeting.layers.empty()) sizes.n_heads = heads, sizes.kv_heads = kv_heads;
+    if (heads != sizes.n_heads || kv_heads != sizes.kv_heads || heads % kv_heads != 0)
+      throw Error("its layers have different numbers of heads, which the window cannot display");
+    greeting.layers.push_back(
+        {size_in(layer, "d_head", 1), size_in(layer, "d_value", 1),
+         layer.required("not_editable").is_null() ? "" : line_in(layer, "not_editable")});
+  }
+  if (greeting.layers.size() > max_layers) throw Error("it has too many layers");
+  sizes.n_layers = greeting.layers.size();
+  sizes.d_head = greeting.layers.front().d_head;
+  return greeting;
+}
+
+/// The numbers of the computations of layers: passes that share one share what it points to.
+class Computations {
+ public:
+  std::shared_ptr<const void> of(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    if (known_.size() > 4 * n_alive_ + 64) {
+      std::erase_if(known_, [](const auto& each) { return each.second.expired(); });
+      n_alive_ = known_.size();
+    }
+    if (auto known = known_[number].lock()) return known;
+    const auto made = std::make_shared<const std::uint64_t>(number);
+    known_[number] = made;
+    return made;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::weak_ptr<const void>> known_;
+  std::size_t n_alive_ = 0;
+};
+
+/// A pass that the other process keeps until this ends.
+class RemotePass : public Pass {
+ public:
+  RemotePass(std::shared_ptr<const Connection> connection, std::size_t number)
+      : connection_(std::move(connection)), number_(number) {}
+  ~RemotePass() override { connection_->post({"forget", field("pass", number_)}); }
+  RemotePass(const RemotePass&) = delete;
+  RemotePass& operator=(const RemotePass&) = delete;
+
+  std::shared_ptr<const void> computed(std::size_t layer) const override {
+    return layer < layers.size() ? layers[layer] : nullptr;
+  }
+  std::uint64_t state() const override { return of_parameters; }
+  std::string field_of_pass() const { return field("pass", number_); }
+
+  std::vector<std::shared_ptr<const void>> layers;
+  std::uint64_t of_parameters = 0;
+
+  /// What was asked of layers already.
+  mutable std::mutex mutex;
+  mutable std::map<std::size_t, std::shared_ptr<const Frame>> known;
+
+ private:
+  std::shared_ptr<const Connection> connection_;
+  std::size_t number_;
+};
+
+const RemotePass& remote(const Pass& pass) {
+  return dynamic_cast<const RemotePass&>(pass);
+}
+
+/// A row of numbers in float64.
+arma::mat wide(const fmat& numbers) {
+  return arma::conv_to<arma::mat>::from(numbers);
+}
+
+/// Rotary embeddings with the cosines and sines of a pass; throws NotRebuilt where none has them.
+struct Rotation {
+  positions::Rotary rotary;
+  double magnitude = 1;  ///< by which queries and keys become longer
+};
+
+Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_head) {
+  const auto pairs = answer.header().required("rotary");
+  const auto& shape = answer.shape("cosines");
+  if (shape.size() != 2 || shape[1] == 0 || 2 * shape[1] > d_head)
+    throw Error("the cosines of rotary embeddings are of another width");
+  if (n_tokens < 2) throw NotRebuilt("a text of one token does not tell its rotary embedding");
+  const std::size_t n = shape[1];
+  const fmat cosines = answer.matrix("cosines", n_tokens, n), sines = answer.matrix("sines", n_tokens, n);
+  Rotation rotation;
+  constexpr std::array words{formats::Word{"halves", positions::Pairs::halves},
+                             formats::Word{"neighbors", positions::Pairs::neighbours}};
+  rotation.rotary.pairs = pairs.word(words);
+  if (2 * n != d_head) rotation.rotary.dimensions = 2 * n;
+  rotation.magnitude = std::hypot(double{cosines.at(0, 0)}, double{sines.at(0, 0)});
+  arma::mat frequencies(1, n, arma::fill::zeros);
+  for (std::size_t p = 0; p < n; ++p) {
+    double& frequency = frequencies.at(0, p);
+    frequency = std::atan2(double{sines.at(1, p)}, double{cosines.at(1, p)});
+    // Later rows tell it more exactly: the angle there is known but for whole turns.
+    for (std::size_t row = 2; row < n_tokens; row *= 2) {
+      const double angle = std::atan2(double{sines.at(row, p)}, double{cosines.at(row, p)});
+      const double foreseen = frequency * static_cast<double>(row);
+      const double off = std::remainder(angle - foreseen, 2 * M_PI);
+      frequency += off / static_cast<double>(row);
+    }
+  }
+  double worst = 0;
+  for (std::size_t row = 0; row < n_tokens; ++row)
+    for (std::size_t p = 0; p < n; ++p) {
+      const double angle = frequencies.at(0, p) * static_cast<double>(row);
+      worst = std::max({worst, std::abs(rotation.magnitude * std::cos(angle) - double{cosines.at(row, p)}),
+                        std::abs(rotation.magnitude * std::sin(angle) - double{sines.at(row, p)})});
+    }
+  if (!(worst <= same_angles * rotation.magnitude * std::max(1.0, static_cast<double>(n_tokens) / 256)))
+    throw NotRebuilt("its rotary embedding has no frequencies that are the same at every position");
+  rotation.rotary.inverse_frequencies = attention::SharedMatrix(std::move(frequencies));
+  return rotation;
+}
+
+/// Norms of queries and keys as a model has them; throws NotRebuilt where it cannot have these.
+attention::HeadNorm norm_of(const Frame& answer, const Json& norms, std::size_t d_head) {
+  const auto query = norms.member("query"), key = norms.member("key");
+  if (!query || !key) throw NotRebuilt("of queries and keys only one is normalized");
+  const auto rule = [](const Json& norm) { return norm.required("rule").text(); };
+  const auto epsilon = [](const Json& norm) { return norm.required("epsilon").number(); };
+  if (rule(*query) != rule(*key) || epsilon(*query) != epsilon(*key))
+    throw NotRebuilt("queries and keys are normalized in different ways");
+  if (answer.has("query_norm.bias") || answer.has("key_norm.bias"))
+    throw NotRebuilt("the norms of its queries and keys have biases");
+  const auto weight = [&](const std::string& name) {
+    if (answer.shape(name) != std::vector{d_head})
+      throw NotRebuilt("queries and keys are normalized over all heads at once");
+    return attention::SharedMatrix(
+        arma::conv_to<arma::mat>::from(arma::fmat(arma::frowvec(answer.numbers<float>(name, {d_head})))));
+  };
+  return {rule(*query) == "layer" ? attention::NormRule::layer : attention::NormRule::rms,
+          weight("query_norm.weight"), weight("key_norm.weight"), epsilon(*query)};
+}
+
+/// A mask of which every cell is known, 0 where it is masked; throws NotRebuilt where it has no rule and too
+/// many cells.
+attention::Mask mask_of_cells(const std::vector<std::uint8_t>& visible, std::size_t n) {
+  std::size_t left = 0, right = 0, n_visible = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      if (visible[i * n + j]) {
+        ++n_visible;
+        left = std::max(left, i > j ? i - j : 0);
+        right = std::max(right, j > i ? j - i : 0);
+      }
+  attention::Mask mask;
+  mask.causal = right == 0;
+  if (left + 1 < n) mask.window.left = left;
+  if (!mask.causal && right + 1 < n) mask.window.right = right;
+  const auto in_band = [&](std::size_t i, std::size_t j) { return j + left >= i && j <= i + right; };
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      if (in_band(i, j) && !visible[i * n + j]) mask.cells.push_back({i, j, false});
+  if (mask.cells.size() > max_masked_by_hand) throw NotRebuilt("its mask has no rule that the window knows");
+  return mask;
+}
+
+attention::Mask mask_of(const Frame& answer, const Description& of, std::size_t n_tokens) {
+  const Json said = answer.header().required("mask");
+  attention::Mask mask;
+  if (const auto window = said.member("causal_window")) {
+    mask.window.left = window->whole(1) - 1;
+  } else if (const std::string& word = said.text(); word == "none") {
+    mask.causal = of.causal && n_tokens == 1;  // which hides nothing there
+  } else if (word == "given") {
+    return mask_of_cells(answer.numbers<std::uint8_t>("visible", {n_tokens, n_tokens}), n_tokens);
+  } else if (word != "causal") {
+    said.fail("causal, none, given or causal_window");
+  }
+  return mask;
+}
+
+/// What matrices share, whatever a layer is made of.
+attention::Model rules_of(const Frame& answer, const Description& of, std::size_t n_tokens) {
+  const Json& header = answer.header();
+  const Sizes& sizes = of.sizes;
+  attention::Model model;
+  model.sequences.resize(1);
+  model.n_heads = sizes.n_heads;
+  if (sizes.kv_heads != sizes.n_heads) model.n_kv_heads = sizes.kv_heads;
+  model.mask = mask_of(answer, of, n_tokens);
+  if (const auto cap = header.given("softcap"); cap && cap->number() != 0)
+    model.additions.score_cap = cap->number();
+  if (answer.has("sinks")) {
+    const auto sinks = answer.numbers<float>("sinks", {sizes.n_heads});
+    model.additions.sink =
+        attention::SharedMatrix(arma::conv_to<arma::mat>::from(fmat(arma::frowvec(sinks))));
+  }
+  return model;
+}
+
+attention::Scale scale_of(double factor, std::size_t d_head) {
+  const double usual = 1 / std::sqrt(static_cast<double>(d_head));
+  if (std::abs(factor / usual - 1) < 1e-6) return {};
+  return {attention::ScaleRule::factor, factor};
+}
+
+/// A model in a process of Python.
+class RemoteModel : public WholeModel {
+ public:
+  RemoteModel(const std::string& address, const std::string& token)
+      : connection_(std::make_shared<const Connection>(address, token)) {
+    Greeting greeting = named([&] { return greeting_of(connection_->greeting()); });
+    description_ = std::move(greeting.description);
+    description_.address = address;
+    layers_ = std::move(greeting.layers);
+    for (std::size_t l = 0; l < layers_.size(); ++l) reasons_[l] = layers_[l].not_editable;
+  }
+
+  const Description& description() const override { return description_; }
+  std::uint64_t state() const override { return connection_->state(); }
+  std::vector<tokenizers::TextToken> tokenize(std::string_view text) const override;
+  VocabularyToken token(std::size_t id) const override;
+  PassRef run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits, const Means& means,
+              std::size_t n_layers) const override;
+  fmat input(const Pass& pass, std::size_t layer, const Token& progress) const override;
+  attention::Model parameters(std::size_t layer, const Pass* of, const Token& progress) const override;
+  std::string why_not_editable(std::size_t layer) const override;
+  LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
+                  const Means& means) const override;
+  arma::frowvec next(const Pass& pass, std::size_t row, const Means& means) const override;
+  fmat lens(const Pass& pass, std::size_t row, const Means& means) const override;
+  Contributions contributions(const Pass&, std::size_t, std::size_t, const std::vector<fmat>&,
+                              const Means&) const override {
+    throw Error(place() + "PyTorch does not tell the parts of a logit");
+  }
+  StreamNumber stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
+                      const Means& means) const override;
+
+ private:
+  struct Parameters {
+    std::uint64_t state = 0;
+    attention::Projections projections;
+  };
+
+  std::string place() const { return connection_->address() + ": "; }
+  /// Calls a function; what it says of an answer names the address.
+  template <class Function>
+  std::invoke_result_t<Function> named(Function function) const {
+    try {
+      return function();
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      const std::string words = error.what();
+      throw Error(words.starts_with(place()) ? words : place() + words);
+    }
+  }
+  Frame call(const Request& request, const Means& means) const {
+    return connection_->call(request, means.progress, any_time);
+  }
+  void keep(std::size_t id, VocabularyToken token) const {
+    const std::lock_guard lock(mutex_);
+    tokens_.emplace(id, std::move(token));
+  }
+  std::shared_ptr<const Frame> layer(const RemotePass& pass, std::size_t layer, const Token& progress) const;
+  std::shared_ptr<const Parameters> projections(std::size_t layer, std::uint64_t state,
+                                                const Token& progress) const;
+  attention::Model rebuilt(std::size_t layer, const RemotePass& pass, const Frame& answer,
+                           const Token& progress) const;
+  attention::Model given(std::size_t layer, const RemotePass& pass, const Frame& answer) const;
+
+  std::shared_ptr<const Connection> connection_;
+  Description description_;
+  std::vector<LayerSizes> layers_;
+  mutable std::atomic<std::size_t> last_pass_ = 0;
+  mutable Computations computations_;
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::map<std::size_t, VocabularyToken> tokens_;
+  mutable std::map<std::size_t, std::shared_ptr<const Parameters>> parameters_;
+  mutable std::map<std::size_t, std::string> reasons_;  // why layers cannot be edited
+};
+
+/// The n tokens that an answer tells of.
+std::vector<VocabularyToken> tokens_in(const Json& header, std::size_t n) {
+  const auto list = [&](const char* name) {
+    auto items = header.required(name).items_if_any("a list with an item for each token");
+    return items.size() == n ? items
+                             : throw Error(std::string("expected a list of ") + name + ", one a token");
+  };
+  const auto pieces = list("pieces"), bytes = list("bytes"), special = list("special");
+  std::vector<VocabularyToken> tokens;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::string& piece = pieces[k].text();
+    if (piece.size() > max_piece) throw Error("a token is too long");
+    tokens.push_back({piece, bytes[k].is_null() ? piece : bytes_of(bytes[k]), special[k].boolean()});
+  }
+  return tokens;
+}
+
+std::vector<tokenizers::TextToken> RemoteModel::tokenize(std::string_view text) const {
+  text::code_points(text);  // which refuses what is not UTF-8
+  return named([&] {
+    const Request request{"tokens", ",\"text\":" + formats::json_quoted(text)};
+    const Frame answer = connection_->call(request, Token(), for_tokens);
+    const std::size_t n = answer.shape("ids").empty() ? 0 : answer.shape("ids").front();
+    const auto ids = answer.numbers<std::int64_t>("ids", {n});
+    const auto ends = answer.header().required("ends").items_if_any("a list of numbers");
+    const auto known = tokens_in(answer.header(), n);
+    std::vector<tokenizers::TextToken> tokens;
+    std::size_t begin = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto id = static_cast<std::size_t>(ids[k]);  // a negative one becomes too large
+      if (id >= description_.sizes.n_vocabulary)
+        throw Error("expected tokens below " + std::to_string(description_.sizes.n_vocabulary) + ", got " +
+                    std::to_string(ids[k]));
+      const std::size_t end = k < ends.size() ? ends[k].whole(begin) : text.size() + 1;
+      if (end > text.size()) throw Error("expected the end of each token's part of the text");
+      const bool is_special = known[k].is_special;
+      tokens.push_back(
+          {id, std::string(text.substr(begin, end - begin)), is_special, is_special && end == begin});
+      begin = end;
+      keep(id, known[k]);
+    }
+    return tokens;
+  });
+}
+
+VocabularyToken RemoteModel::token(std::size_t id) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = tokens_.find(id); known != tokens_.end()) return known->second;
+  }
+  if (id >= description_.sizes.n_vocabulary) return {};
+  return named([&] {
+    const Request request{"pieces", "", {attached::array_of("ids", std::vector{id})}};
+    VocabularyToken token = tokens_in(connection_->call(request, Token(), for_tokens).header(), 1).front();
+    keep(id, token);
+    return token;
+  });
+}
+
+PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
+                         const Means& means, std::size_t n_layers) const {
+  require_tokens(description_, ids);
+  struct OfLayer {
+    std::string heads;
+    bool has_output = false;
+  };
+  std::map<std::size_t, OfLayer> by_layer;
+  Request request{"run", "", {attached::array_of("ids", ids)}};
+  for (const Edit& edit : edits) {
+    if (const auto* off = std::get_if<HeadOff>(&edit)) {
+      std::string& heads = by_layer[off->layer].heads;
+      heads += (heads.empty() ? "" : ",") + std::to_string(off->head);
+    } else {
+      const auto& output = std::get<SetOutput>(edit);
+      by_layer[output.layer].has_output = true;
+      request.arrays.push_back(attached::array_of("output." + std::to_string(output.layer), *output.output));
+    }
+  }
+  const std::size_t number = ++last_pass_;
+  request.fields = field("pass", number) + ",\"edits\":[" +
+                   text::joined(by_layer, ",",
+                                [](const auto& each) {
+                                  return "{\"layer\":" + std::to_string(each.first) + ",\"heads_off\":[" +
+                                         each.second.heads + "]}";
+                                }) +
+                   "]";
+  if (n_layers < layers_.size()) request.fields += field("n_layers", n_layers);
+  const auto pass = std::make_shared<RemotePass>(connection_, number);  // forgotten also when it is stopped
+  pass->ids = ids;
+  return named([&] {
+    const Frame answer = call(request, means);
+    for (const Json& computation : answer.header().required("layers").items_if_any("numbers of layers"))
+      pass->layers.push_back(computations_.of(computation.whole(0)));
+    if (pass->layers.size() < std::min(n_layers, layers_.size()))
+      throw Error("a pass has not read all layers");
+    pass->of_parameters = answer.header().required("state").whole(0);
+    return pass;
+  });
+}
+
+std::shared_ptr<const Frame> RemoteModel::layer(const RemotePass& pass, std::size_t layer,
+                                                const Token& progress) const {
+  const std::lock_guard lock(pass.mutex);
+  auto& known = pass.known[layer];
+  if (!known)
+    known = std::make_shared<const Frame>(
+        connection_->call({"layer", pass.field_of_pass() + field("layer", layer)}, progress, any_time));
+  return known;
+}
+
+fmat RemoteModel::input(const Pass& pass, std::size_t of, const Token& progress) const {
+  return named([&] {
+    return layer(remote(pass), of, progress)->matrix("inputs", pass.ids.size(), description_.sizes.d_model);
+  });
+}
+
+std::shared_ptr<const RemoteModel::Parameters> RemoteModel::projections(std::size_t layer,
+                                                                        std::uint64_t state,
+                                                                        const Token& progress) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = parameters_.find(layer);
+        known != parameters_.end() && known->second->state == state)
+      return known->second;
+  }
+  const Frame answer = connection_->call({"parameters", field("layer", layer)}, progress, any_time);
+  const Sizes& sizes = description_.sizes;
+  const auto linear = [&](const std::string& name, std::size_t rows, std::size_t columns) {
+    attention::Linear made{attention::SharedMatrix(wide(answer.matrix(name + ".weight", rows, columns))),
+                           std::nullopt};
+    if (answer.has(name + ".bias"))
+      made.bias = attention::SharedMatrix(
+          wide(fmat(arma::frowvec(answer.numbers<float>(name + ".bias", {columns})))));
+    return made;
+  };
+  const std::size_t d = layers_[layer].d_head;
+  auto made = std::make_shared<Parameters>();
+  made->state = state;
+  made->projections = {
+      linear("query", sizes.d_model, sizes.n_heads * d), linear("key", sizes.d_model, sizes.kv_heads * d),
+      linear("value", sizes.d_model, sizes.kv_heads * d), linear("output", sizes.n_heads * d, sizes.d_model)};
+  const std::lock_guard lock(mutex_);
+  while (parameters_.size() >= max_known_layers) parameters_.erase(parameters_.begin());
+  parameters_[layer] = made;
+  return made;
+}
+
+/// A layer by its projections. Throws NotRebuilt.
+attention::Model RemoteModel::rebuilt(std::size_t layer, const RemotePass& pass, const Frame& answer,
+                                      const Token& progress) const {
+  const Json& header = answer.header();
+  const LayerSizes& sizes = layers_[layer];
+  if (!sizes.not_editable.empty()) throw NotRebuilt(sizes.not_editable);
+  if (const std::string why = line_in(header, "not_rebuilt"); !why.empty()) throw NotRebuilt(why);
+  if (sizes.d_head != sizes.d_value) throw NotRebuilt("its values are not as wide as its keys");
+  const std::size_t n_tokens = pass.ids.size();
+  attention::Model model = rules_of(answer, description_, n_tokens);
+  if (!model.mask.hides() && header.given("window"))
+    throw NotRebuilt("this text is too short to show its sliding window, which looks to both sides");
+  double factor = header.required("scale").number() * header.required("factor").number();
+  if (header.given("rotary")) {
+    auto [rotary, magnitude] = rotation_of(answer, n_tokens, sizes.d_head);
+    model.additions.positions.rotary = std::move(rotary);
+    if (std::abs(magnitude - 1) > 1e-6) factor *= magnitude * magnitude;
+  }
+  if (const Json norms = header.required("norms"); !norms.members().empty())
+    model.additions.normalise = norm_of(answer, norms, sizes.d_head);
+  model.scale = scale_of(factor, sizes.d_head);
+  model.projections = projections(layer, pass.state(), progress)->projections;
+  return model;
+}
+
+/// A layer by its queries, keys and values.
+attention::Model RemoteModel::given(std::size_t layer, const RemotePass& pass, const Frame& answer) const {
+  const Sizes& sizes = description_.sizes;
+  const std::size_t n_tokens = pass.ids.size();
+  attention::Model model = rules_of(answer, description_, n_tokens);
+  model.scale = scale_of(answer.header().required("scale").number(), layers_[layer].d_head);
+  const auto give = [&](Stage stage, const char* name, std::size_t n, std::size_t columns) {
+    attention::GivenStage given{stage, {}};
+    for (const fmat& matrix : answer.matrices(name, n, n_tokens, columns))
+      given.matrices.emplace_back(attention::SharedMatrix(wide(matrix)));
+    model.given.stages.push_back(std::move(given));
+  };
+  give(Stage::queries, "queries", sizes.n_heads, layers_[layer].d_head);
+  give(Stage::keys, "keys", sizes.kv_heads, layers_[layer].d_head);
+  give(Stage::values, "values", sizes.kv_heads, layers_[layer].d_value);
+  return model;
+}
+
+attention::Model RemoteModel::parameters(std::size_t of, const Pass* pass, const Token& progress) const {
+  if (!pass) throw Error(place() + "the layers of an attached model are known by their passes alone");
+  return named([&] {
+    const auto answer = layer(remote(*pass), of, progress);
+    const auto set_reason = [&](const std::string& why) {
+      const std::lock_guard lock(mutex_);
+      reasons_[of] = why;
+    };
+    try {
+      attention::Model model = rebuilt(of, remote(*pass), *answer, progress);
+      set_reason("");
+      return model;
+    } catch (const NotRebuilt& why) {
+      set_reason(why.what());
+      return given(of, remote(*pass), *answer);
+    }
+  });
+}
+
+std::string RemoteModel::why_not_editable(std::size_t layer) const {
+  const std::lock_guard lock(mutex_);
+  return reasons_[layer];
+}
+
+LayerHeads RemoteModel::maps(const Pass& pass, std::size_t of, std::size_t block, std::size_t row,
+                             const Means& means) const {
+  return named([&] {
+    const Sizes& sizes = description_.sizes;
+    const Frame answer = call({"maps", remote(pass).field_of_pass() + field("layer", of) +
+                                           field("block", block) + field("row", row)},
+                              means);
+    const std::size_t n = (pass.ids.size() + block - 1) / block, n_roles = 6;
+    const auto roles = answer.numbers<double>("roles", {sizes.n_heads, n_roles});
+    LayerHeads layer;
+    for (const fmat& map : answer.matrices("maps", sizes.n_heads, n, n)) {
+      const double* r = roles.data() + n_roles * layer.heads.size();
+      const auto or_zero = [](double share) { return std::isfinite(share) ? share : 0; };
+      const auto if_any = [](double share) {
+        return std::isfinite(share) ? std::optional(share) : std::nullopt;
+      };
+      layer.heads.push_back(
+          {wide(map),
+           {or_zero(r[0]), or_zero(r[1]), or_zero(r[2]), if_any(r[3]), if_any(r[4]), or_zero(r[5])}});
+    }
+    if (answer.has("added")) layer.added = answer.matrix("added", sizes.n_heads, sizes.d_model);
+    if (answer.has("visible")) {
+      const auto visible = answer.numbers<std::uint8_t>("visible", {n, n});
+      arma::mat blocks(n, n);
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) blocks.at(i, j) = visible[i * n + j];
+      layer.visible = std::make_shared<const arma::mat>(std::move(blocks));
+    }
+    return layer;
+  });
+}
+
+arma::frowvec RemoteModel::next(const Pass& pass, std::size_t row, const Means& means) const {
+  return named([&] {
+    return arma::frowvec(call({"next", remote(pass).field_of_pass() + field("row", row)}, means)
+                             .matrix("logits", 1, description_.sizes.n_vocabulary));
+  });
+}
+
+fmat RemoteModel::lens(const Pass& pass, std::size_t row, const Means& means) const {
+  return named([&] {
+    const std::string fields = remote(pass).field_of_pass() + field("row", row);
+    const Sizes& sizes = description_.sizes;
+    fmat logits = call({"lens", fields}, means).matrix("logits", sizes.n_layers, sizes.n_vocabulary);
+    // The same but for rounding, as a product's last bits depend on how many rows it has; these are the
+    // model's.
+    logits.tail_rows(1) = call({"next", fields}, means).matrix("logits", 1, sizes.n_vocabulary);
+    return logits;
+  });
+}
+
+StreamNumber RemoteModel::stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
+                                 const Means& means) const {
+  return named([&] {
+    const Frame answer = call({"stream", remote(pass).field_of_pass() + field("layer", layer) +
+                                             field("row", row) + field("column", column)},
+                              means);
+    const Json& header = answer.header();
+    StreamNumber number;
+    number.entering = header.required("entering").number();
+    number.input = header.required("input").number();
+    number.leaving = header.required("leaving").number();
+    number.why_no_sum = "What attention and the MLP add is not told for an attached model.";
+    return number;
+  });
+}
+
+}  // namespace
+
+ModelRef attach_model(const std::string& address, const std::string& token) {
+  const char* known = token.empty() ? std::getenv("ATTNSCOPE_TOKEN") : nullptr;
+  return std::make_shared<const RemoteModel>(address, known ? known : token);
+}
+
+}  // namespace core::transformer

@@ -1,0 +1,564 @@
+"""Passes of texts through a PyTorch model, with heads off and outputs that were computed elsewhere.
+
+Blocks before the first change are not computed again: a stub brings their residual stream, and the model's own forward
+does the rest. With all blocks left out the same gives the prediction and the logit lens. Attention itself is computed by
+what the user chose (sdpa), or by the formula where that is not to be had; maps are made from queries and keys when they
+are looked at.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.utils import logging
+
+from .errors import AttnscopeError
+from .shadowing import Shadow, Site, Skipped, Survey
+
+NAME = "attnscope"
+TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+ALL_LOGITS = 1 << 22  # numbers
+Progress = Callable[[int, int], None]
+
+
+class Cancelled(Exception):
+    """The pass is no longer wanted."""
+
+
+class Done(Exception):
+    """Ends a pass where nothing more of it is needed."""
+
+
+# transformers knows attention by name, for the whole process: the thread says whose pass it is.
+_running = threading.local()
+
+
+def _attention(module: nn.Module, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+    return _running.attend(module, *args, **kwargs)
+
+
+def _mask(*args: Any, **kwargs: Any) -> Tensor | None:
+    return ALL_MASK_ATTENTION_FUNCTIONS[_running.masks](*args, **kwargs)
+
+
+AttentionInterface.register(NAME, _attention)
+AttentionMaskInterface.register(NAME, _mask)
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What is changed in a layer."""
+
+    heads_off: frozenset[int] = frozenset()
+    output: Tensor | None = None  # T × d_model: attention of the layer, computed elsewhere
+
+    def same(self, other: Edits) -> bool:
+        a, b = self.output, other.output
+        outputs = a is b or (a is not None and b is not None and torch.equal(a, b))
+        return outputs and self.heads_off == other.heads_off
+
+
+NO_EDITS = Edits()
+
+
+@dataclass
+class LayerPass:
+    """What one attention did. H heads, G groups that share keys and values, T tokens."""
+
+    number: int  # of this computation, which passes share that took it over
+    site: Site
+    inputs: Tensor  # T × d_model, after the norm
+    rotary: tuple[Tensor, Tensor] | None  # cosines and sines as the model made them
+    queries: Tensor  # H × T × d_head, with rotary embedding and norm
+    keys: Tensor  # G × T × d_head
+    values: Tensor  # G × T × d_value
+    mask: Tensor | None  # T × T or H × T × T, added
+    scale: float
+    softcap: float | None
+    sinks: Tensor | None  # H
+    native_softmax: bool
+    window: int | None = None  # the sliding window that the model speaks of, however short the text is
+    contexts: Tensor = field(default_factory=lambda: torch.empty(0))  # H × T × d_value
+    output: Tensor | None = None  # T × d_model, behind the output projection; None where that was not found
+
+    def weights(self) -> Tensor:
+        """H × T × T, in the model's own type of numbers."""
+        s = (self.queries @ repeated(self.keys, self.queries).transpose(-1, -2)) * self.scale
+        if self.softcap:
+            s = torch.tanh(s / self.softcap) * self.softcap
+        if self.mask is not None:
+            s = s + self.mask
+        if self.sinks is not None:
+            s = torch.cat([s, self.sinks.to(s.dtype).view(-1, 1, 1).expand(-1, s.shape[1], 1)], -1)
+            s = s - s.max(-1, keepdim=True).values  # as gpt_oss does, seen in bf16
+        w = torch.softmax(s, -1, dtype=None if self.native_softmax else torch.float32)
+        return (w if self.sinks is None else w[..., :-1]).to(self.queries.dtype)
+
+    def added(self, row: int) -> Tensor | None:
+        """What each head writes to the residual stream at a row, H × d_model; None where that is not known."""
+        if self.site.problem:
+            return None
+        w = self.site.matrices["output"].weight().view(self.site.n_heads, self.site.d_value, -1)
+        return torch.einsum("hv,hvm->hm", self.contexts[:, row].float(), w.float())
+
+
+@dataclass
+class Pass:
+    """A text that was read, up to attention of a layer or to the end."""
+
+    ids: Tensor  # T
+    edits: dict[int, Edits]
+    n_layers: int  # that were read
+    state: int  # of the model's parameters
+    layers: list[LayerPass]  # [layer], shared with earlier passes where nothing changed
+    residuals: list[Tensor]  # [block] what enters it, and what leaves the last one; 1 × T × d_model
+    inputs: list[Tensor]  # [layer], one more than layers where the pass ends before a layer
+    computed_from: int = 0  # block
+
+    def edits_of(self, layer: int) -> Edits:
+        return self.edits.get(layer, NO_EDITS)
+
+
+def repeated(x: Tensor, like: Tensor) -> Tensor:
+    return x if x.shape[0] == like.shape[0] else x.repeat_interleave(like.shape[0] // x.shape[0], 0)
+
+
+class Engine:
+    """A model that reads texts. Not for several threads at once; the user's own use of the model is no matter."""
+
+    def __init__(self, model: Any) -> None:
+        if not hasattr(model, "config") or not hasattr(model, "set_attn_implementation"):
+            raise AttnscopeError(f"attach() needs a model of transformers 4.48 or later, not a {type(model).__name__}.")
+        if all(p.is_meta for p in model.parameters()):
+            raise AttnscopeError("The model's parameters are on the meta device: it has no numbers yet.")
+        self.original, self.shadow = model, Shadow(model)
+        self.model: Any = self.shadow.model
+        self.native_softmax = False
+        self._numbers = itertools.count()
+        self._depth: int | None = None  # block calls so far; None outside of a pass
+        self._inputs, self._rotary = torch.empty(0), None  # of the attention that is about to be called
+        self._take_survey()
+        self._check_itself()
+
+    # ---- what the model is -------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _take_survey(self) -> None:
+        name = type(self.original).__name__
+        if getattr(self.model.config, "is_encoder_decoder", False):
+            raise AttnscopeError(f"{name} has an encoder and a decoder, which cannot be attached.")
+        self.own_implementation = self.model.config._attn_implementation
+        level = logging.get_verbosity()
+        logging.set_verbosity_error()
+        try:
+            self.model.set_attn_implementation(NAME)
+        except ValueError:  # as T5 and others say that have no such interface
+            raise AttnscopeError(_own_code(name)) from None
+        finally:
+            logging.set_verbosity(level)
+        survey = Survey(self.model)
+        self._survey_pass(survey)
+        if not survey.sites:
+            raise AttnscopeError(_own_code(name))
+        self._find_blocks(survey)
+        handles = survey.hook()
+        calls: list[int] = []
+        outputs: list[Any] = []
+        for number, block in enumerate(self.blocks):
+            handles.append(block.register_forward_pre_hook(lambda *_, n=number: calls.append(n)))
+            handles.append(block.register_forward_hook(lambda m, a, o: outputs.append(o)))
+        attend = survey.attend
+
+        def attend_in_block(*args: Any, **kwargs: Any) -> Any:
+            result = attend(*args, **kwargs)
+            survey.sites[-1].call = len(calls) - 1
+            return result
+
+        survey.attend = attend_in_block  # type: ignore[method-assign]
+        try:
+            self._survey_pass(survey)
+        finally:
+            for handle in handles:
+                handle.remove()
+        self.sites, self.n_calls = survey.sites, len(calls)
+        self.can_resume = calls == list(range(len(self.blocks)))
+        self.returns_tuple = isinstance(outputs[-1], tuple)
+        for site in self.sites:
+            if set(site.matrices) != {"query", "key", "value", "output"} and not site.problem:
+                site.problem = "its output projection was not found"
+        for block in self.blocks:
+            block.register_forward_pre_hook(self._enter_block, with_kwargs=True)
+            block.register_forward_hook(self._leave_block)
+        for module in {site.module for site in self.sites}:
+            module.register_forward_pre_hook(self._enter_attention, with_kwargs=True)
+        for module in {site.matrices["output"].module for site in self.sites if "output" in site.matrices}:
+            module.register_forward_hook(self._leave_projection)
+
+    def _survey_pass(self, survey: Survey) -> None:
+        _running.attend, _running.masks = lambda *a, **k: survey.attend(*a, **k), "eager"
+        padding = getattr(self.model.config, "pad_token_id", None)
+        token = next(i for i in range(3) if i != padding)
+        self.model(torch.tensor([[token]], device=self.device), **self._no_cache())
+
+    def _find_blocks(self, survey: Survey) -> None:
+        lists = {n: m for n, m in self.model.named_modules() if isinstance(m, nn.ModuleList)}
+        found = {min((n for n in lists if site.path.startswith(n + ".")), key=len, default="") for site in survey.sites}
+        if len(found) != 1 or "" in found:
+            raise AttnscopeError(
+                f"Attention of {type(self.original).__name__} is in {len(found)} stacks of blocks "
+                f"({', '.join(sorted(found))}); one is needed."
+            )
+        (path,) = found
+        self.list_of_blocks: nn.ModuleList = lists[path]
+        self.blocks = list(self.list_of_blocks)
+
+    def _check_itself(self) -> None:
+        """Compares four tokens with the model's own attention, and a pass from the middle with a full one."""
+        ids = torch.arange(3, 7, device=self.device) % self.n_vocabulary
+        self.model.set_attn_implementation("eager")
+        eager = self._plain(ids)
+        self.model.set_attn_implementation(self.own_implementation)
+        own = self._plain(ids)
+        self.model.set_attn_implementation(NAME)
+        differences, self.own = {}, False
+        for native in (False, True):
+            self.native_softmax = native
+            differences[native] = difference(self.head(self.run(ids).residuals[-1][0]), eager)
+        self.native_softmax = differences[True] < differences[False]
+        self.own = self.own_implementation == "sdpa"
+        base = self.run(ids)
+        self.difference_from_own = difference(self.head(base.residuals[-1][0]), own)
+        self._check_outputs(ids)
+        if self.can_resume and len(self.blocks) > 1:
+            middle = self._run_from(len(self.blocks) // 2, base, ids, {}, len(self.sites), lambda *_: None)
+            self.can_resume = torch.equal(base.residuals[-1], middle.residuals[-1])
+
+    def _check_outputs(self, ids: Tensor) -> None:
+        """What the survey cannot see: a gate of 1 on large numbers, as Qwen3-Next's between heads and projection."""
+        sites = [s for s in self.sites if not s.problem]
+        seen: list[Tensor] = []
+        modules = {s.matrices["output"].module for s in sites}
+        handles = [m.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0][0])) for m in modules]
+        layers = [p for p in self.run(ids).layers if not p.site.problem]
+        for handle in handles:
+            handle.remove()
+        for site, layer, got in zip(sites, layers, seen, strict=True):
+            if not torch.equal(got[:, site.matrices["output"].features], layer.contexts.transpose(0, 1).flatten(1)):
+                site.problem = "something lies between its heads and the output projection"
+
+    @torch.no_grad()
+    def _plain(self, ids: Tensor) -> Tensor:
+        self._depth = None
+        output = self.model(ids[None], **self._no_cache())
+        return (output.logits if hasattr(output, "logits") else output[0])[0].float()
+
+    def _no_cache(self) -> dict[str, Any]:
+        decodes = getattr(self.model.config, "is_decoder", False) or (
+            hasattr(self.model, "generate") and self.model.can_generate()
+        )
+        return {"use_cache": False} if decodes else {}
+
+    @property
+    def device(self) -> torch.device:
+        embeddings = self.original.get_input_embeddings()
+        offloaded = getattr(embeddings, "_hf_hook", None) if embeddings.weight.is_meta else None
+        return torch.device(offloaded.execution_device if offloaded else embeddings.weight.device)
+
+    @property
+    def n_vocabulary(self) -> int:
+        return int(self.original.get_input_embeddings().weight.shape[0])
+
+    @property
+    def predicts(self) -> bool:
+        return self.original.get_output_embeddings() is not None
+
+    # ---- passes ------------------------------------------------------------------------------------------------------
+
+    def state(self) -> int:
+        """Returns another number once parameters are others, but for writes through `.data`."""
+        return hash(tuple((id(p), p.data_ptr(), p._version) for p in self.original.parameters()))
+
+    def run(
+        self,
+        ids: Tensor,
+        edits: dict[int, Edits] | None = None,
+        n_layers: int | None = None,
+        passes: Iterable[Pass] = (),
+        progress: Progress = lambda *_: None,
+    ) -> Pass:
+        """Reads a text, up to what enters attention of layer n_layers. What it has in common with one of `passes`, of the same
+        text, is taken over. `progress(done, of)` is called before each block and may raise Cancelled."""
+        self.shadow.refresh()
+        self._state = self.state()
+        n_layers = len(self.sites) if n_layers is None else min(n_layers, len(self.sites))
+        edits, first, base = edits or {}, 0, None
+        for earlier in passes if self.can_resume else ():
+            if earlier.state == self._state and torch.equal(earlier.ids, ids):
+                shared = self._first_difference(earlier, edits, n_layers)
+                if base is None or shared > first:
+                    first, base = shared, earlier
+        return self._run_from(first, base if first else None, ids, edits, n_layers, progress)
+
+    def _first_difference(self, earlier: Pass, edits: dict[int, Edits], n_layers: int) -> int:
+        """The block from which on a pass is not what an earlier one has computed; n_calls when it is all there."""
+        for n in range(n_layers):
+            if n >= len(earlier.layers) or not earlier.edits_of(n).same(edits.get(n, NO_EDITS)):
+                return self.sites[n].call
+        return self.n_calls
+
+    @torch.no_grad()
+    def _run_from(
+        self, first: int, base: Pass | None, ids: Tensor, edits: dict[int, Edits], n_layers: int, progress: Progress
+    ) -> Pass:
+        made = Pass(ids, edits, n_layers, self._state, [], [], [], first)
+        if base is not None:
+            made.layers = [p for p in base.layers[:n_layers] if p.site.call < first]
+            made.residuals, made.inputs = base.residuals[:first], base.inputs[: len(made.layers)]
+            if first == self.n_calls:
+                made.residuals, made.inputs = base.residuals, base.inputs[: n_layers + 1]
+                return made
+        self._depth, self._made, self._progress = first, made, progress
+        _running.attend, _running.masks = self._attend, "sdpa" if self.own else "eager"
+        try:
+            self._skip(first, None if base is None else base.residuals[first])
+            self.model(ids[None], **self._no_cache())
+            raise AttnscopeError("The model never reached its last block.")
+        except Done:
+            return made
+        finally:
+            self._depth = None
+            self._skip(0, None)
+
+    def _skip(self, n: int, residual: Tensor | None) -> None:
+        for i, block in enumerate(self.blocks):
+            stub = Skipped(block, residual if i == n - 1 else None, self.returns_tuple) if i < n else block
+            self.list_of_blocks._modules[str(i)] = stub
+
+    def _enter_block(self, block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._depth is not None:
+            self._progress(self._depth, self.n_calls)
+            self._depth += 1
+            self._made.residuals.append(args[0] if args else kwargs["hidden_states"])
+
+    def _leave_block(self, block: nn.Module, args: Any, output: Any) -> None:
+        if self._depth == self.n_calls:
+            self._made.residuals.append(output[0] if isinstance(output, tuple) else output)
+            raise Done
+
+    def _enter_attention(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._depth is None:
+            return
+        self._inputs = (args[0] if args else kwargs["hidden_states"])[0]
+        self._rotary = kwargs.get("position_embeddings")
+        made = self._made
+        if len(made.inputs) == len(made.layers):  # an attention inside another is entered once
+            made.inputs.append(self._inputs)
+        if len(made.layers) == made.n_layers:
+            raise Done
+
+    def _attend(
+        self,
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None = None,
+        **how: Any,
+    ) -> tuple[Tensor, None]:
+        if how.get("position_bias") is not None:
+            raise AttnscopeError("Relative position biases are not supported.")
+        made, scaling = self._made, how.get("scaling")
+        n = len(made.layers)
+        rotary: Any = self._rotary if isinstance(self._rotary, tuple) and len(self._rotary) == 2 else None
+        layer = LayerPass(
+            next(self._numbers), self.sites[n], self._inputs, rotary, query[0], key[0], value[0],
+            self._added(module, query, key, attention_mask, how), query.shape[-1] ** -0.5 if scaling is None else scaling,
+            how.get("softcap"), how.get("s_aux"), self.native_softmax, how.get("sliding_window"),
+        )  # fmt: skip
+        if self.own:
+            attend = ALL_ATTENTION_FUNCTIONS[self.own_implementation]
+            contexts = attend(module, query, key, value, attention_mask, **how)[0][0].transpose(0, 1).clone()
+        else:
+            contexts = layer.weights() @ repeated(layer.values, layer.queries)
+        for head in made.edits_of(n).heads_off:
+            contexts[head] = 0
+        layer.contexts = contexts
+        made.layers.append(layer)
+        return contexts.transpose(0, 1).contiguous()[None], None
+
+    def _leave_projection(self, module: nn.Module, inputs: Any, output: Tensor) -> Tensor | None:
+        """Behind an output projection, which several layers may share: it belongs to the layer that has just attended."""
+        if self._depth is None or not self._made.layers:
+            return None
+        layer = self._made.layers[-1]
+        matrix = layer.site.matrices.get("output")
+        if matrix is None or matrix.module is not module or layer.output is not None:
+            return None
+        given = self._made.edits_of(len(self._made.layers) - 1).output
+        output = output if given is None else given.to(output)[None]
+        layer.output = output[0]
+        return output
+
+    def _added(
+        self, module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, how: dict[str, Any]
+    ) -> Tensor | None:
+        """The mask as numbers that are added; sdpa's is true where a key is seen, or left out where a flag says causal."""
+        n, n_keys, lowest = query.shape[2], key.shape[2], torch.finfo(query.dtype).min
+        if mask is None:
+            causal = how.get("is_causal")
+            causal = getattr(module, "is_causal", False) if causal is None else causal
+            if not (self.own and causal and n > 1):
+                return None
+            mask = torch.ones(1, 1, n, n_keys, dtype=torch.bool, device=query.device).tril(n_keys - n)
+        if mask.dtype == torch.bool:
+            mask = torch.zeros(mask.shape, dtype=query.dtype, device=mask.device).masked_fill(~mask, lowest)
+        mask = mask[0, ..., :n_keys]
+        return mask[0] if mask.shape[0] == 1 else mask
+
+    def next(self, made: Pass, row: int) -> Tensor:
+        """The logits after a row, 1 × n_vocabulary. A product's last bits depend on how many rows it has: of a text that is not
+        long all of them are computed, as in the model's own forward."""
+        whole = len(made.ids) * self.n_vocabulary <= ALL_LOGITS
+        rows = made.residuals[-1][0] if whole else made.residuals[-1][0, row : row + 1]
+        return self.head(rows)[row if whole else 0][None]
+
+    @torch.no_grad()
+    def head(self, rows: Tensor) -> Tensor:
+        """Logits of rows of the residual stream behind the last block, n × n_vocabulary in float32: the model's own last norm,
+        projection, scale and cap, with all blocks left out."""
+        try:
+            self._depth, _running.masks = None, "eager"
+            self._skip(len(self.blocks), rows[:, None])
+            output = self.model(torch.zeros(len(rows), 1, dtype=torch.long, device=self.device), **self._no_cache())
+        finally:
+            self._skip(0, None)
+        return (output.logits if hasattr(output, "logits") else output[0])[:, 0].float()
+
+
+def _own_code(name: str) -> str:
+    return f"{name} computes attention in code of its own, past transformers' AttentionInterface."
+
+
+def difference(a: Tensor, b: Tensor) -> float:
+    return (a.float() - b.float()).abs().max().item()
+
+
+def pooled(maps: Tensor, block: int) -> Tensor:
+    """The largest of each block of numbers."""
+    return maps.float() if block <= 1 else F.max_pool2d(maps.unsqueeze(0).float(), block, ceil_mode=True)[0]
+
+
+# ---- a layer as matrices that are edited elsewhere -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeadNorm:
+    rule: str  # rms or layer
+    weight: Tensor  # d_head, or n_heads · d_head where a whole row is normalized
+    bias: Tensor | None
+    epsilon: float
+
+    def of(self, x: Tensor) -> Tensor:  # T × H × d_head
+        rows = x if x.shape[-1] == len(self.weight) else x.flatten(1)
+        if self.rule == "layer":
+            rows = rows - rows.mean(-1, keepdim=True)
+        rows = rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + self.epsilon) * self.weight
+        return (rows if self.bias is None else rows + self.bias).view(x.shape)
+
+
+@dataclass(frozen=True)
+class Rotary:
+    pairs: str  # halves or neighbors
+    cosines: Tensor  # T × pairs
+    sines: Tensor
+
+    def of(self, x: Tensor) -> Tensor:  # T × H × d_head; the first 2·pairs columns rotate
+        n = self.cosines.shape[1]
+        a, b = (x[..., :n], x[..., n:2 * n]) if self.pairs == "halves" else (x[..., 0:2 * n:2], x[..., 1:2 * n:2])
+        c, s = self.cosines[:, None], self.sines[:, None]
+        a, b = a * c - b * s, b * c + a * s
+        turned = torch.cat([a, b], -1) if self.pairs == "halves" else torch.stack([a, b], -1).flatten(-2)
+        return torch.cat([turned, x[..., 2 * n:]], -1)
+
+
+@dataclass
+class Rebuilt:
+    norms: dict[str, HeadNorm]
+    rotary: Rotary | None
+    difference: float  # largest, of queries, keys and values, beside their largest number
+    problem: str
+
+
+def norm_of(module: nn.Module, width: int) -> HeadNorm:
+    """Finds rule, weight, bias and epsilon by asking the module, whatever its class says."""
+    like = next(module.parameters(), torch.empty(0))
+    def ask(x: Tensor) -> Tensor:
+        return module.forward(x.to(like)[None, None])[0, 0].double().cpu()
+    epsilon = next((float(v) for k, v in vars(module).items() if "eps" in k and isinstance(v, float)), 1e-6)
+    sign = torch.tensor([1.0, -1.0]).repeat(width)[:width]  # mean 0 and variance 1, where the width is even
+    up, down = ask(sign), ask(-sign)
+    bias = (up + down) / 2
+    weight = (up - down) / 2 * sign * (1 + epsilon) ** 0.5
+    rule = "layer" if torch.allclose(ask(sign + 3), up, atol=1e-2) else "rms"
+    return HeadNorm(rule, weight, bias if bias.any() else None, epsilon)
+
+
+def projected(layer: LayerPass, name: str, n_heads: int) -> Tensor:
+    """x·W + b in float64, T × heads × columns, before norm and rotation."""
+    m = layer.site.matrices[name]
+    b = m.bias()
+    parts = {name: m.weight(), f"{name}.bias": torch.zeros(1) if b is None else b[None]}
+    parts = {k: v.detach().double().cpu() for k, v in parts.items()}
+    rows = layer.inputs.double().cpu() @ parts[name] + parts[f"{name}.bias"]
+    return rows.view(len(rows), n_heads, -1)
+
+
+@torch.no_grad()
+def rebuild(layer: LayerPass) -> Rebuilt:
+    """Finds the norms and the rotation that lead from X·W to the queries and keys of a pass, if any do."""
+    site, norms, worst = layer.site, {}, 0.0
+    if set(site.norms) - {"query", "key"}:
+        return Rebuilt({}, None, float("inf"), "its values are normalized")
+    plain: dict[str, Tensor] = {}
+    for name, heads in (("query", site.n_heads), ("key", site.n_kv_heads), ("value", site.n_kv_heads)):
+        plain[name] = projected(layer, name, heads)
+        if name in site.norms:
+            width = plain[name].shape[-1]
+            try:
+                norms[name] = norm_of(site.norms[name], width)
+            except RuntimeError:
+                norms[name] = norm_of(site.norms[name], width * heads)
+            plain[name] = norms[name].of(plain[name])
+    wanted = {"query": layer.queries, "key": layer.keys, "value": layer.values}
+    wanted = {n: w.double().cpu().transpose(0, 1) / site.matrices[n].factor for n, w in wanted.items()}
+
+    def off(rotary: Rotary | None) -> float:
+        got = {n: rotary.of(x) if rotary and n != "value" else x for n, x in plain.items()}
+        # of a rotation that scales, as YaRN's does, the factor is part of the cosines
+        f = {n: 1.0 if n == "value" or rotary is None else site.matrices[n].factor for n in got}
+        return max(((got[n] - wanted[n] * f[n]).abs().max() / wanted[n].abs().max()).item() for n in got)
+    found: Rotary | None = None
+    worst = off(None)
+    if layer.rotary is not None:
+        cosines, sines = (t.double().cpu().reshape(-1, t.shape[-1]) for t in layer.rotary)
+        n = cosines.shape[-1]
+        tables = ((cosines[:, :n // 2], sines[:, :n // 2]), (cosines[:, ::2], sines[:, ::2]), (cosines, sines))
+        for pairs, (c, s) in product(("halves", "neighbors"), tables):
+            if len(c) == len(plain["query"]) and 2 * c.shape[1] <= site.d_head:
+                rotary = Rotary(pairs, c, s)
+                if off(rotary) < worst:
+                    found, worst = rotary, off(rotary)
+    limit = TOLERANCE.get(layer.queries.dtype, 1e-2)
+    words = "" if worst <= limit else f"X·W with norm and RoPE gives other queries, keys or values (by {worst:.1e})"
+    return Rebuilt(norms, found, worst, words)

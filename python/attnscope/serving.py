@@ -1,0 +1,604 @@
+"""attach(): a model that stays in this process, served to a window over a socket, as docs/protocol.md says."""
+
+from __future__ import annotations
+
+import hmac
+import math
+import os
+import queue
+import re
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .engine import Cancelled, Edits, Engine, LayerPass, Pass, Progress, pooled, rebuild
+from .errors import AttnscopeError
+from .program import has_display
+from .showing import open_window, say
+from .wire import MAX_GREETING, Arrays, Closed, Frame, WireError, pack, receive
+
+PROTOCOL = 1
+PROGRESS_EVERY, WATCH_EVERY = 0.05, 0.5  # seconds
+MAX_WINDOWS = 8
+MAX_WAITING = 256
+MAX_PASSES = 64
+MAX_TOKENS, MAX_TEXT = 8192, 1 << 18
+Answer = tuple[dict[str, Any], Arrays]
+
+
+class Attached:
+    """What attach() returns. Closing it ends every connection; the model is never changed.
+
+    `busy` is held during each request: `with attached.busy:` around an optimizer's step keeps a pass from being torn."""
+
+    def __init__(self, engine: Engine, tokenizer: Any, port: int | None) -> None:
+        self.engine, self.tokenizer, self.token = engine, tokenizer, secrets.token_urlsafe(24)
+        self.description = Answers(engine, tokenizer).description()
+        self.busy = threading.Lock()
+        self.connections: set[Connection] = set()
+        self._free = threading.Semaphore(MAX_WINDOWS)
+        self._folder = ""
+        if port is None:
+            self._folder = tempfile.mkdtemp(prefix="attnscope-")  # of mode 0700
+            self.address = os.path.join(self._folder, "model")
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(self.address)
+        else:
+            try:
+                self._listener = socket.create_server(("127.0.0.1", port))
+            except (OSError, OverflowError) as error:
+                why = error.strerror if isinstance(error, OSError) and error.strerror else error
+                raise AttnscopeError(f"Port {port} of 127.0.0.1 cannot be used: {why}.") from None
+            self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._listener.listen()
+        self._closed = threading.Event()
+        threading.Thread(target=self._accept, name="attnscope accept", daemon=True).start()
+        threading.Thread(target=self._watch, name="attnscope watch", daemon=True).start()
+
+    def __repr__(self) -> str:
+        return f"attached {type(self.engine.original).__name__} at {self.address}"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                peer, _ = self._listener.accept()
+            except OSError:
+                return
+            self._free.acquire()  # further ones wait in the backlog
+            connection = Connection(self, peer)
+            self.connections.add(connection)
+            threading.Thread(target=connection.read, name="attnscope read", daemon=True).start()
+
+    def _watch(self) -> None:
+        """Tells the windows when parameters have changed, so that they read their texts again."""
+        last = self.engine.state()
+        while not self._closed.wait(WATCH_EVERY):
+            with self.busy:
+                state = self.engine.state()
+            if state != last:
+                last = state
+                for connection in list(self.connections):
+                    connection.tell(state)
+
+    def leave(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self._free.release()
+
+    def open_window(self, text: str = "") -> None:
+        """Opens one more window on the model, in a process of its own; text is what it reads at first."""
+        log = Path(tempfile.mkdtemp(prefix="attnscope-")) / "messages.log"
+        more = ["--text", text] if text else []
+        open_window(["attach", self.address, *more], log, {"ATTNSCOPE_TOKEN": self.token})
+
+    def close(self) -> None:
+        """Ends every connection. The windows stay with what they display."""
+        self._closed.set()
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept(), which close() alone does not
+        except OSError:
+            pass
+        self._listener.close()
+        for connection in list(self.connections):
+            connection.close()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Attached:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def attach(model: Any, tokenizer: Any = None, *, port: int | None = None) -> Attached:
+    """Serves a model of transformers on a Unix socket, or on a port of 127.0.0.1 (0: a free one). Returns at once."""
+    return Attached(Engine(model), tokenizer, port)
+
+
+def attach_window(model: Any, tokenizer: Any, text: str, port: int | None) -> Attached:
+    """The same with a window; where there is no display, or a port is given, a line says how to open one."""
+    attached = attach(model, tokenizer, port=port)
+    try:
+        if port is None and has_display():
+            attached.open_window(text)
+        else:
+            say(f"a window is opened on the model by: ATTNSCOPE_TOKEN={attached.token} attnscope attach {attached.address}")
+    except BaseException:
+        attached.close()
+        raise
+    return attached
+
+
+class Connection:
+    """One window: a thread that reads and one that works, so that cancelling is seen during a pass."""
+
+    def __init__(self, server: Attached, peer: socket.socket) -> None:
+        self.server, self.peer, self.answers = server, peer, Answers(server.engine, server.tokenizer)
+        self.waiting: queue.Queue[Frame | None] = queue.Queue(maxsize=MAX_WAITING)
+        self.open: set[int] = set()  # requests that wait or are being answered
+        self.cancelled: set[int] = set()  # those of them that are no longer wanted
+        self.ended = self.greeted = False
+        self.sending = threading.Lock()
+
+    def close(self) -> None:
+        try:
+            self.peer.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    def tell(self, state: int) -> None:
+        if self.greeted:
+            self._send({"id": 0, "state": told(state)})
+
+    def read(self) -> None:
+        worker = None
+        try:
+            self._greet(receive(self.peer, MAX_GREETING, patience=5))
+            worker = threading.Thread(target=self._work, name="attnscope work", daemon=True)
+            worker.start()
+            while True:
+                self._take(receive(self.peer))
+        except WireError as error:
+            self._send({"id": None, "error": {"code": "malformed", "message": str(error)}})
+        except (Closed, OSError):
+            pass
+        finally:
+            self.ended = True  # a running pass ends at its next block
+            if worker:
+                self.waiting.put(None)
+            self.close()
+            self.peer.close()
+            self.server.leave(self)
+
+    def _greet(self, frame: Frame) -> None:
+        given, ours = frame.header.get("token"), self.server.token.encode()
+        if frame.header.get("op") != "hello" or type(frame.header.get("id")) is not int:
+            raise WireError("the first request must be 'hello'")
+        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), ours):
+            raise WireError("that is not the right token")
+        state = told(self.server.engine.state())
+        self._send({"id": frame.header["id"], **self.server.description, "state": state})
+        self.greeted = True
+
+    def _take(self, frame: Frame) -> None:
+        h = frame.header
+        if not isinstance(h.get("op"), str) or type(h.get("id")) is not int:
+            raise WireError("a request needs 'op' and 'id'")
+        if h["op"] == "cancel":
+            if type(h.get("request")) is int and h["request"] in self.open:
+                self.cancelled.add(h["request"])
+            self._send({"id": h["id"]})
+            return
+        if h["op"] in ("tokens", "pieces"):  # which a window waits for while it is typed in: they need no pass
+            header, arrays = self._answer(frame)
+            self._send({"id": h["id"], **header}, arrays)
+            return
+        self.open.add(h["id"])
+        try:
+            self.waiting.put_nowait(frame)
+        except queue.Full:
+            self.open.discard(h["id"])
+            self._send({"id": h["id"], "error": {"code": "busy", "message": "too many requests are waiting"}})
+
+    def _work(self) -> None:
+        torch.set_grad_enabled(False)  # of this thread alone
+        while (frame := self.waiting.get()) is not None:
+            header, arrays = self._answer(frame)
+            self.open.discard(frame.header["id"])
+            self.cancelled.discard(frame.header["id"])
+            self._send({"id": frame.header["id"], **header}, arrays)
+
+    def _answer(self, frame: Frame) -> Answer:
+        op, a = frame.header["op"], self.answers
+        operations: dict[str, Callable[[Frame], Answer]] = {
+            "tokens": a.tokens, "pieces": a.pieces, "run": lambda f: a.run(f, self._progress(f)), "layer": a.layer,
+            "parameters": a.parameters, "maps": a.maps, "next": a.next, "lens": a.lens, "stream": a.stream, "forget": a.forget,
+        }  # fmt: skip
+        try:
+            require(op in operations, f"there is no operation {op[:40]!r}")
+            if op in ("tokens", "pieces"):
+                return operations[op](frame)
+            self._require_wanted(frame)
+            with self.server.busy, quick_turns():
+                return operations[op](frame)
+        except AttnscopeError as error:
+            return failure("refused", str(error))
+        except Cancelled:
+            return failure("cancelled", "the request was cancelled")
+        except Exception as error:  # a model's own code may raise anything; the connection goes on
+            return failure("failed", f"{type(error).__name__}: {str(error)[:300]}")
+
+    def _require_wanted(self, frame: Frame) -> None:
+        if self.ended or frame.header["id"] in self.cancelled:
+            raise Cancelled
+
+    def _progress(self, frame: Frame) -> Progress:
+        last = time.monotonic()
+
+        def progress(done: int, of: int) -> None:
+            nonlocal last
+            self._require_wanted(frame)
+            if time.monotonic() - last > PROGRESS_EVERY:
+                last = time.monotonic()
+                self._send({"id": frame.header["id"], "progress": [done, of]})
+
+        return progress
+
+    def _send(self, header: dict[str, Any], arrays: Arrays | None = None) -> None:
+        try:
+            data = pack(header, arrays)
+        except (WireError, ValueError) as error:  # an answer too large, or NaN in a header
+            data = pack({"id": header.get("id"), "error": {"code": "failed", "message": str(error)}})
+        try:
+            with self.sending:
+                self.peer.sendall(data)
+        except OSError:
+            pass
+
+
+@contextmanager
+def quick_turns() -> Iterator[None]:
+    """Lets threads take turns every 0.5 ms. PyTorch gives up the interpreter's lock in each operation, and beside a cell that
+    computes in pure Python it is 5 ms before it has it again: hundreds of operations would take seconds."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, 0.0005))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def failure(code: str, message: str) -> Answer:
+    return {"error": {"code": code, "message": message}}, {}
+
+
+class Answers:
+    """What one window is told. Its passes are its own, and stay until it forgets them."""
+
+    def __init__(self, engine: Engine, tokenizer: Any = None) -> None:
+        self.engine, self.tokenizer = engine, tokenizer
+        self.passes: dict[int, Pass] = {}
+
+    # ---- the model and its tokens ------------------------------------------------------------------------------------
+
+    def description(self) -> dict[str, Any]:
+        e, model = self.engine, self.engine.original
+        causal = recognized(e.run(torch.arange(3, 6, device=e.device) % e.n_vocabulary).layers[0].mask, 3)[0] != "none"
+        return {
+            "protocol": PROTOCOL, "model": type(model).__name__, "family": str(model.config.model_type),
+            "dtype": str(model.dtype).removeprefix("torch."), "device": str(e.device),
+            "attention": e.own_implementation if e.own else "eager", "difference_from_own": e.difference_from_own if math.isfinite(e.difference_from_own) else None,
+            "n_vocabulary": e.n_vocabulary, "n_context": self._n_context(), "n_blocks": e.n_calls, "causal": causal,
+            "d_model": int(model.get_input_embeddings().weight.shape[1]),
+            "n_parameters": sum(p.numel() for p in model.parameters()),
+            "n_tokens": e.n_vocabulary if self.tokenizer is None else min(len(self.tokenizer), e.n_vocabulary),
+            "text": self.tokenizer is not None, "mask_token": getattr(self.tokenizer, "mask_token_id", None),
+            "predicts": e.predicts, "state": told(e.state()),
+            "layers": [{"path": s.path, "heads": s.n_heads, "kv_heads": s.n_kv_heads, "d_head": s.d_head, "d_value": s.d_value,
+                        "block": s.call, "not_editable": s.problem} for s in e.sites],
+        }  # fmt: skip
+
+    def _n_context(self) -> int:
+        config = self.engine.original.config
+        known = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
+        return min(next((n for n in known if n), MAX_TOKENS), MAX_TOKENS)
+
+    def tokens(self, frame: Frame) -> Answer:
+        text = field(frame, "text", str)
+        require(len(text) <= MAX_TEXT, f"the text has {len(text):,} characters, more than {MAX_TEXT:,}")
+        offsets: list[tuple[int, int]] | None = None  # in characters
+        if self.tokenizer is None:
+            words = [m for m in re.finditer(r"\S+", text)]
+            require(all(w[0].isdecimal() and len(w[0]) < 10 for w in words), "without a tokenizer a text is token IDs with spaces between them")
+            ids = np.array([int(w[0]) for w in words], np.int64)
+            offsets = [w.span() for w in words]
+        else:
+            options = {"return_offsets_mapping": True} if getattr(self.tokenizer, "is_fast", False) else {}
+            encoded = self.tokenizer(text, **options)
+            ids, offsets = np.array(encoded["input_ids"], np.int64), encoded.get("offset_mapping")
+        largest = int(ids.max(initial=0))
+        require(largest < self.engine.n_vocabulary,
+                f"the tokenizer is of another model: its token {largest} is beyond the vocabulary of {self.engine.n_vocabulary}")  # fmt: skip
+        header, spelled = self._told(ids.tolist())
+        return {**header, "ends": ends_in(text, offsets, spelled, header["special"])}, {"ids": ids}
+
+    def pieces(self, frame: Frame) -> Answer:
+        return self._told(self._ids(frame, 4096).tolist())[0], {}
+
+    def _told(self, ids: list[int]) -> tuple[dict[str, Any], list[bytes]]:
+        """The pieces of tokens as the vocabulary has them, their bytes where these are others, and whether they are special."""
+        if self.tokenizer is None:
+            pieces, spelled = [str(i) for i in ids], [f" {i}".encode() for i in ids]
+        else:
+            pieces = [raw or f"[{i}]" for i, raw in zip(ids, self.tokenizer.convert_ids_to_tokens(ids))]
+            spelled = [bytes_of(self.tokenizer.decode([i]), raw) for i, raw in zip(ids, pieces)]
+        special = set(getattr(self.tokenizer, "all_special_ids", ()))
+        told = [None if b == p.encode() else b.hex() for p, b in zip(pieces, spelled)]
+        return {"pieces": pieces, "bytes": told, "special": [i in special for i in ids]}, spelled
+
+    # ---- passes ------------------------------------------------------------------------------------------------------
+
+    def run(self, frame: Frame, progress: Progress) -> Answer:
+        number, ids = field(frame, "pass", int), self._ids(frame, self._n_context())
+        require(number not in self.passes, f"there is a pass {number} already")
+        require(len(self.passes) < MAX_PASSES, f"{MAX_PASSES} passes are kept: forget one first")
+        n_layers = frame.header.get("n_layers")
+        require(n_layers is None or index(n_layers, 1 << 31), "'n_layers' must be a number of layers")
+        edits = self._edits(frame, len(ids))
+        made = self.engine.run(torch.tensor(ids, device=self.engine.device), edits, n_layers, self.passes.values(), progress)
+        for block, residual in enumerate(made.residuals):
+            if not residual.isfinite().all():
+                where = f"before block {block}" if block < self.engine.n_calls else "behind the last block"
+                raise AttnscopeError(f"numbers of the residual stream {where} are not finite")
+        self.passes[number] = made
+        return {"computed_from": made.computed_from, "layers": [p.number for p in made.layers], "state": told(made.state)}, {}
+
+    def _edits(self, frame: Frame, n_tokens: int) -> dict[int, Edits]:
+        made: dict[int, Edits] = {}
+        for edit in field(frame, "edits", list):
+            n = edit.get("layer") if isinstance(edit, dict) else None
+            require(index(n, len(self.engine.sites)) and n not in made, "each edit is of one layer, and each layer has one")
+            assert isinstance(n, int)
+            site, off = self.engine.sites[n], edit.get("heads_off", [])
+            require(isinstance(off, list) and all(index(h, site.n_heads) for h in off), f"layer {n} has no such heads")
+            output, d_model = frame.arrays.get(f"output.{n}"), self.d_model
+            if output is not None:
+                require("output" in site.matrices, f"the output of layer {n} cannot be set: {site.problem}")
+                require(output.shape == (n_tokens, d_model) and output.dtype == np.float32 and bool(np.isfinite(output).all()),
+                        f"the output of layer {n} must be {n_tokens} × {d_model} finite numbers, F32")  # fmt: skip
+            made[n] = Edits(frozenset(off), None if output is None else torch.tensor(output))
+        return made
+
+    @property
+    def d_model(self) -> int:
+        return int(self.engine.original.get_input_embeddings().weight.shape[1])
+
+    def forget(self, frame: Frame) -> Answer:
+        self.passes.pop(field(frame, "pass", int), None)
+        return {}, {}
+
+    # ---- what is seen in a pass --------------------------------------------------------------------------------------
+
+    def maps(self, frame: Frame) -> Answer:
+        """The heads of a layer: their weights in blocks, their roles, and what each writes to the residual stream at a row."""
+        a, p, block = self._layer_pass(frame), self._pass(frame), field(frame, "block", int)
+        require(0 < block <= MAX_TOKENS, "'block' must be 1 to 8,192")
+        weights = a.weights().float()
+        arrays = {"maps": to_numpy(pooled(weights, block)), "roles": roles(weights, p.ids).cpu().numpy()}
+        added = a.added(self._row(frame))
+        if added is not None:
+            arrays["added"] = to_numpy(added)
+        word, visible = recognized(a.mask, len(p.ids), a.window)
+        if visible is not None:
+            arrays["visible"] = to_numpy(pooled(visible[None], block)[0], torch.uint8)
+        return {"mask": word}, arrays
+
+    def layer(self, frame: Frame) -> Answer:
+        """What a layer reads in a pass, and, of a layer that was computed, how its queries, keys and values came about."""
+        p, n = self._pass(frame), self._layer(frame)
+        require(n < len(p.inputs), f"the pass ends before layer {n}")
+        arrays = {"inputs": to_numpy(p.inputs[n])}
+        if n >= len(p.layers):
+            return {}, arrays
+        a = p.layers[n]
+        mask, visible = recognized(a.mask, len(p.ids), a.window)
+        header: dict[str, Any] = {"window": a.window, "scale": float(a.scale), "softcap": a.softcap, "mask": mask, "not_editable": a.site.problem}
+        for name, t in {"queries": a.queries, "keys": a.keys, "values": a.values, "sinks": a.sinks}.items():
+            if t is not None:
+                arrays[name] = to_numpy(t)
+        if mask == "given" and visible is not None:
+            arrays["visible"] = to_numpy(visible, torch.uint8)
+        if not a.site.problem:
+            r = rebuild(a)
+            header |= {"difference": r.difference, "not_rebuilt": r.problem}
+            header["factor"] = a.site.matrices["query"].factor * a.site.matrices["key"].factor if r.rotary is None else 1.0
+            header["norms"] = {k: {"rule": v.rule, "epsilon": v.epsilon} for k, v in r.norms.items()}
+            for k, v in r.norms.items():
+                arrays[f"{k}_norm.weight"] = to_numpy(v.weight)
+                if v.bias is not None:
+                    arrays[f"{k}_norm.bias"] = to_numpy(v.bias)
+            if r.rotary:
+                header["rotary"] = r.rotary.pairs
+                arrays["cosines"], arrays["sines"] = to_numpy(r.rotary.cosines), to_numpy(r.rotary.sines)
+        return header, arrays
+
+    def parameters(self, frame: Frame) -> Answer:
+        """W_q, W_k, W_v (d_model × heads · d_head), W_o and biases of a layer, for x·W + b."""
+        site = self.engine.sites[self._layer(frame)]
+        require(not site.problem, f"{site.path} is not editable: {site.problem}")
+        arrays = {f"{name}.weight": to_numpy(m.weight()) for name, m in site.matrices.items()}
+        return {}, arrays | {f"{n}.bias": to_numpy(b) for n, m in site.matrices.items() if (b := m.bias()) is not None}
+
+    def stream(self, frame: Frame) -> Answer:
+        """A number of the residual stream through a layer: entering its block, as attention reads it, what the output
+        projection gives, and leaving the block."""
+        p, n, row, column = self._pass(frame), self._layer(frame), self._row(frame), field(frame, "column", int)
+        require(0 <= column < self.d_model, f"there is no column {column}")
+        a, block = self._layer_pass(frame), self.engine.sites[n].call
+        require(block + 1 < len(p.residuals), f"the pass ends in layer {n}")
+        read: dict[str, Tensor | None] = {"entering": p.residuals[block][0], "input": p.inputs[n],
+                                          "attention": a.output, "leaving": p.residuals[block + 1][0]}  # fmt: skip
+        return {k: None if t is None else float(t[row, column]) for k, t in read.items()}, {}
+
+    # ---- prediction --------------------------------------------------------------------------------------------------
+
+    def next(self, frame: Frame) -> Answer:
+        """The logits of all tokens after a row."""
+        p, row = self._complete(frame), self._row(frame)
+        return {}, {"logits": to_numpy(self.engine.next(p, row))}
+
+    def lens(self, frame: Frame) -> Answer:
+        """The same if the model ended before the block of each later layer; the last row is that of `next`, but for rounding."""
+        p, row = self._complete(frame), self._row(frame)
+        ends = [s.call for s in self.engine.sites[1:]] + [self.engine.n_calls]
+        return {}, {"logits": to_numpy(self.engine.head(torch.stack([p.residuals[e][0, row] for e in ends])))}
+
+    def _complete(self, frame: Frame) -> Pass:
+        p = self._pass(frame)
+        require(self.engine.predicts, "the model has no output embeddings: nothing is predicted")
+        require(len(p.layers) == len(self.engine.sites), "the pass has not read all layers")
+        return p
+
+    # ---- checks of what was asked ------------------------------------------------------------------------------------
+
+    def _ids(self, frame: Frame, limit: int) -> np.ndarray[Any, np.dtype[Any]]:
+        ids, n = frame.arrays.get("ids"), self.engine.n_vocabulary
+        require(ids is not None and ids.dtype == np.int64 and ids.ndim == 1, "the array 'ids' must be I64 of one dimension")
+        assert ids is not None
+        require(0 < len(ids) <= limit, f"{len(ids)} tokens; the model takes 1 to {limit}")
+        require(0 <= ids.min() and ids.max() < n, f"a token is not in the vocabulary of {n}")
+        return ids
+
+    def _pass(self, frame: Frame) -> Pass:
+        number = field(frame, "pass", int)
+        require(number in self.passes, f"there is no pass {number}")
+        require(self.passes[number].state == self.engine.state(), "the parameters of the model have changed since this text was read")
+        return self.passes[number]
+
+    def _layer(self, frame: Frame) -> int:
+        n = field(frame, "layer", int)
+        require(index(n, len(self.engine.sites)), f"there is no layer {n}")
+        return n
+
+    def _layer_pass(self, frame: Frame) -> LayerPass:
+        p, n = self._pass(frame), self._layer(frame)
+        require(n < len(p.layers), f"the pass ends before layer {n}")
+        return p.layers[n]
+
+    def _row(self, frame: Frame) -> int:
+        row = field(frame, "row", int)
+        require(index(row, len(self._pass(frame).ids)), f"there is no token {row}")
+        return row
+
+
+def told(state: int) -> int:
+    """Returns the number of a state of the parameters as it is sent, never negative."""
+    return state % (1 << 63)
+
+
+def ends_in(text: str, offsets: list[tuple[int, int]] | None, spelled: list[bytes], special: list[bool]) -> list[int]:
+    """Returns where the part of the text of each token ends, in bytes of UTF-8; all parts together are the text. A character
+    of several tokens belongs to the last of them."""
+    ends, end, at, spent = [], 0, 0, 0  # in characters; `at` in bytes
+    for k, token in enumerate(spelled):
+        words = token.decode(errors="replace")
+        if offsets is not None:
+            begin_of_next = offsets[k + 1][0] if k + 1 < len(offsets) and offsets[k + 1][1] else len(text)
+            end = max(end, min(offsets[k][1], begin_of_next))
+        elif text.startswith(words, end):
+            end += len(words)
+        elif not special[k] and (found := text.find(words.strip(), end)) >= 0:
+            end = found + len(words.strip())
+        at, spent = at + len(text[spent:end].encode()), end
+        ends.append(at)
+    last = max((k for k in range(len(spelled)) if not special[k]), default=None)
+    if last is not None:
+        ends[last:] = [len(text.encode())] * (len(ends) - last)
+    return ends
+
+
+BYTES = [*range(33, 127), *range(161, 173), *range(174, 256)]  # that byte-level vocabularies write as they are
+OTHERS = [b for b in range(256) if b not in set(BYTES)]
+BYTE_OF = {chr(b): b for b in BYTES} | {chr(256 + k): b for k, b in enumerate(OTHERS)}  # Radford et al. 2019
+
+
+def bytes_of(text: str, piece: str) -> bytes:
+    """Returns the bytes of a token, of its text as the tokenizer decodes it and its piece of the vocabulary: a part of a character
+    has no text, and a tokenizer of sentencepiece leaves out the space that a piece begins with."""
+    if text and "\ufffd" not in text:
+        return (f" {text}" if piece.startswith("\u2581") and not text.startswith(" ") else text).encode()
+    if (fallback := re.fullmatch("<0x([0-9A-F]{2})>", piece)) is not None:
+        return bytes.fromhex(fallback[1])
+    found = [BYTE_OF.get(c) for c in piece]
+    return piece.encode() if None in found else bytes(b for b in found if b is not None)
+
+
+def field(frame: Frame, name: str, of: type) -> Any:
+    value = frame.header.get(name)
+    require(type(value) is of, f"'{name}' must be of type {of.__name__}")
+    return value
+
+
+def require(holds: bool, message: str) -> None:
+    if not holds:
+        raise AttnscopeError(message)
+
+
+def index(value: Any, n: int) -> bool:
+    return type(value) is int and 0 <= value < n
+
+
+def to_numpy(t: Tensor, dtype: torch.dtype = torch.float32) -> np.ndarray[Any, np.dtype[Any]]:
+    return t.detach().to(dtype).cpu().numpy()
+
+
+def roles(weights: Tensor, ids: Tensor) -> Tensor:
+    """Of each head the mean weights on keys by what they are to their query, H × 6 in float64: the previous token, the first one,
+    itself, earlier ones that are the same token, the ones after those, and the entropy of a row in bits. NaN where a text
+    has no such keys. Source of the fourth and fifth: Olsson et al. 2022."""
+    w, n = weights.double(), len(ids)
+    at = torch.arange(n, device=ids.device)
+    before = at[:, None] > at
+    same = (ids[:, None] == ids) & before
+    after = torch.zeros_like(same)
+    after[:, 1:] = same[:, :-1]
+    after &= before
+    none = torch.full((len(w),), float("nan"), dtype=torch.float64, device=w.device)
+
+    def mean(keys: Tensor, asking: Tensor) -> Tensor:
+        """The weight on such keys, of the queries that are asking."""
+        return (w * keys).sum(-1)[:, asking].mean(-1) if asking.any() else none
+
+    previous, itself, start = at[:, None] == at + 1, at[:, None] == at, (at == 0).expand(n, n)
+    entropy = -(w * torch.where(w > 0, w, 1.0).log2()).sum(-1).mean(-1)
+    again, means = same.any(1), [mean(previous, at > 0), mean(start, at > 1), mean(itself, at >= 0)]
+    return torch.stack([*means, mean(same, again), mean(after, again), entropy], -1)
+
+
+def recognized(mask: Tensor | None, n: int, known_window: int | None = None) -> tuple[str | dict[str, int], Tensor | None]:
+    """A mask in words where it is one that has some, and what it shows where it hides anything. A window that the model speaks of
+    is said before a text is long enough to show it."""
+    if mask is None:
+        return "none", None
+    visible = (mask > torch.finfo(mask.dtype).min / 2).cpu()
+    visible = visible if visible.ndim == 2 else visible.any(0)
+    if visible.all():
+        return "none", None
+    distance = torch.arange(n)[:, None] - torch.arange(n)
+    causal = distance >= 0
+    if torch.equal(visible, causal):
+        return {"causal_window": known_window} if known_window else "causal", visible
+    window = int(visible.sum(1).max())
+    return ({"causal_window": window} if torch.equal(visible, causal & (distance < window)) else "given"), visible
