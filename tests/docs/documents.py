@@ -320,6 +320,7 @@ def wrong_commands():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "attnscope").symlink_to(PROGRAM)
+        (folder / "assets").symlink_to(PROJECT / "assets")
         shutil.copytree(PROJECT / "assets/examples/tiny_gpt", folder / "model")
         shutil.copy(folder / "model/config.json", folder)
         shutil.copy(folder / "model/model.fp16.safetensors", folder / "model.safetensors")

@@ -2,8 +2,9 @@
 
     schema.py PROJECT PROGRAM     exit status: 0 good, 1 different, 77 jsonschema or NumPy is missing
 
-Every session of the fixtures and every one that the program writes must be valid. Then one value after the other is replaced, removed
-or added to: what the schema refuses the program refuses too, and what the program refuses for its type or range the schema refuses.
+Every session of the fixtures and every one that the program and the Python package write must be valid. Then one value after the other
+is replaced, removed or added to, and those that stand in the C++ tests are read: what the schema refuses the program refuses too, and what
+the program refuses for its type or range the schema refuses.
 """
 import concurrent.futures
 import copy
@@ -32,7 +33,8 @@ CONSISTENCY = re.compile(
     r"as in the first row|one for each|as of the stage before|divides|d_head|each (cell|key|head) once|below \d|at most \d+ keys"
     r"|one of the lists|does not lead to|a stage that the model has|another stage|more than \d+, got|above low|\(.*\), got \d+×"
     r"|even number|as many queries|cannot be (read|opened)|no such file|known width|cells? of \d|matrix of|as there are no projections"
-    r"|has no|expected \d+ (columns|numbers|matrices|rows)|expected \d+×\d+|\bgot both\b|does not tell|of each position|tokens\[0\]: expected a string")
+    r"|has no|expected \d+ (columns|numbers|matrices|rows)|expected \d+×\d+|\bgot both\b|does not tell|of each position|tokens\[0\]: expected a string"
+    r"|does not lie beside|\(context_length\)|from 0 to \d+, got \d+$")  # the last: 1e3, which is no whole number to the program
 
 
 def program(*arguments, **options):
@@ -83,6 +85,45 @@ def written(folder):
             if made[1].stat().st_size <= 300_000:
                 yield made[0], json.loads(made[1].read_text())
             made[1].unlink()
+
+
+def written_by_python(folder):
+    """Sessions that the Python package writes: queries, keys and values with every rule, and stages alone."""
+    sys.path.insert(0, str(PROJECT / "python"))
+    from attnscope.attention import of_stages
+    from attnscope.masks import Mask
+    random = numpy.random.default_rng(5)
+    q, k, v = random.normal(size=(3, 2, 5, 4))
+    weights = numpy.full((2, 5, 5), 0.2)
+    options = [{"causal": True}, {"mask": Mask(causal=True, window=(2, 0))}, {"scale": 0.3, "softcap": 20.0}, {"sinks": [0.5, -1.0], "causal": True},
+               {"mask": numpy.tril(numpy.ones((5, 5), bool), 1)}, {"mask": numpy.where(numpy.eye(5) > 0, -numpy.inf, 0.5)}, {"tokens": list("abcde")}]
+    attentions = [of_stages(q, k, v, **chosen) for chosen in options]
+    attentions += [of_stages(q, k[:1], v[:1], causal=True), of_stages(q, k[:, :3], v[:, :3]), of_stages(weights=weights)]
+    for number, attention in enumerate(attentions):
+        path = pathlib.Path(folder) / f"python{number}.json"
+        attention.save(path)
+        yield f"python {number}", json.loads(path.read_text())
+
+
+def of_tests():
+    """Sessions as they stand in the C++ tests, whole or as the members of one, most of them wrong."""
+    small = {"embeddings": [[1, 2], [3, 4]]}
+    for path in sorted((PROJECT / "tests").rglob("*.cpp")):
+        text = path.read_text()
+        for whole in re.findall(r'R"\((\{\s*"attnscope".*?\})\)"', text, re.S):
+            yield path.name, whole, {}
+        for test in re.split(r"\nTEST", text) if path.name == "session_errors_test.cpp" else ():
+            for members in re.findall(r'\{R"\((".*?)\)",', test):
+                yield path.name, "{" + members + "}", {"attnscope": 1, **(small if "expect_errors_in_small" in test else {})}
+
+
+def parsed(text, members):
+    """The session as JSON, or None where it is none, or is of a whole model, which the window opens."""
+    try:
+        document = {**members, **json.loads(text)}
+    except ValueError:
+        return None
+    return None if "whole_model" in document else document
 
 
 def with_everything():
@@ -174,9 +215,10 @@ def main():
     for number in range(RANDOM_SESSIONS):
         expect_valid(f"random {number}", any_session(random))
     with tempfile.TemporaryDirectory() as folder:
-        for name, document in written(folder):
+        for name, document in [*written(folder), *written_by_python(folder)]:
             expect_valid(name, document)
-        cases = []
+        cases = [(name, document) for name, text, members in of_tests() if (document := parsed(text, members))]
+        assert len(cases) > 50, "the C++ tests have other sessions than are looked for here"
         for document in with_everything():
             expect_valid("with everything", document)
             assert not complaint(document, folder, 0), complaint(document, folder, 0)

@@ -1,14 +1,17 @@
-"""The notebook in assets/examples: every cell runs, and what it ends with can be displayed."""
+"""The notebook in assets/examples and the cells of the documents: every cell runs, and what it ends with can be displayed."""
 
 import ast
 import contextlib
 import io
 import json
+import os
+import re
+import tempfile
 import unittest
 import warnings
 from unittest import mock
 
-from support import ROOT, torch
+from support import ROOT, random, torch
 
 import attnscope
 
@@ -41,6 +44,63 @@ class Notebook(unittest.TestCase):
                 self.assertTrue(any(forms), type(value))
                 shown += 1
         self.assertGreaterEqual(shown, 4)
+
+
+try:
+    import transformers
+except ImportError:
+    transformers = None
+
+
+class Tokenizer:
+    """One token a word; what a document asks of a tokenizer."""
+
+    def __call__(self, text, **_):
+        return {"input_ids": torch.arange(len(text.split()))[None]}
+
+    def convert_ids_to_tokens(self, ids):
+        return [f"word{int(i)}" for i in ids]
+
+    def decode(self, ids, **_):
+        return " ".join(self.convert_ids_to_tokens(ids))
+
+
+@unittest.skipUnless(torch and transformers, "PyTorch or transformers is not installed")
+class Documents(unittest.TestCase):
+    def test_every_cell_of_the_documents_runs(self):
+        torch.manual_seed(0)
+        config = transformers.GPT2Config(n_embd=48, n_layer=6, n_head=4, vocab_size=64, bos_token_id=0, eos_token_id=0)
+        model, tokenizer = transformers.GPT2LMHeadModel(config).eval(), Tokenizer()
+        module, x = torch.nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 5, 8)
+        q, k, v = random(3, 2, 5, 4)
+        ours = attnscope.attention.of_stages(q, k, v, causal=True)
+        names = {
+            "model": model, "tokenizer": tokenizer, "inputs": tokenizer("one two three four"), "module": module, "x": x,
+            "q": q, "k": k, "v": v, "ours": ours, "theirs": ours, "w": ours.weights, "z": ours.context, "reference": ours,
+            "optimizer": torch.optim.SGD(model.parameters(), lr=0.0),
+        }  # fmt: skip
+        with attnscope.capture(model) as names["other"]:
+            model(**names["inputs"])
+        cells = [cell for path in ("README.md", "docs/python.md")
+                 for cell in re.findall(r"^```python\n(.*?)^```", (ROOT / path).read_text("utf-8"), re.S | re.M)]  # fmt: skip
+        self.assertGreaterEqual(len(cells), 4)
+        before = os.getcwd()
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            contextlib.redirect_stderr(io.StringIO()),
+            mock.patch.object(attnscope.program, "has_display", lambda: False),
+            mock.patch.object(attnscope, "attach", mock.MagicMock()),
+            mock.patch.object(transformers.AutoModelForCausalLM, "from_pretrained", lambda _: model),
+            mock.patch.object(transformers.AutoTokenizer, "from_pretrained", lambda _: tokenizer),
+        ):
+            os.chdir(folder)
+            try:
+                for cell in cells:
+                    with self.subTest(cell=cell):
+                        execute(cell, names)
+                names["test_my_attention"]()
+            finally:
+                os.chdir(before)
 
 
 if __name__ == "__main__":
