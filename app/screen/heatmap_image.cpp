@@ -331,10 +331,8 @@ struct CellMarks {
     return coverage(std::min(std::abs(qx * down - qy * across), std::abs(qx * down + qy * across)) -
                     0.6f * scale);
   }
-  /// Also for cells that are hidden as well, which have their 0 beside the cross.
-  float dropped(float x, float y, bool beside) const {
-    const float qx = x - std::floor(beside && w >= 26 * scale ? w * 0.33f : w / 2),
-                qy = y - std::floor(h / 2);
+  float dropped(float x, float y) const {
+    const float qx = x - std::floor(w / 2), qy = y - std::floor(h / 2);
     // Too small for a cross: half of one, drawn more quietly as there may be thousands.
     if (smallest() < 14 * scale) return smallest() < 2 ? 0 : 0.45f * coverage(std::abs(qx - qy) - 0.4f);
     const float line = std::min(std::abs(qx - qy), std::abs(qx + qy)) / std::sqrt(2.0f) - 0.75f * scale;
@@ -475,15 +473,14 @@ struct HeatmapImage::Line {
       const bool is_hidden = flags && flags[c] & PooledMatrix::hidden,
                  is_dropped = flags && flags[c] & PooledMatrix::dropped;
       const double v = numbers[c];
-      if (v == 0 && is_hidden && !is_dropped) {  // half of the cells where each query sees what is before it
+      if (v == 0 && is_hidden) {  // half of the cells where each query sees what is before it
         striped_colors[c] = s.hidden_zero, has_stripes = true;
         continue;
       }
       const bool is_plain = s.is_linear && v >= s.shading.low && v <= s.shading.high && !is_dropped &&
                             !(s.shading.dots && v == 0);
       if (is_plain) continue;
-      unsigned marks = core::color::look(s.shading, v, is_hidden, is_dropped).marks;
-      if (is_dropped && marks & mark::hidden) marks |= mark::dropped;
+      const unsigned marks = core::color::look(s.shading, v, is_hidden, is_dropped).marks;
       if (marks != 0) mark_block(s, c, marks);
     }
   }
@@ -610,10 +607,9 @@ void HeatmapImage::paint_row(const Shades& s, const Layout& layout, std::size_t 
     if (marks & mark::not_a_number)
       ink_over(0, 0, cell.w, cell.h, [&](float x, float y) { return cell.corner_to_corner(x, y); });
     if (marks & mark::dropped) {
-      const bool beside = marks & mark::hidden, small = cell.smallest() < 14 * s.scale;
-      const float center = beside && cell.w >= 26 * s.scale ? cell.w * 0.33f : cell.w / 2, arm = 6 * s.scale;
-      const auto covered = [&](float x, float y) { return cell.dropped(x, y, beside); };
-      if (small)
+      const float center = cell.w / 2, arm = 6 * s.scale;
+      const auto covered = [&](float x, float y) { return cell.dropped(x, y); };
+      if (cell.smallest() < 14 * s.scale)
         ink_over(0, 0, cell.w, cell.h, covered);
       else
         ink_over(center - arm, cell.h / 2 - arm, center + arm, cell.h / 2 + arm, covered);

@@ -66,6 +66,11 @@ struct GoBack {
 struct ReleaseCell {
   void change(View& view) const { release(view); }
 };
+/// The stages of the selected head, scrolled to one of them.
+struct OpenInStages {
+  Stage stage{};
+  void change(View& view) const { open_in_stages(view, stage); }
+};
 struct StopPointing {
   void change(View& view) const { stop_pointing(view); }
 };
@@ -141,9 +146,7 @@ struct AdvanceAnimation {
 };
 struct StartTour {};
 struct GoOnInTour {};
-struct LeaveTour {
-  void change(View& view) const { leave_tour(view); }
-};
+struct LeaveTour {};  ///< the model becomes what it was before the tour, in one step of undo
 
 struct ApplyEdit {
   core::editing::Edit edit;
@@ -182,7 +185,10 @@ struct WriteToken {
 };
 /// Keeps the layer that is looked at, as it was before all edits, as a reference A and compares.
 struct CompareEdits {};
-struct SweepHeads {};  ///< what switching off each head does
+/// Computes the ablation effect of every head, or stops that.
+struct SweepHeads {
+  bool on = true;
+};
 /// Makes a model of the file of tensors from which is to be chosen.
 struct ImportTensors {
   core::importing::Choices choices;
@@ -292,16 +298,16 @@ struct LeaveLesson {};
 template <class... Verbs>
 struct VerbList {};
 using Verbs =
-    VerbList<SetField, PinCell, FollowCell, GoBack, ReleaseCell, StopPointing, PinQuery, FoldStage, ShowWhole,
-             EditAt, Present, Zoom, MovePart, BringIntoPart, StepDecoding, PlayAnimation, StepAnimation,
-             AdvanceAnimation, StartTour, GoOnInTour, LeaveTour, ApplyEdit, EndGesture, Undo, Redo,
-             LoadPreset, OpenFile, ReadText, LookAtLayer, SwitchHead, DropEdits, WriteToken, CompareEdits,
-             SweepHeads, ImportTensors, ChooseLayer, FinishOpening, MeasureTensor, PreviewFile, CancelReading,
-             SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText, ShowMessage, Quit,
-             DiscardAndContinue, SaveAndContinue, CancelQuestion, TakeMemory, GoOn, RestoreLeft, DropLeft,
-             KeepLeft, EndNow, StartLesson, GoInLesson, LeaveLesson, KeepReference, KeepSwitched, GiveFile,
-             FillFromFile, LoadReference, CheckTensors, MapTensor, ReadTensorsAs, SearchCauses, StopSearch,
-             DropReference, RenameReference, ShowReference>;
+    VerbList<SetField, PinCell, FollowCell, GoBack, ReleaseCell, OpenInStages, StopPointing, PinQuery,
+             FoldStage, ShowWhole, EditAt, Present, Zoom, MovePart, BringIntoPart, StepDecoding,
+             PlayAnimation, StepAnimation, AdvanceAnimation, StartTour, GoOnInTour, LeaveTour, ApplyEdit,
+             EndGesture, Undo, Redo, LoadPreset, OpenFile, ReadText, LookAtLayer, SwitchHead, DropEdits,
+             WriteToken, CompareEdits, SweepHeads, ImportTensors, ChooseLayer, FinishOpening, MeasureTensor,
+             PreviewFile, CancelReading, SaveFile, SaveFileAs, ExportAs, ShowDialog, BrowseTo, CopyText,
+             ShowMessage, Quit, DiscardAndContinue, SaveAndContinue, CancelQuestion, TakeMemory, GoOn,
+             RestoreLeft, DropLeft, KeepLeft, EndNow, StartLesson, GoInLesson, LeaveLesson, KeepReference,
+             KeepSwitched, GiveFile, FillFromFile, LoadReference, CheckTensors, MapTensor, ReadTensorsAs,
+             SearchCauses, StopSearch, DropReference, RenameReference, ShowReference>;
 
 /// One of Verbs. It cannot be changed, and copies share it; a variant of all would take seconds to compile in
 /// every source that makes one.

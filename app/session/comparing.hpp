@@ -32,6 +32,8 @@ struct Reference {
   std::string title;  ///< what it is: "mask off · Your journey"
   core::attention::Model model;
   std::uint64_t id = 0;  ///< no other has it
+  /// Which of core::compare::switches made it, where one did.
+  std::optional<std::size_t> experiment = std::nullopt;
   /// Somebody's tensors, which are B while the live model is A; else nullptr.
   std::shared_ptr<const core::formats::TensorFile> tensors = nullptr;
   std::map<std::string, std::string> by_hand = {};  ///< the stages of tensors as a person said

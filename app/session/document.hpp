@@ -77,12 +77,18 @@ struct Document {
   bool is_attached() const { return whole && whole->model->description().is_attached; }
   bool is_modified() const {
     if (!whole) return !(model == saved);
-    core::experiment::Experiment now = whole->experiment;
-    now.layer = saved_experiment.layer;  // where one looks is no work
-    return !(now == saved_experiment);
+    // The prompt and the displayed layer are not edits of the model.
+    const core::experiment::Experiment& now = whole->experiment;
+    return now.heads_off != saved_experiment.heads_off || now.layers != saved_experiment.layers;
   }
   /// Steps from what was saved to what is there now.
   std::size_t n_unsaved_edits() const {
+    if (whole) {
+      std::size_t n = whole->experiment.heads_off.size();
+      for (const auto& [layer, edit] : whole->experiment.layers)
+        n += std::max<std::size_t>(1, edit.words.size());
+      return n;
+    }
     const std::size_t now = history.n_done();
     return std::max(now, n_steps_saved) - std::min(now, n_steps_saved);
   }

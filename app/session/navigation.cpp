@@ -33,6 +33,13 @@ void follow(View& view, const CellRef& cell) {
   show(view, cell);
 }
 
+void open_in_stages(View& view, Stage stage) {
+  view.look.tab = Tab::stages;
+  view.look.large.reset();
+  view.look.folded.erase(stage);
+  view.selection.sought = stage;
+}
+
 void go_back(View& view) {
   if (view.selection.trail.empty()) return;
   const CellRef last = view.selection.trail.back();
@@ -192,7 +199,7 @@ std::string why_not_decoded(const core::attention::Model& model) {
       });
   if (model.has_key_embeddings()) return "its keys are of tokens of their own already";
   if (mask.method != core::attention::MaskMethod::negative_infinity)
-    return "the softmax goes over later keys as well, before they are hidden";
+    return "the softmax goes over later keys as well, before they are masked";
   if (sees_later) return "queries see later keys: rows would change with every new token";
   if (core::mistakes::deviates(model)) return "the model makes a mistake";
   if (model.merge != core::attention::CombineRule::concatenate) return "the heads are not joined row by row";
@@ -283,6 +290,14 @@ bool has_another_mask(const Selection& now, Dialog, const Model& model) {
   return model.mask.causal != now.tour->start->mask.causal;
 }
 
+bool has_dropout(const Selection& now, Dialog, const Model& model) {
+  return !(model.dropout == now.tour->start->dropout);
+}
+
+bool is_only_shown(const Selection&, Dialog, const Model&) {
+  return false;
+}
+
 bool opened_the_export(const Selection&, Dialog dialog, const Model&) {
   return dialog == Dialog::export_files;
 }
@@ -302,9 +317,17 @@ constexpr std::array steps{
     TourStep{"Switch the mask",
              "Press it: without the causal mask every token also sees what comes after it.", "model/causal",
              has_another_mask},
+    TourStep{"Drop some weights", "Drag the rate: half of the weights become 0, the others are rescaled.",
+             "model/dropout", has_dropout},
+    TourStep{"Look at another head",
+             "Each head has queries, keys and values of its own. Keys 1 to 9 choose one.", "view/heads",
+             is_only_shown},
     TourStep{"Take it with you",
              "Press Ctrl+E, or File → Export…: numbers for a spreadsheet or NumPy, a figure, a program.",
-             "menu/File", opened_the_export}};
+             "menu/File", opened_the_export},
+    TourStep{"Go on with a lesson",
+             "Lessons ask what will happen, then show it. The end of this tour puts the model back.",
+             "menu/Lessons", is_only_shown}};
 
 }  // namespace
 
@@ -313,7 +336,8 @@ std::span<const TourStep> tour_steps() {
 }
 
 void start_tour(View& view, const Model& model) {
-  view.selection.tour = Tour{0, std::make_shared<const Model>(model)};
+  const auto found = std::make_shared<const Model>(model);
+  view.selection.tour = Tour{0, found, found};
   view.selection.presenting = {};
   view.look.tab = Tab::stages;
   view.look.large.reset();
@@ -325,7 +349,8 @@ void start_tour(View& view, const Model& model) {
 void go_on_in_tour(View& view, const Model& model) {
   if (!view.selection.tour) return;
   if (view.selection.tour->step + 1 >= steps.size()) return leave_tour(view);
-  view.selection.tour = Tour{view.selection.tour->step + 1, std::make_shared<const Model>(model)};
+  ++view.selection.tour->step;
+  view.selection.tour->start = std::make_shared<const Model>(model);
 }
 
 void leave_tour(View& view) {

@@ -20,6 +20,9 @@ void pin(View& view, const CellRef& cell);
 /// Pins a cell that the pinned one is made of or leads to, and remembers the way back.
 void follow(View& view, const CellRef& cell);
 
+/// Shows the stages of the selected head, scrolled to one of them.
+void open_in_stages(View& view, Stage stage);
+
 /// Pins the cell from which the last one was followed.
 void go_back(View& view);
 

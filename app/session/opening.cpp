@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <system_error>
@@ -293,6 +294,10 @@ Browser browse(const fs::path& directory, std::string name) {
     std::error_code ignored, sizeless;
     BrowserEntry entry{path.filename().string(), fs::is_directory(path, ignored), 0};
     if (const auto size = fs::file_size(path, sizeless); !entry.is_directory && !sizeless) entry.size = size;
+    if (const auto time = fs::last_write_time(path, sizeless); !sizeless)
+      entry.changed = std::chrono::duration_cast<std::chrono::seconds>(
+                          std::chrono::file_clock::to_sys(time).time_since_epoch())
+                          .count();
     browser.entries.push_back(std::move(entry));
   }
   if (listing.error != 0)

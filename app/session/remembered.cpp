@@ -213,6 +213,8 @@ Words remembered(const View& view) {
   s["gutters"] = view.look.gutters ? "yes" : "no";
   s["weights_map"] = name_of(view.look.colors.sequential, core::color::sequential_maps());
   s["values_map"] = name_of(view.look.colors.diverging, core::color::diverging_maps());
+  s["start_page"] = view.settings.start_page ? "yes" : "no";
+  s["pytorch_numbers"] = view.settings.pytorch_numbers ? "yes" : "no";
   s["reduce_motion"] = view.settings.reduce_motion ? "yes" : "no";
   s["flight_percent"] = percent(view.settings.animation_speed);
   s["tour"] = view.settings.knows_tour ? "known" : "new";
@@ -235,6 +237,8 @@ void recall(const Words& s, View& view) {
   view.look.gutters = word(s, "gutters") == "yes";
   recall_map(word(s, "weights_map"), core::color::sequential_maps(), view.look.colors.sequential);
   recall_map(word(s, "values_map"), core::color::diverging_maps(), view.look.colors.diverging);
+  view.settings.start_page = word(s, "start_page") != "no";
+  view.settings.pytorch_numbers = word(s, "pytorch_numbers") == "yes";
   view.settings.reduce_motion = word(s, "reduce_motion") == "yes";
   if (const auto speed = remembered_number(s, "flight_percent", 25, 400))
     view.settings.animation_speed = static_cast<float>(*speed) / 100;

@@ -67,6 +67,7 @@ void Store::update() {
   take_what_was_read();
   tidy();
   attempt("the list of files", [this] { list_files(); });
+  read_start_model();
   attempt("what the model reads", [this] { follow_whole(); });
   attempt("the stages of this model; the pictures are of the one before",
           [this] { live_.follow(document_.model, view_.look.sequence); });
@@ -78,6 +79,17 @@ void Store::update() {
   attempt("what a window before has left", [this] {
     if (recorder_.finds_more() && view_.forms.dialog == Dialog::recovery) show_left();
   });
+}
+
+/// The first frame does not wait for it.
+void Store::read_start_model() {
+  if (!view_.forms.start_page || view_.forms.models.empty()) return;
+  const StartModelKey key{view_.forms.models.front()};
+  if (start_model_.needs(key, When::when_still))
+    start_model_.begin(key, When::when_still, [path = key.path](const core::Token& progress) {
+      constexpr std::uint64_t weights_kept = std::uint64_t{1} << 26;
+      return std::make_shared<const OpenedWhole>(open_whole(path, "", 0, weights_kept, progress));
+    });
 }
 
 LookedAt Store::shown_view() const {
@@ -119,6 +131,7 @@ void Store::recall(Kept kept, const std::map<std::string, std::string>& settings
 }
 
 void Store::handle(const ApplyEdit& command) {
+  view_.forms.start_page = false;
   if (document_.whole) require_layer_of_text();
   core::attention::Model after = editing::apply(document_.model, command.edit);
   if (after == document_.model || !may_take_memory(after, command)) return;
@@ -154,8 +167,18 @@ void Store::handle(const StartTour&) {
 }
 
 void Store::handle(const GoOnInTour&) {
+  if (view_.selection.tour && view_.selection.tour->step + 1 >= tour_steps().size())
+    return handle(LeaveTour{});
   go_on_in_tour(view_, document_.model);
   keep_view_within_model();
+}
+
+void Store::handle(const LeaveTour&) {
+  if (!view_.selection.tour) return;
+  const auto first = view_.selection.tour->first;
+  leave_tour(view_);
+  if (first && !document_.whole && !(*first == document_.model))
+    handle(ApplyEdit{editing::ReplaceModel{*first, "the model before the tour"}});
 }
 
 void Store::handle(const EndGesture&) {
@@ -192,6 +215,8 @@ void Store::handle(const LoadPreset& command) {
   leave_lesson();
   if (!may_leave(command)) return;
   start_with(document_of(preset->make(), {preset->title, preset->name}));
+  view_.look.tab = Tab::stages;  // which shows all that a preset is about
+  view_.look.large.reset();
   say(std::string(preset->title) + ": " + preset->about);
 }
 
@@ -302,6 +327,7 @@ bool Store::may_take_memory(const core::attention::Model& model, const Command& 
 }
 
 void Store::start_with(Document document) {
+  view_.forms.start_page = false;
   document_ = std::move(document);
   whole_.clear();
   stay();

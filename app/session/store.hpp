@@ -83,6 +83,10 @@ class Store {
   /// The states that were kept, and the chosen one against the live model.
   std::span<const Reference> references() const { return references_; }
   const Comparing& comparing() const { return comparing_; }
+  /// The whole model that the start page offers, once it has been read, or nullptr.
+  const OpenedWhole* start_model() const {
+    return start_model_.value() ? start_model_.value()->get() : nullptr;
+  }
 
   /// What is being read, and from what is to be chosen.
   Opening opening() const;
@@ -91,10 +95,16 @@ class Store {
   bool is_writing() const { return writer_.is_busy(); }
   /// Whether anything but the trace and files is being worked out beside the window.
   bool is_working() const {
-    return comparing_.is_busy() || drawing_.is_busy() || (document_.whole && whole_.is_busy());
+    return comparing_.is_busy() || drawing_.is_busy() || (document_.whole && whole_.is_busy()) ||
+           (view_.forms.start_page && start_model_.is_busy());
   }
 
  private:
+  struct StartModelKey {
+    std::filesystem::path path;
+    friend bool operator==(const StartModelKey&, const StartModelKey&) = default;
+    bool is_near(const StartModelKey& other) const { return *this == other; }
+  };
   /// What goes on after a question, about unsaved work or memory.
   struct Waiting {
     std::optional<Command> next;
@@ -116,6 +126,7 @@ class Store {
   }
   void handle(const StartTour&);
   void handle(const GoOnInTour&);
+  void handle(const LeaveTour&);
   void handle(const EndGesture&);
   void handle(const Undo&);
   void handle(const Redo&);
@@ -260,6 +271,7 @@ class Store {
   /// there is not as much.
   bool may_take_memory(const core::attention::Model& model, const Command& command);
   void start_with(Document document);
+  void read_start_model();
   /// Throws core::Error where no file can keep the work.
   void require_saveable() const;
   /// Saves the model as it is now; it counts as saved once it is.
@@ -294,6 +306,7 @@ class Store {
   Comparing comparing_{jobs_};
   MaskDrawing drawing_{jobs_};
   WholeReading whole_{jobs_};
+  AsyncValue<StartModelKey, std::shared_ptr<const OpenedWhole>> start_model_{jobs_};
   std::shared_ptr<const void> refused_layer_;  // for whose stages there is no memory
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};

@@ -213,9 +213,9 @@ void Store::handle(const WriteToken& command) {
       throw core::Error("Tokens of this model see both sides, so it cannot go on with a text.");
     const LayersLook& look = view_.layers;
     core::random::Generator generator(look.seed + next.made.size());  // the same token for the same place
-    next.made.push_back(
-        core::transformer::sampled(now.logits.tail_rows(1).as_row(), whole.model->description().n_tokens,
-                                   {look.samples ? look.temperature : 0, look.top}, generator));
+    next.made.push_back(core::transformer::sampled(now.logits.tail_rows(1).as_row(),
+                                                   whole.model->description().n_tokens,
+                                                   {look.temperature, look.top}, generator));
     experiment_with(std::move(next), "", "one token more");
   }
   view_.layers.refused.reset();
@@ -236,8 +236,9 @@ void Store::handle(const CompareEdits&) {
                     });
 }
 
-void Store::handle(const SweepHeads&) {
+void Store::handle(const SweepHeads& command) {
   if (!document_.whole) return;
+  if (!command.on) return whole_.stop_sweep();
   if (const std::string& why = readings().now->why_no_prediction; !why.empty()) throw core::Error(why);
   view_.layers.shows_effects = true;
   whole_.sweep();
@@ -283,7 +284,8 @@ void Store::follow_whole() {
 
 void Store::keep(core::attention::Model model, std::string title) {
   const std::uint64_t id = ++last_reference_;
-  references_.push_back({"A" + std::to_string(id), std::move(title), std::move(model), id});
+  references_.push_back(
+      {.name = "A" + std::to_string(id), .title = std::move(title), .model = std::move(model), .id = id});
   view_.look.compared.reference = references_.size() - 1;
 }
 
@@ -299,6 +301,7 @@ void Store::handle(const KeepSwitched& command) {
   core::attention::require(other);
   const std::string state = way.state(other);
   keep(std::move(other), state + " · " + document().title);
+  references_.back().experiment = command.index;
   view_.look.tab = Tab::compare;
   say(references_.back().name + " is the model with " + state + "; B is the live one, with " +
       way.state(document_.model) + ".");

@@ -86,6 +86,7 @@ struct Presenting {
 struct Tour {
   std::size_t step = 0;
   std::shared_ptr<const core::attention::Model> start;  ///< the model as the step found it
+  std::shared_ptr<const core::attention::Model> first;  ///< as the tour found it: its end puts it back
 };
 
 using core::attention::Stage;
@@ -125,6 +126,7 @@ struct Look {
   bool gutters = false;        ///< row sums and entropy stand beside token × token stages
   std::optional<Stage> large;  ///< the stage that fills the Stages view alone
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
+  std::set<Stage> code_lines;                            ///< stages of the strip with their line of PyTorch
   /// What is shown of matrices of so many rows and columns; of others everything.
   std::map<std::pair<std::size_t, std::size_t>, CellWindow> zoomed;
   std::optional<core::attention::HeadFigure>
@@ -159,8 +161,10 @@ struct Settings {
   CopyChoice copy;                                  ///< the last one
   int copy_decimals = 3;                            ///< in forms that are for people to read
   bool reduce_motion = false;                       ///< nothing flies or flashes
+  bool pytorch_numbers = false;                     ///< cells as PyTorch prints a tensor: four decimals
   float animation_speed = 1;                        ///< of numbers that fly to their place, 0.25 … 4
   bool knows_tour = false;                          ///< the tour was taken or skipped
+  bool start_page = true;                           ///< the program begins with it when it opens no file
 };
 
 /// One cell of one stage; head counts only for stages that have one a head.
@@ -193,7 +197,7 @@ struct Selection {
   std::optional<std::pair<float, float>> scrolled_at;  ///< where the mouse was when the wheel last scrolled
   bool shows_a = false;  ///< a kept state stands in place of the live one as long as its key is held
   std::optional<CellRef> copied_cell;  ///< whose menu is open
-  std::optional<Stage> sought;         ///< the stage to which the Compare view has yet to scroll
+  std::optional<Stage> sought;         ///< the stage to which the view has yet to scroll
   std::uint64_t similarity_of = 0;     ///< the version of a large trace whose heads' similarity was asked for
   std::optional<LessonPlace> lesson;
   std::optional<bool>
@@ -241,6 +245,7 @@ struct BrowserEntry {
   std::string name;
   bool is_directory = false;
   std::uintmax_t size = 0;
+  std::int64_t changed = 0;  ///< seconds since 1970, of its last change; 0 where that is not known
 };
 
 /// The file browser's state: the directory is read when it is entered, not in every frame.
@@ -250,6 +255,7 @@ struct Browser {
   std::string name;              ///< what stands in the name field
   std::string error;             ///< why the directory could not be read, or ""
   bool is_listing = false;       ///< the folder is still being read
+  bool by_date = false;          ///< the entries stand by their last change, the latest first
   bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
 };
 
@@ -279,6 +285,7 @@ struct Typed {
 struct Submitted {
   std::string field;       ///< its landmark
   std::string error = {};  ///< or "" until the answer is there
+  std::string text = {};   ///< that was handed in
   friend bool operator==(const Submitted&, const Submitted&) = default;
 };
 
@@ -326,7 +333,9 @@ struct ExportChoice {
 /// The dialog that is open, and what stands in the fields of each.
 struct Forms {
   Dialog dialog = Dialog::none;
-  std::optional<Typed> typed;  ///< in any field of the window
+  bool start_page = false;                ///< the doors fill the window in place of the panels
+  std::vector<std::string> used_actions;  ///< of the palette, the latest first
+  std::optional<Typed> typed;             ///< in any field of the window
   std::optional<Submitted> submitted;
   ActionSearch search;            ///< of the palette
   std::string question;           ///< what is asked before something is done, such as taking much memory
@@ -353,13 +362,15 @@ enum class LayerMaps { weights, before, change };
 /// How a whole model is looked at; nothing of it changes a number.
 struct LayersLook {
   std::optional<std::size_t> token;  ///< whose logit is displayed; nothing: the most probable one
-  double temperature = 1;            ///< that logits are divided by; above 0
-  bool samples = false;              ///< generated tokens are sampled, else the most probable ones
-  std::size_t top = 40;              ///< among so many, 0 for all
+  double temperature = 0;            ///< of generated tokens; 0: always the most probable one
+  std::size_t top = 40;              ///< sampled among so many, 0 for all
   std::uint64_t seed = 123;
   std::optional<RefusedText> refused;
   bool shows_effects = false;  ///< bars show ablation effects, else direct logit attribution
   LayerMaps maps = LayerMaps::weights;
+
+  /// What logits are divided by where probabilities are displayed.
+  double shown_temperature() const { return temperature > 0 ? temperature : 1; }
 };
 
 /// What is looked at of a model.
@@ -418,24 +429,26 @@ struct Members {};
 /// The fields that panels set, one by one.
 using ViewFields = Members<
     &Look::tab, &Look::sequence, &Look::head, &Look::heads_stage, &Look::gutters, &Look::large, &Look::folded,
-    &Look::zoomed, &Look::heads_order, &Look::edited, &Look::laboratory_masks, &TokensLook::hovered_query,
-    &TokensLook::pinned_query, &TokensLook::hovered_key, &TokensLook::silent_heads, &TokensLook::hide_below,
-    &TokensLook::comes_into_view, &ColorChoice::range, &ColorChoice::typed_values,
-    &ColorChoice::typed_weights, &ColorChoice::logarithmic, &ColorChoice::locked, &ColorChoice::sequential,
-    &ColorChoice::diverging, &ComparedLook::reference, &ComparedLook::difference, &PositionsLook::decoded,
-    &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::held, &Selection::hovered,
-    &Selection::pinned, &Selection::trail, &Selection::unfolded, &Selection::hovered_head, &Selection::cursor,
-    &Selection::scrolled_at, &Selection::copied_cell, &Selection::sought, &Selection::similarity_of,
-    &Selection::lesson, &Selection::inspects, &Presenting::on, &Presenting::full_screen, &Presenting::flight,
-    &Settings::dark, &Settings::scale, &Settings::text_size, &Settings::left_width, &Settings::right_width,
-    &Settings::export_form, &Settings::export_scale, &Settings::export_dark, &Settings::export_numbers,
-    &Settings::copy, &Settings::copy_decimals, &Settings::reduce_motion, &Settings::animation_speed,
-    &Forms::dialog, &Forms::typed, &Forms::submitted, &Forms::search, &Forms::fill, &Forms::given_stage,
-    &ActionSearch::text, &ActionSearch::line, &ActionSearch::waiting, &Browser::name,
-    &Browser::asks_to_replace, &ImportForm::as, &ImportForm::choices, &ImportForm::layer,
-    &ImportForm::has_output, &ImportForm::mapping, &ImportForm::measured, &ExportChoice::what,
-    &ExportChoice::from, &SentenceDraft::text, &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw,
-    &DrawForm::before, &LayersLook::token, &LayersLook::temperature, &LayersLook::samples, &LayersLook::top,
-    &LayersLook::seed, &LayersLook::shows_effects, &LayersLook::maps>;
+    &Look::code_lines, &Look::zoomed, &Look::heads_order, &Look::edited, &Look::laboratory_masks,
+    &TokensLook::hovered_query, &TokensLook::pinned_query, &TokensLook::hovered_key,
+    &TokensLook::silent_heads, &TokensLook::hide_below, &TokensLook::comes_into_view, &ColorChoice::range,
+    &ColorChoice::typed_values, &ColorChoice::typed_weights, &ColorChoice::logarithmic, &ColorChoice::locked,
+    &ColorChoice::sequential, &ColorChoice::diverging, &ComparedLook::reference, &ComparedLook::difference,
+    &PositionsLook::decoded, &PositionsLook::query_at, &PositionsLook::key_at, &PositionsLook::held,
+    &Selection::hovered, &Selection::pinned, &Selection::trail, &Selection::unfolded,
+    &Selection::hovered_head, &Selection::cursor, &Selection::scrolled_at, &Selection::copied_cell,
+    &Selection::sought, &Selection::similarity_of, &Selection::lesson, &Selection::inspects, &Presenting::on,
+    &Presenting::full_screen, &Presenting::flight, &Settings::dark, &Settings::scale, &Settings::text_size,
+    &Settings::left_width, &Settings::right_width, &Settings::export_form, &Settings::export_scale,
+    &Settings::export_dark, &Settings::export_numbers, &Settings::copy, &Settings::copy_decimals,
+    &Settings::reduce_motion, &Settings::pytorch_numbers, &Settings::animation_speed, &Settings::start_page,
+    &Forms::start_page, &Forms::used_actions, &Forms::dialog, &Forms::typed, &Forms::submitted,
+    &Forms::search, &Forms::fill, &Forms::given_stage, &ActionSearch::text, &ActionSearch::line,
+    &ActionSearch::waiting, &Browser::name, &Browser::by_date, &Browser::asks_to_replace, &ImportForm::as,
+    &ImportForm::choices, &ImportForm::layer, &ImportForm::has_output, &ImportForm::mapping,
+    &ImportForm::measured, &ExportChoice::what, &ExportChoice::from, &SentenceDraft::text,
+    &SentenceDraft::rule, &SentenceDraft::seed, &DrawForm::draw, &DrawForm::before, &LayersLook::token,
+    &LayersLook::temperature, &LayersLook::top, &LayersLook::seed, &LayersLook::shows_effects,
+    &LayersLook::maps>;
 
 }  // namespace app

@@ -245,7 +245,7 @@ std::uint64_t WholeReading::version_of(std::size_t layer) const {
 }
 
 void WholeReading::follow_prediction(const WholeModel& whole, const LayersLook& look) {
-  const PredictionKey key{readings()->now, readings()->before, look.token, look.temperature};
+  const PredictionKey key{readings()->now, readings()->before, look.token, look.shown_temperature()};
   const bool is_quick = !whole.model->description().is_attached && key.now->logits.n_elem <= quick_logits;
   const When when = is_quick ? When::at_once : When::background;
   if (!prediction_.needs(key, when)) return;
@@ -315,7 +315,7 @@ void WholeReading::follow_effects(const WholeModel& whole, const LayersLook& loo
                                   std::size_t selected_head) {
   const Prediction* next = prediction();
   if (!next || next->lens.empty() || !is_of(whole)) return;
-  effects_.follow(whole.model, {readings()->now, next->chosen.id, look.temperature},
+  effects_.follow(whole.model, {readings()->now, next->chosen.id, look.shown_temperature()},
                   {whole.layer, selected_head}, pool_);
 }
 

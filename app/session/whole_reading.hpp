@@ -44,6 +44,7 @@ class HeadEffects {
               const std::shared_ptr<core::ThreadPool>& pool);
   /// Begins to ablate every head in turn; ends after the last one, or when one cannot be ablated.
   void sweep() { found_.sweeps = true; }
+  void stop() { found_.sweeps = false; }
   /// Drops all effects.
   void clear();
 
@@ -122,6 +123,7 @@ class WholeReading {
   void put_back(Kept kept);
   /// Begins to ablate every head in turn.
   void sweep() { effects_.sweep(); }
+  void stop_sweep() { effects_.stop(); }
 
   /// The last readings, or nullptr; whether they are of that experiment.
   const BothReadings* readings() const { return readings_.value(); }

@@ -42,6 +42,7 @@ struct Work {
   const Opening* opening = nullptr;        ///< what is being read, and from what is to be chosen
   const Changes* changes = nullptr;        ///< what the last edit of the shown model changed, or nullptr
   const std::map<std::string, LessonProgress>* progress = nullptr;  ///< of lessons, by name, or nullptr
+  const OpenedWhole* start_model = nullptr;  ///< that the start page offers, once it has been read
 };
 
 /// The states that were kept, and the chosen one against the live model.

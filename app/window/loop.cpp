@@ -294,7 +294,8 @@ void Loop::draw(Commands& commands) {
                .renewal = is_renewing ? &renewal : nullptr,
                .opening = &opening,
                .changes = state.is_a || !store_.shows_newest() ? nullptr : &changes_,
-               .progress = &kept.progress},
+               .progress = &kept.progress,
+               .start_model = store_.start_model()},
       .compared = {store_.references(), store_.comparing().comparison(), store_.comparing().work()},
       .lesson = store_.lesson()};
   draw_(frame);

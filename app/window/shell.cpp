@@ -15,18 +15,21 @@
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "app/ui/panels/laboratory/laboratory_panel.hpp"
 #include "app/ui/panels/layers/layers_panel.hpp"
-#include "app/ui/panels/layers/prompt.hpp"
+#include "app/ui/panels/layers/next_token.hpp"
 #include "app/ui/panels/layers/whole_panel.hpp"
 #include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
 #include "app/ui/panels/present/flight.hpp"
 #include "app/ui/panels/present/present_panel.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
+#include "app/ui/panels/start/start_page.hpp"
 #include "app/ui/panels/tokens/tokens_panel.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 
 namespace app {
 namespace {
+
+constexpr float presented_maps = 0.68f;  // share of the window; the prediction has the rest
 
 /// Where the regions lie, in pixels.
 struct Regions {
@@ -38,6 +41,7 @@ struct Regions {
   float banner;           // height of what is said of the file, above the view
   float exhibit, lesson;  // heights of what a lesson puts above and below the view
   float flight;           // height of the buttons of a flight or of decoding, below the view
+  float next_token;       // height of the strip of the next token, above the inspector
 };
 
 struct PanelRow {
@@ -52,15 +56,22 @@ struct PanelRow {
 bool presents(const Frame& f) {
   return f.shown.selection.presenting.on;
 }
-/// Panels beside the view, which is alone when it is presented.
+/// Panels beside the view, which is alone when it is presented; the start page has them all in its place.
 bool beside(const Frame& f) {
-  return !presents(f);
+  return !presents(f) && !panels::shows_start(f);
 }
 bool shows_layers(const Frame& frame) {
   return frame.shown.look.tab == Tab::layers && beside(frame);
 }
 bool shows_one_layer(const Frame& frame) {
   return frame.shown.look.tab != Tab::layers && beside(frame);
+}
+/// An audience sees the heads of a whole model, and what it predicts.
+bool presents_layers(const Frame& f) {
+  return presents(f) && f.newest.whole && f.shown.look.tab == Tab::layers;
+}
+bool presents_stage(const Frame& f) {
+  return presents(f) && !presents_layers(f);
 }
 float view_top(const Frame& f, const Regions& r) {
   return r.top + (presents(f) ? 0 : f.metrics.tabs) + r.banner;
@@ -75,12 +86,14 @@ ImVec4 view_place(const Frame& f, const Regions& r) {
 /// The left side below MODEL and, in narrow windows, below the tabs of what stands there.
 ImVec4 below_model(const Frame& f, const Regions& r) {
   const float tabs = shows_layers(f) ? 0 : panels::side_tabs_height(f);
-  return {r.grip, r.top + r.model_height + 1 + tabs, r.left - r.grip, r.bottom};
+  const float strip = f.metrics.narrow ? r.next_token : 0;
+  return {r.grip, r.top + r.model_height + 1 + strip + tabs, r.left - r.grip, r.bottom};
 }
 
 void draw_inspector_and_words(const Frame& frame) {
+  if (panels::lesson_is_beside(frame)) panels::draw_lesson_beside(frame);
   if (shows_layers(frame))
-    panels::draw_next_token(frame);
+    panels::draw_selected_head(frame);
   else if (frame.shown.look.tab == Tab::compare && !frame.compared.references.empty())
     panels::draw_compare_list(frame);
   else
@@ -88,20 +101,65 @@ void draw_inspector_and_words(const Frame& frame) {
   panels::draw_lesson_words(frame);
 }
 
+constexpr float least_edit = 250;  // of EDIT, at scale 1
+
+/// Whether MODEL and what is below it have no room at once: then the left side scrolls as one.
+bool scrolls_left(const Frame& f) {
+  if (!shows_one_layer(f)) return false;
+  const Metrics& m = f.metrics;
+  const float below = m.narrow ? panels::side_tabs_height(f) + panels::next_token_height(f) : 0;
+  return panels::model_panel_height(f) + below + m.px(least_edit) >
+         ImGui::GetIO().DisplaySize.y - m.menu - m.status - 2;
+}
+bool shows_model(const Frame& f) {
+  return shows_one_layer(f) && !scrolls_left(f);
+}
+
+void draw_part(const Frame& frame, const char* name, void (*draw)(const Frame&), float height) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  platform::begin_child(name, {width, height}, false,
+                        ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  draw(frame);
+  panels::draw_lesson_marks(frame, name);
+  ImGui::EndChild();
+  frame.landmarks.mark(std::string("region/") + name, at, {at.x + width, at.y + height});
+}
+
+/// All of the left side, from top to bottom.
+void draw_left(const Frame& frame) {
+  const Metrics& m = frame.metrics;
+  panels::draw_model(frame);
+  const ImVec2 line = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImGui::GetWindowDrawList()->AddRectFilled(line, {line.x + width, line.y + 1}, packed(frame.palette.line));
+  ImGui::Dummy({width, m.px(8)});
+  if (m.narrow) {
+    if (panels::has_next_token(frame))
+      draw_part(frame, "next token", panels::draw_next_token, panels::next_token_height(frame));
+    draw_part(frame, "side tabs", panels::draw_side_tabs, panels::side_tabs_height(frame));
+    if (panels::inspects_in_place(frame)) return draw_inspector_and_words(frame);
+  }
+  draw_part(frame, "edit", panels::draw_edit, m.px(least_edit));
+}
+
 const std::array table_of_panels{
+    PanelRow{"model", draw_left, true, true,
+             [](const Frame&, const Regions& r) { return ImVec4(r.grip, r.top, r.left - r.grip, r.bottom); },
+             scrolls_left},
     PanelRow{"model", panels::draw_model, true, true,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip, r.top + r.model_height);
              },
-             shows_one_layer},
+             shows_model},
     PanelRow{"side tabs", panels::draw_side_tabs, true, false,
              [](const Frame& f, const Regions& r) {
                const ImVec4 below = below_model(f, r);
-               return ImVec4(below.x, r.top + r.model_height + 1, below.z, below.y);
+               return ImVec4(below.x, below.y - panels::side_tabs_height(f), below.z, below.y);
              },
-             [](const Frame& f) { return f.metrics.narrow && shows_one_layer(f); }},
+             [](const Frame& f) { return f.metrics.narrow && shows_model(f); }},
     PanelRow{"edit", panels::draw_edit, true, false, below_model,
-             [](const Frame& f) { return shows_one_layer(f) && !panels::inspects_in_place(f); }},
+             [](const Frame& f) { return shows_model(f) && !panels::inspects_in_place(f); }},
     PanelRow{"whole", panels::draw_whole, true, true,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.grip, r.top, r.left - r.grip,
@@ -121,7 +179,17 @@ const std::array table_of_panels{
              [](const Frame& f) { return panels::banner_height(f) > 0 && beside(f); }},
     PanelRow{"stages", panels::draw_stages, true, true, view_place,
              [](const Frame& f) { return f.shown.look.tab == Tab::stages && beside(f); }},
-    PanelRow{"stages", panels::draw_presented_stage, false, false, view_place, presents},
+    PanelRow{"stages", panels::draw_presented_stage, false, false, view_place, presents_stage},
+    PanelRow{"layers", panels::draw_layers, true, false,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(0, r.top, std::round(r.size.x * presented_maps), r.bottom);
+             },
+             presents_layers},
+    PanelRow{"prediction", panels::draw_presented_prediction, true, true,
+             [](const Frame&, const Regions& r) {
+               return ImVec4(std::round(r.size.x * presented_maps), r.top, r.size.x, r.bottom);
+             },
+             presents_layers},
     PanelRow{"heads", panels::draw_heads, true, true, view_place,
              [](const Frame& f) { return f.shown.look.tab == Tab::heads && beside(f); }},
     PanelRow{"tokens", panels::draw_tokens, true, false, view_place,
@@ -142,7 +210,7 @@ const std::array table_of_panels{
              [](const Frame&, const Regions& r) {
                return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
              },
-             [](const Frame& f) { return f.lesson && beside(f); }},
+             [](const Frame& f) { return f.lesson && beside(f) && !panels::lesson_is_beside(f); }},
     PanelRow{"flight", panels::draw_animation_bar, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.flight, r.size.x - r.right - r.grip,
@@ -160,17 +228,31 @@ const std::array table_of_panels{
     PanelRow{"present", panels::draw_present_bar, false, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom, r.size.x, r.size.y); },
              presents},
+    PanelRow{"next token", panels::draw_next_token, true, false,
+             [](const Frame& f, const Regions& r) {
+               if (!f.metrics.narrow)
+                 return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.top + r.next_token);
+               const float top = r.top + r.model_height + 1;
+               return ImVec4(r.grip, top, r.left - r.grip, top + r.next_token);
+             },
+             [](const Frame& f) {
+               return beside(f) && panels::has_next_token(f) && !(f.metrics.narrow && scrolls_left(f));
+             }},
     PanelRow{"inspector", draw_inspector_and_words, true, true,
              [](const Frame& f, const Regions& r) {
                if (f.metrics.narrow) return below_model(f, r);
-               return ImVec4(r.size.x - r.right + r.grip, r.top, r.size.x - r.grip, r.bottom);
+               return ImVec4(r.size.x - r.right + r.grip, r.top + r.next_token, r.size.x - r.grip, r.bottom);
              },
              [](const Frame& f) {
-               return beside(f) && (!f.metrics.narrow || shows_layers(f) || panels::inspects_in_place(f));
+               if (!f.metrics.narrow) return beside(f);
+               return beside(f) && (shows_layers(f) || (panels::inspects_in_place(f) && !scrolls_left(f)));
              }},
     PanelRow{"status", panels::draw_status, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },
-             beside},
+             [](const Frame& f) { return !presents(f); }},
+    PanelRow{"start", panels::draw_start, true, false,
+             [](const Frame&, const Regions& r) { return ImVec4(0, r.top, r.size.x, r.bottom); },
+             panels::shows_start},
 };
 
 Regions regions(const Frame& frame) {
@@ -180,7 +262,7 @@ Regions regions(const Frame& frame) {
   r.size = size;
   r.grip = m.px(4);
   if (presents(frame)) {  // the view alone
-    r = {size, -r.grip, -r.grip, r.grip, 0, size.y - panels::present_bar_height(frame), 0, 0, 0, 0, 0};
+    r = {size, -r.grip, -r.grip, r.grip, 0, size.y - panels::present_bar_height(frame), 0, 0, 0, 0, 0, 0};
     return r;
   }
   const float most = std::max(m.left, size.x * 0.4f);
@@ -191,6 +273,7 @@ Regions regions(const Frame& frame) {
                                   m.px(200), most);
   r.top = m.menu + 1;
   r.bottom = size.y - m.status - 1;
+  r.next_token = panels::next_token_height(frame);
   const float wanted = panels::model_panel_height(frame);
   const bool inspects = shows_layers(frame) ||
                         panels::inspects_in_place(frame);  // a worked cell needs more room than a few rows
@@ -234,7 +317,10 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
                      : in_centre                         ? frame.metrics.centre_padding - r.grip
                                                          : frame.metrics.padding - r.grip;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding,
-                      {side, bar ? 0 : frame.metrics.px(frame.metrics.compact ? 8 : 10)});
+                      {side, bar ? 0
+                                 : frame.metrics.px(panel.draw == panels::draw_layers ? 2
+                                                    : frame.metrics.compact           ? 8
+                                                                                      : 10)});
   const ImGuiWindowFlags flags =
       ImGuiWindowFlags_AlwaysUseWindowPadding |
       (panel.draw == panels::draw_stages ? ImGuiWindowFlags_HorizontalScrollbar : 0) |
@@ -265,9 +351,12 @@ void draw_lines(const Frame& frame, const Regions& r) {
   list->AddRectFilled({0, r.bottom}, {r.size.x, r.bottom + 1}, line);
   list->AddRectFilled({r.left, r.top}, {r.left + 1, r.bottom}, line);
   if (r.right > 0) list->AddRectFilled({r.size.x - r.right - 1, r.top}, {r.size.x - r.right, r.bottom}, line);
-  if (shows_one_layer(frame) || frame.metrics.narrow)
+  if (shows_model(frame) || (shows_layers(frame) && frame.metrics.narrow))
     list->AddRectFilled({frame.metrics.padding, r.top + r.model_height},
                         {r.left - frame.metrics.padding, r.top + r.model_height + 1}, line);
+  if (r.right > 0 && r.next_token > 0)
+    list->AddRectFilled({r.size.x - r.right, r.top + r.next_token - 1}, {r.size.x, r.top + r.next_token},
+                        line);
   list->AddRectFilled({r.left + 1, r.top + frame.metrics.tabs},
                       {r.size.x - r.right - 1, r.top + frame.metrics.tabs + 1}, line);
 }
@@ -313,10 +402,11 @@ void draw_window(const Frame& frame) {
   const bool alone = presents(frame);
   if (!alone) panels::draw_menu_bar(frame);
   draw_ground(frame, r);
-  if (!alone) draw_splitters(frame, r);
+  const bool starts = panels::shows_start(frame);
+  if (!alone && !starts) draw_splitters(frame, r);
   for (const PanelRow& panel : table_of_panels)
     if (panel.shown(frame)) draw_panel(frame, panel, r);
-  if (!alone) draw_lines(frame, r);
+  if (!alone && !starts) draw_lines(frame, r);
   ImGui::End();
   panels::draw_animation(frame);
   panels::draw_tour(frame);

@@ -96,6 +96,8 @@ int run_window(const WindowOptions& options) {
     store.open(*options.file, options.text, options.layer);
   } else if (!options.preset.empty()) {
     store.dispatch(LoadPreset{options.preset});
+  } else if (store.view().settings.start_page) {
+    store.dispatch(set<&Forms::start_page>(true));
   } else if (!store.view().settings.knows_tour) {
     store.dispatch(StartTour{});
   }

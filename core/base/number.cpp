@@ -160,7 +160,7 @@ double unit_for(double largest) {
 }
 
 std::string unit_words(double unit) {
-  if (unit >= 0.001) return rounded(unit, unit < 1 ? 3 : 0);
+  if (unit >= 0.001) return rounded(unit, unit >= 1 ? 0 : unit >= 0.01 ? 2 : 3);
   return "1e−" + std::to_string(std::lround(-std::log10(unit)));
 }
 
@@ -169,10 +169,19 @@ int NumberNeeds::characters(int max_decimals) const {
   return std::max(words, whole + (shown > 0 ? 1 + shown : 0));
 }
 
+NumberNeeds NumberNeeds::printed_by_pytorch() const {
+  NumberNeeds needs = *this;
+  needs.decimals = most_decimals_of_cells;
+  needs.words = words > 0 ? 4 : 0;  // "-inf"
+  needs.as_pytorch = true;
+  return needs;
+}
+
 NumberFormat NumberNeeds::format(int max_characters, int max_decimals) const {
   const int room = std::clamp(max_characters - whole - 1, 0, max_decimals);  // one for the point
   NumberFormat format;
   format.unit = unit;
+  format.as_pytorch = as_pytorch;
   format.decimals = std::min(decimals, room);
   format.fits =
       std::max(whole, words) <= max_characters && format.decimals >= std::min(decimals, least_decimals);
@@ -237,6 +246,10 @@ std::string scientific(double value) {
 }
 
 std::string cell_text(double value, const NumberFormat& format, bool plain_one) {
+  if (format.as_pytorch) {
+    if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    return rounded(value / format.unit, format.decimals);
+  }
   if (value == 0) return "0";
   if (plain_one && value == 1) return "1";
   return fixed(value / format.unit, format.decimals);

@@ -59,6 +59,7 @@ struct NumberFormat {
   int decimals = 4;  ///< 0 … 4
   double unit = 1;   ///< as unit_for() has it
   bool fits = true;  ///< whether least_decimals fit, or as many as the numbers have; else none are drawn
+  bool as_pytorch = false;  ///< "0.0000", "-0.4840", "-inf", as PyTorch prints a tensor
 };
 
 /// With fewer decimals than these a number is not worth its place, unless it has no more.
@@ -70,7 +71,10 @@ struct NumberNeeds {
   int whole = 1;     ///< characters of the widest before its point, with its minus
   int decimals = 0;  ///< as many as tell them, up to 4: zeros that all end in are left out
   int words = 0;     ///< characters of −∞ or NaN, where there are such cells
+  bool as_pytorch = false;
 
+  /// The same numbers with four decimals each, zeros too, as PyTorch prints a tensor.
+  NumberNeeds printed_by_pytorch() const;
   /// Characters of the widest number with at most so many decimals.
   int characters(int max_decimals) const;
   /// The most decimals, up to a limit, with which the widest number takes at most max_characters.

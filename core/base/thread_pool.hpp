@@ -46,7 +46,7 @@ class ThreadPool {
   /// The same, but on the caller's thread where so many multiplications are not worth waking another.
   template <class Task>
   void run(std::size_t count, std::size_t multiplications, const Task& task) {
-    if (multiplications < 100'000)
+    if (multiplications < 30'000)
       for (std::size_t k = 0; k < count; ++k) task(k);
     else
       run(count, task);

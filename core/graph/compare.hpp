@@ -45,12 +45,14 @@ std::vector<StageDifference> compare(const attention::Model& model_a, const atte
 /// A switch of the model that people ask about: what would it be like the other way?
 struct Switch {
   const char* name;   ///< in landmarks: "mask"
-  const char* title;  ///< "mask on against off"
+  const char* title;  ///< "Mask on vs. off"
   const char* about;  ///< one sentence on what the other state is
   /// The model with the switch the other way; every other number is the same.
   attention::Model (*flipped)(const attention::Model&);
   /// The state of the switch in words: "mask off".
   std::string (*state)(const attention::Model&);
+
+  std::string other(const attention::Model& model) const { return state(flipped(model)); }
 };
 
 /// Mask, scale, dropout and the merging of heads.

@@ -41,7 +41,7 @@ struct Line {
   Form form = Form::words;
   Operand a = {}, b = {};
   double value = 0;
-  std::string words = {};  ///< "sum", "visible, so unchanged"; or empty
+  std::string words = {};  ///< "sum", "unmasked, so unchanged"; or empty
   Label label = {};
 };
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/graph/attend.hpp"
+#include "core/graph/line_words.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/rounding.hpp"
 #include "core/graph/stages.hpp"
@@ -390,3 +391,15 @@ std::string computed_formula(const StageInfo& stage, const Model& model, bool br
 }
 
 }  // namespace core::attention
+
+namespace core::explain {
+
+std::string code_line(const attention::Model& model, attention::Stage stage) {
+  const graph::Graph g = graph::attention(model);
+  const graph::Node* node = g.find(stage);
+  if (!node || model.given.find(stage) || dynamic_cast<const graph::Parameter*>(node->operation.get()))
+    return "";
+  return std::string(attention::info(stage).name) + " = " + graph::code_of(g, model, *node).expression;
+}
+
+}  // namespace core::explain

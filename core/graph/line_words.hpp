@@ -15,6 +15,10 @@ namespace core::explain {
 std::string line_words(const attention::Model& model, const attention::Trace& trace, std::size_t head,
                        int line);
 
+/// The line of PyTorch that computes a stage: "scores = queries @ keys.transpose(-2, -1)"; "" where none
+/// does, as of the embeddings and of a stage that was given.
+std::string code_line(const attention::Model& model, attention::Stage stage);
+
 /// What rows and columns of a head's weights sum to: "a row sums to 1", "a column sums to 1, not a row",
 /// "rows do not all sum to 1", "some weights are not numbers"; "" for matrices that are too large.
 std::string sum_words(const attention::Trace& trace, std::size_t head);

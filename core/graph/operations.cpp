@@ -386,7 +386,7 @@ mat MaskedFill::matrix(const Reading& in) const {
 }
 
 std::string MaskedFill::formula(bool brief, const std::string& hidden) const {
-  if (!hides) return hidden + (brief ? "all visible" : "every key is visible");
+  if (!hides) return hidden + (brief ? "nothing masked" : "no key is masked");
   const std::string words = hidden + attention::fill_words(fill);
   if (is_plainly_causal) return words + (brief ? " ahead" : " where key > query");
   return words + (brief ? " if hidden" : " where hidden");

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "core/base/find.hpp"
+#include "core/base/text.hpp"
 
 namespace core::attention {
 namespace {
@@ -153,6 +154,12 @@ StageShape shape_of(const Model& model, Stage stage) {
     default:
       return {n_rows, 1};
   }
+}
+
+std::string shape_words(const Model& model, Stage stage) {
+  const auto [n_rows, n_cols] = shape_of(model, stage);
+  const std::size_t n = model.sequences.size();
+  return n > 1 ? text::tuple_text({n, n_rows, n_cols}) : text::tuple_text({n_rows, n_cols});
 }
 
 const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequence& sequence) {

@@ -94,6 +94,8 @@ struct StageShape {
   friend bool operator==(const StageShape&, const StageShape&) = default;
 };
 StageShape shape_of(const Model& model, Stage stage);
+/// The same as PyTorch prints it, with all sequences of a batch in front: "(8, 4, 256)".
+std::string shape_words(const Model& model, Stage stage);
 
 /// The names of the tokens that a stage's rows stand for.
 const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequence& sequence);

@@ -49,10 +49,10 @@ constexpr std::array figures{
     HeadFigureInfo{HeadFigure::entropy, "entropy", "entropy", &HeadFacts::entropy_bits, true},
     HeadFigureInfo{HeadFigure::itself, "itself", "itself", &HeadFacts::itself, false},
     HeadFigureInfo{HeadFigure::previous, "previous", "previous", &HeadFacts::previous, false},
-    HeadFigureInfo{HeadFigure::two_or_three_back, "two_or_three_back", "two or three back",
+    HeadFigureInfo{HeadFigure::two_or_three_back, "two_or_three_back", "2–3 tokens back",
                    &HeadFacts::two_or_three_back, false},
     HeadFigureInfo{HeadFigure::first, "first", "first token", &HeadFacts::first, false},
-    HeadFigureInfo{HeadFigure::same_word, "same_word", "same word before", &HeadFacts::same_word, false}};
+    HeadFigureInfo{HeadFigure::same_word, "same_word", "earlier same token", &HeadFacts::same_word, false}};
 
 struct Mean {
   double sum = 0;

@@ -281,7 +281,7 @@ void AddBiases::terms(const Cell& c, Derivation& d) const {
 void AttentionMask::terms(const Cell& c, Derivation& d) const {
   const bool visible = attention::sight(c.model, c.trace.sequence, c.i, c.j).visible;
   d.begin(d.title(), explain::sight_formula(c.model, c.trace.sequence, c.i, c.j));
-  d.note(visible ? "visible" : "hidden", visible);
+  d.note(visible ? "unmasked" : "masked", visible);
 }
 
 void MaskedFill::terms(const Cell& c, Derivation& d) const {
@@ -290,8 +290,8 @@ void MaskedFill::terms(const Cell& c, Derivation& d) const {
           explain::sight_formula(c.model, c.trace.sequence, c.i, c.j));
   const Operand score = c.operand(0, &d);
   if (drops) d.steps.back().lines.back().words = "score × dropout mask";
-  if (c.operand(1).value != 0) return d.line(Form::words, score, {}, score.value, "visible, so unchanged");
-  d.note("hidden, so " + attention::fill_words(fill), fill);
+  if (c.operand(1).value != 0) return d.line(Form::words, score, {}, score.value, "unmasked, so unchanged");
+  d.note("masked, so " + attention::fill_words(fill), fill);
 }
 
 // The softmax.
@@ -301,8 +301,8 @@ std::string Softmax::line_words(const Cell& c) const {
   if (c.model.mask.method != attention::MaskMethod::negative_infinity) return "over all keys" + sink;
   const arma::rowvec mask = c.trace.mask.row(c.i);
   if (!arma::any(mask))
-    return has_sink() ? "no key is visible: all goes to the sink" : "no key is visible: 0/0";
-  return (arma::all(mask) ? "over all keys" : "over the visible keys") + sink;
+    return has_sink() ? "every key is masked: all goes to the sink" : "every key is masked: 0/0";
+  return (arma::all(mask) ? "over all keys" : "over the unmasked keys") + sink;
 }
 
 std::string SoftmaxOverQueries::line_words(const Cell& c) const {

@@ -210,7 +210,7 @@ std::string moved_edge_words(const Model& model, std::size_t query, std::size_t 
 
 std::string sight_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
   const auto [visible, decided] = attention::sight(model, sequence, query, key);
-  if (decided == Decided::by_hand) return visible ? "shown by hand" : "masked by hand";
+  if (decided == Decided::by_hand) return visible ? "unmasked by hand" : "masked by hand";
   if (std::string words = formula_of_another(mistakes::mask_of(model), decided, query, key,
                                              attention::place_of_query(model, query));
       !words.empty())
@@ -229,10 +229,10 @@ std::string sight_formula(const Model& model, std::size_t sequence, std::size_t 
 
 std::string sight_words(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
   const auto [visible, decided] = attention::sight(model, sequence, query, key);
-  if (decided == Decided::by_hand) return visible ? "shown by hand" : "masked by hand";
+  if (decided == Decided::by_hand) return visible ? "unmasked by hand" : "masked by hand";
   if (std::string words = by_another(mistakes::mask_of(model), decided, query, key); !words.empty())
-    return (visible ? "visible: " : "masked: ") + words;
-  if (visible) return "visible";
+    return (visible ? "unmasked: " : "masked: ") + words;
+  if (visible) return "unmasked";
   if (!is_causal(model)) return "masked: " + moved_edge_words(model, query, key);
   const std::int64_t place = attention::place_of_query(model, query);
   std::string words = "masked: key " + to_string(key) + " comes after query " + to_string(query);
@@ -358,8 +358,8 @@ std::string weighing(const Model& m, const Trace& trace, std::size_t head) {
   using attention::MaskMethod;
   std::string words = is_given(m, Stage::weights) ? "Weights are given" : "Scores become weights";
   if (!is_given(m, Stage::weights) && m.mask.hides()) {
-    if (m.mask.method == MaskMethod::renormalise) words += ", hidden ones 0 and each row divided by its sum";
-    if (m.mask.method == MaskMethod::zero_after_softmax) words += ", hidden ones 0";
+    if (m.mask.method == MaskMethod::renormalise) words += ", masked ones 0 and each row divided by its sum";
+    if (m.mask.method == MaskMethod::zero_after_softmax) words += ", masked ones 0";
   }
   if (const std::string sums = sum_words(trace, head); !sums.empty()) words += "; " + sums;
   return words + dropping(m, trace, head);
@@ -372,7 +372,7 @@ std::string mixing(const Model& m) {
   if (m.n_heads > 1)
     words += layout == &graph::untransposed  ? "; heads are merged without the transpose"
              : layout == &graph::interleaved ? "; heads are interleaved"
-                                             : "; heads stand side by side";
+                                             : "; heads are concatenated";
   if (m.projections && m.projections->output) words += " and are projected";
   if (const std::size_t n = m.heads_off.size(); n > 0)
     words += "; " + to_string(n) + (n == 1 ? " head is off" : " heads are off");

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -104,6 +105,7 @@ std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color) 
 
 std::size_t label_step(double cell, double room) {
   std::size_t step = 1;
+  if (!(cell > 0)) return std::numeric_limits<std::size_t>::max();  // no label has room
   while (cell * static_cast<double>(step) < room) step *= 2;
   return step;
 }

@@ -152,6 +152,13 @@ TEST_F(WholeModel, IsFollowedThroughItsResidualStream) {
   settle();
   EXPECT_EQ(ui.store.newest().whole->layer, 1u);
   EXPECT_EQ(ui.store.view().selection.pinned, (app::CellRef{Stage::output, 0, 13, 5}));
+  const auto inspector = ui.rect("region/inspector");
+  ui.play(support::move_to({inspector.max.x - 20, inspector.max.y - 20}));
+  for (int turns = 0; turns < 5 && ui.rect("inspector/stream/behind").max.y > inspector.max.y; ++turns) {
+    support::InputFrame turn;
+    turn.wheel = -4;
+    ui.play({turn});
+  }
   ui.click("inspector/stream/behind");
   settle();
   EXPECT_EQ(ui.store.newest().whole->layer, 2u);

@@ -10,6 +10,8 @@ namespace app::rows {
 std::vector<Action> of_file(const Situation& situation);
 std::vector<Action> of_edit(const Situation& situation);
 std::vector<Action> of_view(const Situation& situation);
+std::vector<Action> of_model(const Situation& situation);
+std::vector<Action> of_compare(const Situation& situation);
 std::vector<Action> of_lessons(const Situation& situation);
 std::vector<Action> of_help(const Situation& situation);
 
@@ -23,7 +25,6 @@ void add_copying_matrix(Rows& rows, const Situation& situation, const std::strin
 void add_stage_menu(Rows& rows, const Situation& situation, Stage stage, std::size_t head);
 void add_switches(Rows& rows, const Situation& situation);
 void add_mistakes(Rows& rows, const Situation& situation);
-void add_comparing(Rows& rows, const Situation& situation);
 void add_heads(Rows& rows, const Situation& situation);
 void add_stages(Rows& rows, const Situation& situation);
 void add_colors(Rows& rows, const Situation& situation);

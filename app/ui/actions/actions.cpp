@@ -10,8 +10,9 @@
 namespace app {
 namespace {
 
-constexpr std::array table{Subject{"File", rows::of_file}, Subject{"Edit", rows::of_edit},
-                           Subject{"View", rows::of_view}, Subject{"Lessons", rows::of_lessons},
+constexpr std::array table{Subject{"File", rows::of_file},       Subject{"Edit", rows::of_edit},
+                           Subject{"View", rows::of_view},       Subject{"Model", rows::of_model},
+                           Subject{"Compare", rows::of_compare}, Subject{"Lessons", rows::of_lessons},
                            Subject{"Help", rows::of_help}};
 
 /// "?" and "+" are Shift with another key on most layouts.

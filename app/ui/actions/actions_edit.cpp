@@ -77,9 +77,13 @@ void add_numbers(Rows& rows) {
                   .group = 3,
                   .keys = {plain(Key::e)},
                   .command = always(set<&Selection::cursor>(EditCursor{0, 0, true}))});
+}
+
+/// Numbers that take the place of others.
+void add_numbers_of_model(Rows& rows) {
   rows.push_back({.id = "edit/type_over",
                   .title = "Override the pinned value",
-                  .menu = "Edit",
+                  .menu = "Model",
                   .group = 3,
                   .keys = {plain(Key::n)},
                   .why_not = [](const Situation& now) -> std::string {
@@ -92,7 +96,7 @@ void add_numbers(Rows& rows) {
   rows.push_back(
       {.id = "edit/give",
        .title = "Override stage…",
-       .menu = "Edit",
+       .menu = "Model",
        .group = 3,
        .about = "Replaces the computed numbers by pasted ones or those of a file, or computes them again",
        .keys = {plain(Key::i)},
@@ -105,8 +109,8 @@ void add_numbers(Rows& rows) {
        }});
   rows.push_back({.id = "edit/draw_model",
                   .title = "Initialize from seed…",
-                  .menu = "Edit",
-                  .group = 3,
+                  .menu = "Model",
+                  .group = 0,
                   .command = [](const Situation& now) {
                     const auto like = editing::draw_like(now.newest.model);
                     editing::ModelDraw draw = now.forms.draw.draw;
@@ -123,10 +127,16 @@ std::vector<Action> of_edit(const Situation& s) {
   add_copying(rows, s, "Edit/Copy as");
   add_tokens(rows);
   add_numbers(rows);
+  add_editor_keys(rows);
+  return rows;
+}
+
+std::vector<Action> of_model(const Situation& s) {
+  Rows rows;
+  add_numbers_of_model(rows);
   add_switches(rows, s);
   add_mistakes(rows, s);
-  add_comparing(rows, s);
-  add_editor_keys(rows);
+  add_whole_model(rows, s);
   return rows;
 }
 
@@ -152,8 +162,8 @@ void add_switches(Rows& rows, const Situation& s) {
   rows.push_back(
       {.id = "model/causal",
        .title = "Causal mask",
-       .menu = "Edit",
-       .group = 4,
+       .menu = "Model",
+       .group = 2,
        .about = "No query attends to a later token",
        .keys = {plain(Key::c)},
        .sheet = "Causal mask on or off",
@@ -162,8 +172,8 @@ void add_switches(Rows& rows, const Situation& s) {
        .checked = [](const Situation& now) { return now.newest.model.mask.causal; }});
   rows.push_back({.id = "model/cell",
                   .title = "Mask the pinned position",
-                  .menu = "Edit",
-                  .group = 4,
+                  .menu = "Model",
+                  .group = 2,
                   .about = "Its query does not attend to its key",
                   .keys = {plain(Key::m)},
                   .sheet = "Mask or unmask the pinned position",
@@ -179,9 +189,9 @@ void add_switches(Rows& rows, const Situation& s) {
                   .checked = is_hidden});
   rows.push_back(
       {.id = "model/head",
-       .title = "Head " + std::to_string(s.shown.look.head) + " on",
-       .menu = "Edit",
-       .group = 4,
+       .title = "Head " + std::to_string(s.shown.look.head) + " enabled",
+       .menu = "Model",
+       .group = 2,
        .about = "An ablated head contributes zeros to the output",
        .keys = {plain(Key::h)},
        .sheet = "Ablate or enable the selected head",
@@ -193,8 +203,8 @@ void add_switches(Rows& rows, const Situation& s) {
        .checked = [](const Situation& now) { return !now.newest.model.is_off(now.shown.look.head); }});
   rows.push_back({.id = "model/training",
                   .title = "Dropout (training mode)",
-                  .menu = "Edit",
-                  .group = 4,
+                  .menu = "Model",
+                  .group = 1,
                   .about = "In evaluation mode no weight is dropped",
                   .keys = {plain(Key::d)},
                   .sheet = "Dropout: training or evaluation mode",
@@ -205,8 +215,8 @@ void add_switches(Rows& rows, const Situation& s) {
                   .checked = [](const Situation& now) { return now.newest.model.dropout.training; }});
   rows.push_back({.id = "model/draw_mask",
                   .title = "Resample the dropout mask",
-                  .menu = "Edit",
-                  .group = 4,
+                  .menu = "Model",
+                  .group = 1,
                   .about = "Uses the next seed",
                   .keys = {plain(Key::space)},
                   .here =
@@ -226,7 +236,7 @@ void add_mistakes(Rows& rows, const Situation& s) {
     rows.push_back(
         {.id = std::string("mistake/") + mistake.name,
          .title = mistake.title,
-         .menu = "Edit/Inject a bug",
+         .menu = "Model/Inject a bug",
          .group = 4,
          .about = mistake.about,
          .why_not = [&mistake](const Situation& now) { return why_not_mistaken(mistake, now); },
@@ -238,11 +248,12 @@ void add_mistakes(Rows& rows, const Situation& s) {
   }
 }
 
-void add_comparing(Rows& rows, const Situation&) {
+std::vector<Action> of_compare(const Situation&) {
+  Rows rows;
   rows.push_back({.id = "compare/keep",
                   .title = "Snapshot as A",
-                  .menu = "Edit",
-                  .group = 5,
+                  .menu = "Compare",
+                  .group = 0,
                   .about = "Keeps the model as it is now, to compare later edits with",
                   .keys = {plain(Key::k)},
                   .sheet = "Take a snapshot as A",
@@ -251,14 +262,14 @@ void add_comparing(Rows& rows, const Situation&) {
   for (std::size_t k = 0; k < switches.size(); ++k)
     rows.push_back({.id = std::string("compare/") + switches[k].name,
                     .title = switches[k].title,
-                    .menu = "Edit/Compare",
+                    .menu = "Compare/Experiments",
                     .group = 5,
                     .about = switches[k].about,
                     .command = always(KeepSwitched{k})});
   rows.push_back({.id = "compare/open",
                   .title = "Open session as A…",
-                  .menu = "Edit",
-                  .group = 5,
+                  .menu = "Compare",
+                  .group = 0,
                   .about = "The model that you edit stays as it is",
                   .command = shows(Dialog::open_reference)});
   rows.push_back({.id = "compare/hold",
@@ -270,6 +281,15 @@ void add_comparing(Rows& rows, const Situation&) {
                                !view.selection.presenting.on;
                       },
                   .written = "hold Space"});
+  rows.push_back({.id = "file/check_tensors",
+                  .title = "Check tensors…",
+                  .menu = "Compare",
+                  .group = 1,
+                  .about = "Compares your tensors with the model: the first stage that differs, and why",
+                  .keys = {ctrl(Key::k)},
+                  .sheet = "Check your tensors against the model",
+                  .command = shows(Dialog::open_tensors)});
+  return rows;
 }
 
 void add_editor_keys(Rows& rows) {

@@ -13,10 +13,19 @@ namespace {
 
 namespace editing = core::editing;
 
+/// The submenu of File > New that a preset stands in.
+std::string group_of(const core::editing::Preset& preset) {
+  const std::string_view name = preset.name;
+  if (name.starts_with("modern-")) return "Modern";
+  return name.starts_with("0") || name.starts_with("chapter-") ? "Notebooks" : "Concepts";
+}
+
 void add_presets(Rows& rows) {
   for (const auto& preset : editing::presets()) {
     const bool is_default = &preset == &editing::default_preset();
-    Action row{.id = std::string("new/") + preset.name, .title = preset.title, .menu = "File/New"};
+    Action row{.id = std::string("new/") + preset.name,
+               .title = preset.title,
+               .menu = "File/New/" + group_of(preset)};
     row.about = preset.about;
     if (is_default) row.keys = {ctrl(Key::n)}, row.sheet = "New";
     row.command = always(LoadPreset{preset.name});
@@ -45,14 +54,15 @@ void add_models(Rows& rows, const Situation& s) {
   for (const auto& path : s.forms.models)
     rows.push_back({.id = "model/" + path.filename().string(),
                     .title = path.filename().string(),
-                    .menu = "File/Models",
+                    .menu = "File/New/Whole model",
                     .about = path.string(),
                     .command = always(OpenFile{.path = path})});
   if (s.forms.models.empty())
     rows.push_back(
-        {.id = "model/none", .title = "none", .menu = "File/Models", .why_not = [](const Situation&) {
-           return "no whole model is installed with the program";
-         }});
+        {.id = "model/none",
+         .title = "none",
+         .menu = "File/New/Whole model",
+         .why_not = [](const Situation&) { return "no whole model is installed with the program"; }});
 }
 
 void add_layers(Rows& rows, const Situation& s) {
@@ -69,6 +79,11 @@ void add_layers(Rows& rows, const Situation& s) {
 std::vector<Action> of_file(const Situation& s) {
   Rows rows;
   add_presets(rows);
+  rows.push_back({.id = "file/start",
+                  .title = "Start page",
+                  .menu = "File",
+                  .about = "A small example, lessons, a whole model, and recent files",
+                  .command = always(set<&Forms::start_page>(true))});
   rows.push_back({.id = "file/open",
                   .title = "Open…",
                   .menu = "File",
@@ -96,14 +111,6 @@ std::vector<Action> of_file(const Situation& s) {
                                     "the model was not made of a file of tensors"),
                   .command = shows(Dialog::import_tensors)});
   add_layers(rows, s);
-  rows.push_back({.id = "file/check_tensors",
-                  .title = "Check tensors…",
-                  .menu = "File",
-                  .group = 1,
-                  .about = "Compares your tensors with the model: the first stage that differs, and why",
-                  .keys = {ctrl(Key::k)},
-                  .sheet = "Check your tensors against the model",
-                  .command = shows(Dialog::open_tensors)});
   rows.push_back({.id = "file/save",
                   .title = "Save",
                   .menu = "File",
@@ -226,7 +233,7 @@ void add_copying(Rows& rows, const Situation& s, const std::string& menu,
 
 namespace {
 
-constexpr const char* menu_of_whole = "View/Whole model";
+constexpr const char* menu_of_whole = "Model/Whole model";
 constexpr const char* none_open = "no whole model is open";
 
 bool has_whole(const Situation& s) {
@@ -292,7 +299,7 @@ void add_whole_model(Rows& rows, const Situation& s) {
        .part = 1,
        .about = "How the logit of the selected token changes without each head, as bars under the maps",
        .why_not = unless(has_whole, none_open),
-       .command = always(SweepHeads{})});
+       .command = always(SweepHeads{true})});
   rows.push_back(
       {.id = "whole/undo_all",
        .title = "Undo all edits of the model",
@@ -370,16 +377,40 @@ std::string title_with_progress(const core::lessons::Lesson& lesson, const Situa
 
 }  // namespace
 
+namespace {
+
+/// The lesson that was left on the way, and its step; those under way and done are none.
+std::optional<std::pair<const core::lessons::Lesson*, std::size_t>> left_lesson(const Situation& s) {
+  if (!s.progress || s.shown.selection.lesson) return std::nullopt;
+  for (const auto& lesson : core::lessons::lessons()) {
+    const auto known = s.progress->find(lesson.name);
+    if (known != s.progress->end() && known->second.step > 0 && known->second.step + 1 < lesson.steps.size())
+      return std::pair(&lesson, known->second.step);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::vector<Action> of_lessons(const Situation& s) {
   Rows rows;
+  if (const auto left = left_lesson(s))
+    rows.push_back(
+        {.id = "lesson/resume",
+         .title = "Resume: " + std::string(left->first->title) + ", step " + std::to_string(left->second + 1),
+         .menu = "Lessons",
+         .group = -1,
+         .command = always(StartLesson{left->first->name})});
   for (const auto& lesson : core::lessons::lessons())
     rows.push_back({.id = std::string("lessons/") + lesson.name,
                     .title = title_with_progress(lesson, s),
                     .menu = "Lessons",
                     .about = lesson.about,
                     .command = always(StartLesson{lesson.name}),
-                    .checked = [name = lesson.name](const Situation& now) {
-                      return now.shown.selection.lesson && now.shown.selection.lesson->name == name;
+                    .checked = [name = lesson.name, n = lesson.steps.size()](const Situation& now) {
+                      const auto known =
+                          now.progress ? now.progress->find(name) : decltype(now.progress->end())();
+                      return now.progress && known != now.progress->end() && known->second.done.size() == n;
                     }});
   add_steps(rows);
   rows.push_back(
@@ -418,7 +449,7 @@ std::vector<Action> of_help(const Situation&) {
                   .title = "Take the tour",
                   .menu = "Help",
                   .group = 1,
-                  .about = "Five things to try in this window; takes about a minute",
+                  .about = "Eight things to try in this window; takes about a minute",
                   .command = always(StartTour{})});
   rows.push_back(
       {.id = "help/about", .title = "About", .menu = "Help", .group = 2, .command = shows(Dialog::about)});

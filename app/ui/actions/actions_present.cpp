@@ -78,7 +78,7 @@ void add_flight(Rows& rows) {
   }
   rows.push_back({.id = "view/reduce_motion",
                   .title = "Reduce motion",
-                  .menu = animation,
+                  .menu = "File/Preferences",
                   .group = 1,
                   .part = 2,
                   .about = "Turns animations and flashes off; changed cells keep a thin outline",

@@ -23,7 +23,7 @@ constexpr std::array ranges{RangeRow{RangeRule::matrix, "colours/matrix", "By ma
                             RangeRow{RangeRule::typed, "colours/typed", "Typed ends"}};
 
 Action in_menu(const char* id, const char* title, int part) {
-  return {.id = id, .title = title, .menu = "View/Colours", .group = 4, .part = part};
+  return {.id = id, .title = title, .menu = "View/Colors", .group = 4, .part = part};
 }
 
 void add_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::*kept, int part) {
@@ -84,7 +84,7 @@ constexpr std::array tabs{TabRow{Tab::stages, "tab/stages", "Stages", Key::digit
 
 /// The laboratory has nothing to show where nothing is dropped: it opens at a rate of one half.
 Asked opens(Tab tab, const Situation& s) {
-  Asked asked = Asked{set<&Look::tab>(tab)};
+  Asked asked = Asked{set<&Forms::start_page>(false), set<&Look::tab>(tab)};
   const bool at_half = tab == Tab::laboratory && s.newest.model.dropout.rate == 0 &&
                        s.newest.model.dropout.given.empty() && s.newest.look.tab != tab;
   if (!at_half) return asked;
@@ -111,7 +111,7 @@ void add_themes(Rows& rows, const Situation& s) {
   for (const bool dark : {true, false}) {
     rows.push_back({.id = dark ? "theme/dark" : "theme/light",
                     .title = dark ? "Dark" : "Light",
-                    .menu = "View",
+                    .menu = "File/Preferences/Theme",
                     .group = 2,
                     .sheet = "Dark or light",
                     .command = always(set<&Settings::dark>(dark)),
@@ -142,13 +142,13 @@ void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<in
 
 std::vector<Action> of_view(const Situation& s) {
   Rows rows;
-  add_whole_model(rows, s);
   add_tabs(rows);
   add_presenting(rows);
   add_decoding(rows);
   add_themes(rows, s);
-  add_sizes(rows, "scale/", "View/Scale", std::array{100, 125, 150, 200}, &Settings::scale);
-  add_sizes(rows, "text_size/", "View/Text size", std::array{90, 100, 110, 125}, &Settings::text_size);
+  add_sizes(rows, "scale/", "File/Preferences/Scale", std::array{100, 125, 150, 200}, &Settings::scale);
+  add_sizes(rows, "text_size/", "File/Preferences/Text size", std::array{90, 100, 110, 125},
+            &Settings::text_size);
   add_heads(rows, s);
   add_colors(rows, s);
   add_stages(rows, s);
@@ -221,6 +221,30 @@ void add_large(Rows& rows, const Situation& s) {
        .sheet = "Row sums and entropy next to the stages",
        .command = [](const Situation& now) { return Asked{set<&Look::gutters>(!now.newest.look.gutters)}; },
        .checked = [](const Situation& now) { return now.shown.look.gutters; }});
+  rows.push_back(
+      {.id = "stages/pytorch_numbers",
+       .title = "Numbers as PyTorch prints them",
+       .menu = "View",
+       .group = 5,
+       .about = "Four decimals in every cell, zeros too, so that a map can be read beside print(tensor)",
+       .command =
+           [](const Situation& now) {
+             return Asked{set<&Settings::pytorch_numbers>(!now.settings.pytorch_numbers)};
+           },
+       .checked = [](const Situation& now) { return now.settings.pytorch_numbers; }});
+  rows.push_back({.id = "stages/code",
+                  .title = "Code lines",
+                  .menu = "View",
+                  .group = 5,
+                  .about = "The line of PyTorch below every stage; a click on a formula shows one",
+                  .command =
+                      [](const Situation& now) {
+                        std::set<Stage> lines;
+                        if (now.newest.look.code_lines.empty())
+                          for (const auto& stage : core::attention::stages()) lines.insert(stage.stage);
+                        return Asked{set<&Look::code_lines>(std::move(lines))};
+                      },
+                  .checked = [](const Situation& now) { return !now.shown.look.code_lines.empty(); }});
 }
 
 /// The picture of rotary positions, under the queries that they turned.

@@ -9,6 +9,7 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
+#include "core/files/families.hpp"
 #include "core/graph/sight_words.hpp"
 #include "core/graph/text.hpp"
 #include "core/graph/visible.hpp"
@@ -170,6 +171,20 @@ std::string head_words(const core::attention::Model& model, Stage stage, std::si
   for (std::size_t h = 0; h < model.n_heads; ++h)
     if (core::attention::matrix_of_head(model, stage, h) == group) heads.push_back(to_string(h));
   return "group " + to_string(group) + " (heads " + core::text::joined(heads, ", ") + ")";
+}
+
+std::string stage_title(const Frame& frame, Stage stage) {
+  return stage == Stage::embeddings && frame.newest.whole ? "Layer input"
+                                                          : core::attention::info(stage).title;
+}
+
+std::string stage_formula(const Frame& frame, Stage stage, bool brief) {
+  if (stage != Stage::embeddings || !frame.newest.whole)
+    return core::attention::formula_of(core::attention::info(stage), frame.shown.model, brief);
+  namespace files = core::formats::checkpoints;
+  const auto& norm = files::whole_family_named(frame.newest.whole->model->description().family).norm;
+  if (norm.place != files::NormPlace::before) return "residual";
+  return norm.kind == files::NormKind::rms ? "RMSNorm(residual)" : "LayerNorm(residual)";
 }
 
 double cell_value(const Frame& frame, const CellRef& cell) {

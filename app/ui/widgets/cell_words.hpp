@@ -30,6 +30,10 @@ struct CellWords {
 /// Whose numbers a stage of a head has: "head 1", "group 0 (heads 0, 1)"; "" when they are everybody's.
 std::string head_words(const core::attention::Model& model, Stage stage, std::size_t head);
 
+/// The title of a stage, and its formula: X of a layer of a whole model is made of the residual stream.
+std::string stage_title(const Frame& frame, Stage stage);
+std::string stage_formula(const Frame& frame, Stage stage, bool brief);
+
 /// The number in a cell.
 double cell_value(const Frame& frame, const CellRef& cell);
 

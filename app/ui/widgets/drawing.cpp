@@ -1,6 +1,7 @@
 #include "app/ui/widgets/drawing.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cfloat>
 #include <cmath>
 #include <optional>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cfloat>
 #include <cmath>
 #include <vector>
 
@@ -22,6 +21,35 @@ bool button(const Frame& frame, const std::string& name, const char* words, cons
   ImGui::PopID();
   frame.landmarks.mark_item(name);
   if (help) tooltip(help);
+  return pressed;
+}
+
+std::string_view dialog_foot(const Frame& frame, float width, DialogButton primary, DialogButton other,
+                             DialogButton destructive) {
+  std::string_view pressed;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float gap = ImGui::GetStyle().ItemSpacing.x;
+  const auto draw = [&](const DialogButton& b) {
+    ImGui::BeginDisabled(!b.enabled);
+    if (button(frame, b.name, b.words)) pressed = b.name;
+    ImGui::EndDisabled();
+  };
+  const auto room = [&](const DialogButton& b) {
+    return b.name ? text_width(frame.fonts.sans14, b.words) + 2 * ImGui::GetStyle().FramePadding.x + gap : 0;
+  };
+  if (destructive.name) draw(destructive);
+  platform::move_to({std::round(at.x + width + gap - room(other) - room(primary)), at.y});
+  if (other.name) {
+    draw(other);
+    ImGui::SameLine();
+  }
+  const auto& p = frame.palette;
+  ImGui::PushStyleColor(ImGuiCol_Button, vec(p.accent));
+  ImGui::PushStyleColor(ImGuiCol_ButtonHovered, vec(mix(p.accent, p.text, 0.2f)));
+  ImGui::PushStyleColor(ImGuiCol_ButtonActive, vec(mix(p.accent, p.ground.back, 0.2f)));
+  ImGui::PushStyleColor(ImGuiCol_Text, vec(p.ground.back));
+  draw(primary);
+  ImGui::PopStyleColor(4);
   return pressed;
 }
 
@@ -202,37 +230,62 @@ void refuse(const Frame& frame, const char* words, const char* expected, const s
       ShowMessage{std::string(words) + ": expected " + expected + ", found \"" + found + "\"", true});
 }
 
-/// An error stands at the field whose text was refused, for as long as the window says it.
-void draw_refusal(const Frame& frame, const std::string& name, bool tells) {
+/// The words on a refusal below a field, and what may be done instead.
+void draw_callout(const Frame& frame, const std::string& name, const Submitted& refused,
+                  const FieldStyle& style, ImVec2 min, ImVec2 max) {
+  const auto& m = frame.metrics;
+  const auto& p = frame.palette;
+  const float width = m.px(264), right = ImGui::GetIO().DisplaySize.x - width - m.px(32);
+  ImGui::SetNextWindowPos({std::max(m.px(8), std::min(min.x, right)), max.y + m.px(4)});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {m.px(12), m.px(8)});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, m.px(3));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(p.ground.raised));
+  ImGui::PushStyleColor(ImGuiCol_Border, vec(p.strong_line));
+  const auto offer = style.offer ? style.offer(refused.text) : std::nullopt;
+  const int through = offer ? 0 : ImGuiWindowFlags_NoInputs;  // what lies below can be pressed
+  ImGui::Begin("refusal", nullptr,
+               ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
+                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoFocusOnAppearing |
+                   ImGuiWindowFlags_NoNav | ImGuiWindowFlags_Tooltip | through);
+  ImGui::PopStyleColor(2);
+  ImGui::PopStyleVar(3);
+  paragraph(frame.fonts.sans14, p.text, width, refused.error);
+  if (offer) {
+    const std::string button = name + "/offer";
+    if (!dialog_foot(frame, width, {button.c_str(), offer->first.c_str()}).empty()) {
+      frame.commands.add(set<&Forms::submitted>(std::nullopt), ShowMessage{""});
+      for (const Command& command : offer->second) frame.commands.add(command);
+    }
+  }
+  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(at, {at.x + size.x, at.y + size.y});
+  list->AddRectFilled(at, {at.x + m.px(3), at.y + size.y}, packed(p.status.bad));
+  list->PopClipRect();
+  frame.landmarks.mark(name + "/refused", at, {at.x + size.x, at.y + size.y});
+  ImGui::End();
+}
+
+/// An error stands at the field whose text was refused, until a text is taken, Escape, or the offer.
+void draw_refusal(const Frame& frame, const std::string& name, const FieldStyle& style) {
   const auto& submitted = frame.forms.submitted;
   if (!submitted || submitted->field != name) return;
   if (submitted->error.empty()) {  // the answer came with this frame
-    const Submitted answered{name, frame.message.text};
+    const Submitted answered{name, frame.message.text, submitted->text};
     const bool refused = frame.message.is_error;
     frame.commands.add(set<&Forms::submitted>(refused ? std::optional(answered) : std::nullopt));
     if (!refused) return;
-  } else if (!frame.message.is_error || frame.message.text != submitted->error) {
+  } else if (!frame.message.is_error || frame.message.text != submitted->error ||
+             platform::key_pressed(ImGuiKey_Escape, false)) {
+    frame.commands.add(set<&Forms::submitted>(std::nullopt));
+    if (frame.message.text == submitted->error) frame.commands.add(ShowMessage{""});
     return;
   }
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
   outline(ImGui::GetWindowDrawList(), min, max, packed(frame.palette.status.bad), 2);
-  if (!tells) return;
-  ImFont* font = frame.fonts.sans14;
-  const std::string& words = frame.message.text;
-  const float pad = frame.metrics.px(8), widest = frame.metrics.px(280);
-  const ImVec2 size = font->CalcTextSizeA(platform::font_size(font), FLT_MAX, widest, words.c_str());
-  const ImVec2 all = ImGui::GetIO().DisplaySize;
-  const float gap = frame.metrics.px(3), above = min.y - gap - size.y - pad;
-  // Below the pointer is what the field says of itself.
-  const float y = ImGui::IsItemHovered() && above > 0 ? above : max.y + gap;
-  const ImVec2 at{std::max(pad, std::min(min.x, all.x - size.x - 3 * pad)), y};
-  ImDrawList* list = ImGui::GetForegroundDrawList();
-  const ImVec2 end{at.x + size.x + 2 * pad, at.y + size.y + pad};
-  list->AddRectFilled(at, end, packed(frame.palette.ground.raised), frame.metrics.px(3));
-  list->AddRect(at, end, packed(frame.palette.status.bad), frame.metrics.px(3));
-  list->AddText(font, platform::font_size(font), {at.x + pad, at.y + pad / 2}, packed(frame.palette.text),
-                words.c_str(), nullptr, widest);
-  frame.landmarks.mark(name + "/refused", at, end);
+  if (style.tells_refusal && !submitted->error.empty())
+    draw_callout(frame, name, *submitted, style, min, max);
 }
 
 }  // namespace
@@ -286,17 +339,18 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   }
   if ((answer.left || listening.stepped) && after != shown) answer.text = after;
   if (answer.text)
-    frame.commands.add(set<&Forms::submitted>(Submitted{name}));
+    frame.commands.add(set<&Forms::submitted>(Submitted{name, "", *answer.text}));
   else
-    draw_refusal(frame, name, style.tells_refusal);
+    draw_refusal(frame, name, style);
   return answer;
 }
 
 std::optional<std::uint64_t> count_field(const Frame& frame, const std::string& name, const char* words,
                                          std::uint64_t value, float width,
-                                         const std::function<std::uint64_t(std::uint64_t, int)>& step) {
+                                         const std::function<std::uint64_t(std::uint64_t, int)>& step,
+                                         const decltype(FieldStyle::offer)& offer) {
   FieldStyle style;
-  style.width = width, style.font = frame.fonts.mono14;
+  style.width = width, style.font = frame.fonts.mono14, style.offer = offer;
   style.step = [&](const std::string& text, int direction) {
     return std::to_string(step(read_count(text).value_or(value), direction));
   };

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/ui/frame.hpp"
@@ -14,6 +16,16 @@ namespace app::widgets {
 
 /// A grey button as wide as its words; marked in landmarks. True when it was pressed.
 bool button(const Frame& frame, const std::string& name, const char* words, const char* help = nullptr);
+
+/// One button at the foot of a dialog; none where it has no name.
+struct DialogButton {
+  const char *name = nullptr, *words = "";
+  bool enabled = true;
+};
+/// The foot of a dialog: what destroys something alone at the left, at the right the primary one, with
+/// another beside it. The name of the one that was pressed, or "".
+std::string_view dialog_foot(const Frame& frame, float width, DialogButton primary, DialogButton other = {},
+                             DialogButton destructive = {});
 
 /// A checkbox; the words may hold subscripts ("W_q"). The new state when it was switched.
 std::optional<bool> checkbox(const Frame& frame, const std::string& name, const char* words, bool on,
@@ -59,6 +71,9 @@ struct FieldStyle {
   /// The text one step up (+1) or down (−1) from a text, for the arrow keys; empty: they do nothing.
   std::function<std::string(const std::string& text, int direction)> step;
   bool tells_refusal = true;  ///< in words below it; else there are such words elsewhere
+  /// What may be done instead of a refused text, in words and as what it asks for; empty: nothing.
+  std::function<std::optional<std::pair<std::string, std::vector<Command>>>(const std::string& text)> offer =
+      {};
 };
 
 /// What became of a field in this frame.
@@ -78,7 +93,8 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
 /// A field for a whole number; what is none becomes an error message that names the field as `words`.
 std::optional<std::uint64_t> count_field(
     const Frame& frame, const std::string& name, const char* words, std::uint64_t value, float width,
-    const std::function<std::uint64_t(std::uint64_t value, int direction)>& step);
+    const std::function<std::uint64_t(std::uint64_t value, int direction)>& step,
+    const decltype(FieldStyle::offer)& offer = {});
 
 /// The finite number that a person typed, or nothing; "−", "+", blanks around and a decimal comma are
 /// understood.

@@ -1,6 +1,11 @@
 #include "app/ui/widgets/file_browser.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <vector>
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/fields.hpp"
@@ -32,6 +37,25 @@ std::string size_text(std::uintmax_t bytes) {
   return std::to_string(bytes / 1000 / 1000) + " MB";
 }
 
+/// "today, 09:12", "23 Nov", "18 Nov 2025".
+std::string date_text(std::int64_t seconds) {
+  if (seconds == 0) return "";
+  const auto local = [](std::time_t time) {
+    std::tm fields{};
+    localtime_r(&time, &fields);
+    return fields;
+  };
+  const std::tm then = local(static_cast<std::time_t>(seconds)), now = local(std::time(nullptr));
+  const bool is_today = then.tm_year == now.tm_year && then.tm_yday == now.tm_yday;
+  char text[32];
+  std::strftime(text, sizeof text,
+                is_today                      ? "today, %H:%M"
+                : then.tm_year == now.tm_year ? "%e %b"
+                                              : "%e %b %Y",
+                &then);
+  return text;
+}
+
 void set_name(const Frame& frame, const std::string& name) {
   frame.commands.add(set<&Browser::name>(name), set<&Browser::asks_to_replace>(false));
 }
@@ -43,6 +67,10 @@ void path_line(const Frame& frame, float width) {
   ImGui::SameLine();
   if (button(frame, "browser/home", "home"))
     if (const auto path = home()) frame.commands.add(BrowseTo{*path});
+  ImGui::SameLine();
+  const std::array<std::string, 2> orders{"by name", "by date"};
+  if (const auto order = segmented(frame, "browser/order", orders, frame.forms.browser.by_date ? 1 : 0))
+    frame.commands.add(set<&Browser::by_date>(*order == 1));
   ImGui::SameLine();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float room = width - (at.x - ImGui::GetWindowPos().x - ImGui::GetStyle().WindowPadding.x);
@@ -60,12 +88,11 @@ bool entry_line(const Frame& frame, const BrowserEntry& entry) {
       ImGui::Selectable((words + "##entry").c_str(), selected,
                         ImGuiSelectableFlags_AllowDoubleClick | ImGuiSelectableFlags_DontClosePopups);
   frame.landmarks.mark_item("browser/entry/" + entry.name);
-  if (!entry.is_directory) {
-    const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
-    ImFont* font = frame.fonts.mono12;
-    draw_text_right(font, max.x - frame.metrics.px(6), centred_y(font, min.y, max.y - min.y),
-                    frame.palette.faint, size_text(entry.size));
-  }
+  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  ImFont* font = frame.fonts.mono12;
+  const float right = max.x - frame.metrics.px(6), top = centred_y(font, min.y, max.y - min.y);
+  if (!entry.is_directory) draw_text_right(font, right, top, frame.palette.faint, size_text(entry.size));
+  draw_text_right(font, right - frame.metrics.px(70), top, frame.palette.faint, date_text(entry.changed));
   if (!pressed) return false;
   if (!ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     // What is saved keeps its name when a folder is looked for.
@@ -109,7 +136,9 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
     platform::push_font(frame.fonts.sans15);
     if (browser.is_listing) ImGui::TextUnformatted("…");
     int id = 0;
-    for (const BrowserEntry& entry : browser.entries) {
+    std::vector<BrowserEntry> entries = browser.entries;
+    if (browser.by_date) std::ranges::stable_sort(entries, std::ranges::greater(), &BrowserEntry::changed);
+    for (const BrowserEntry& entry : entries) {
       ImGui::PushID(id++);
       if (is_listed(entry, browser.name, listed) && entry_line(frame, entry))
         chosen = browser.directory / entry.name;

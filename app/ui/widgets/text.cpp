@@ -9,10 +9,44 @@
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
+#include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::widgets {
+
+std::string visible_token(std::string_view token) {
+  const std::string_view inner = core::text::trimmed(token, " ");
+  const std::size_t leading =
+      inner.empty() ? token.size() : static_cast<std::size_t>(inner.data() - token.data());
+  std::string text;
+  for (std::size_t k = 0; k < token.size(); ++k) {
+    const bool is_outer = k < leading || k >= leading + inner.size();
+    if (is_outer)
+      text += "·";
+    else if (token[k] == '\n')
+      text += "⏎";
+    else if (token[k] == '\t')
+      text += "→";
+    else
+      text += token[k];
+  }
+  return text;
+}
+
+std::string quoted_token(std::string_view token) {
+  return "‘" + visible_token(token) + "’";
+}
+
+std::string grouped(std::size_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t k = digits.size(); k > 3; k -= 3) digits.insert(k - 3, 1, ',');
+  return digits;
+}
+
+std::string signed_text(double value, int decimals) {
+  return (value > 0 ? "+" : "") + fixed(value, decimals);
+}
 
 float centred_y(ImFont* font, float top, float height) {
   return std::round(top + (height - platform::font_size(font)) / 2);

@@ -46,6 +46,17 @@ using core::text::told_number;
 using core::text::unit_for;
 using core::text::unit_words;
 
+/// A token for display: blanks at its ends as "·", line ends as "⏎", tabs as "→".
+std::string visible_token(std::string_view token);
+/// The same in quotation marks.
+std::string quoted_token(std::string_view token);
+
+/// A count with its thousands set apart: "1,014".
+std::string grouped(std::size_t count);
+
+/// A number with its sign: "+5.67", "−4.89".
+std::string signed_text(double value, int decimals);
+
 /// Where a line of a font begins so that its letters stand in the middle of a box of that height.
 float centred_y(ImFont* font, float top, float height);
 

@@ -183,11 +183,11 @@ TEST_F(CheckTensors, AreAskedForByKeyAndMenu) {
   EXPECT_TRUE(program.has("dialog/folder"));
 }
 
-TEST_F(CheckTensors, MistakesAreSwitchesInTheEditMenu) {
+TEST_F(CheckTensors, MistakesAreSwitchesInTheModelMenu) {
   const Model right = program.store.model();
   const auto choose = [&](const char* name) {
-    program.click("menu/Edit");
-    program.click("menu/Edit/Inject a bug");
+    program.click("menu/Model");
+    program.click("menu/Model/Inject a bug");
     program.click(std::string("menu/mistake/") + name);
     program.run();
   };

@@ -15,6 +15,7 @@
 #include "app/ui/actions/finding.hpp"
 #include "app/ui/actions/keys.hpp"
 #include "core/editing/presets.hpp"
+#include "tests/support/field_words.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
 
@@ -239,7 +240,8 @@ TEST_P(EveryAction, DoesTheSameByMenuKeyAndPalette) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfMenu, EveryAction, testing::Values("File", "Edit", "View", "Lessons", "Help"),
+INSTANTIATE_TEST_SUITE_P(OfMenu, EveryAction,
+                         testing::Values("File", "Edit", "View", "Model", "Compare", "Lessons", "Help"),
                          [](const auto& menu) { return std::string(menu.param); });
 
 struct Actions : testing::Test {
@@ -251,6 +253,12 @@ struct Actions : testing::Test {
 TEST_F(Actions, HaveEachANameOfItsOwn) {
   std::set<std::string> seen;
   for (const Action& action : all()) EXPECT_TRUE(seen.insert(action.id).second) << action.id;
+}
+
+TEST_F(Actions, UseTheTermsOfTheField) {
+  for (const Action& action : all())
+    for (const std::string& text : {action.title, action.about, action.sheet})
+      EXPECT_EQ(support::own_word(text), "") << action.id << ": " << text;
 }
 
 TEST_F(Actions, ShareNoKeyInTheSamePlace) {
@@ -503,6 +511,7 @@ TEST_F(ActionPalette, GoesThroughItsLinesByKeys) {
     for (const Key key : keys) program.key(key);
     EXPECT_EQ(view().forms.search.line, line);
   };
+  program.type("e");  // before that a few likely ones stand there
   expect_after({Key::down, Key::down, Key::up}, 1);
   expect_after({Key::up, Key::up}, 0);
   expect_after({Key::page_down}, 13);

@@ -230,8 +230,8 @@ TEST_F(Dialogs, OfferWhatWasLeftAndSayWhatIsWrongWithIt) {
 
 TEST_F(Dialogs, DoWithEnterWhatTheKeyboardStandsOn) {
   show(Dialog::unsaved_work);
-  ui.key(Key::right);  // shows where the keyboard stands: at the first button
-  ui.key(Key::right);
+  ui.key(Key::right);  // shows where the keyboard stands
+  ui.key(Key::left);
   ui.key(Key::enter);
   EXPECT_EQ(ui.asked<app::SaveAndContinue>().size(), 0u);
   EXPECT_EQ(ui.asked<app::DiscardAndContinue>().size() + ui.asked<app::CancelQuestion>().size(), 1u);
@@ -303,7 +303,7 @@ TEST_F(DrawDialogs, GiveThePresetBackInOneEdit) {
   const auto preset = ui.model();
   ui.change([&](auto& m) { m.projections->query.weight.edit().zeros(); });
   ui.change([&](auto& m) { m.projections->output->bias->edit().ones(); });
-  ui.click("menu/Edit");
+  ui.click("menu/Model");
   ui.click("menu/edit/draw_model");
   ui.run(3);
   ui.key(Key::enter);

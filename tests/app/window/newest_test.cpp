@@ -225,7 +225,7 @@ TEST_P(OlderPictures, LetKeysChooseAmongTheNewestHeads) {
 TEST_P(OlderPictures, KeepTheEndsOfTheirColorsWhenTheseAreLocked) {
   look([](View& v) { v.look.colors.range = app::RangeRule::stage; });
   leave_behind(core::editing::SetHeadCount{16});
-  choose({"menu/View", "menu/View/Colours", "menu/colours/lock"});
+  choose({"menu/View", "menu/View/Colors", "menu/colours/lock"});
   const auto& locked = store.view().look.colors.locked;
   ASSERT_TRUE(locked);
   EXPECT_TRUE(locked->contains({Stage::scores, n_heads - 1}));

@@ -22,11 +22,11 @@ TEST(SightWords, NameTheRuleThatHid) {
   m.mask.cells = {{0, 1, true}};
   EXPECT_EQ(sight_words(m, 0, 0, 3), "masked: key 3 comes after query 0");
   EXPECT_EQ(sight_words(m, 0, 3, 1), "masked: key 1 is outside the window of query 3 (1 left)");
-  EXPECT_EQ(sight_words(m, 0, 3, 0), "visible: key 0 is one of the first 1, which every query sees");
+  EXPECT_EQ(sight_words(m, 0, 3, 0), "unmasked: key 0 is one of the first 1, which every query sees");
   EXPECT_EQ(sight_words(m, 0, 4, 3), "masked: key 3 is of document 0, query 4 of document 1");
   EXPECT_EQ(sight_words(m, 0, 3, 2), "masked: key 2 is padding");
-  EXPECT_EQ(sight_words(m, 0, 0, 1), "shown by hand");
-  EXPECT_EQ(sight_words(m, 0, 1, 1), "visible");
+  EXPECT_EQ(sight_words(m, 0, 0, 1), "unmasked by hand");
+  EXPECT_EQ(sight_words(m, 0, 1, 1), "unmasked");
 }
 
 TEST(SightWords, FormulasCompareTheNumbersThatDecide) {

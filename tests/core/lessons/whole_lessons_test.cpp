@@ -93,6 +93,25 @@ TEST_F(WholeLesson, InductionIsSeenStepByStep) {
   EXPECT_THAT(seen_after(lesson, 4, {off}), HasSubstr("Without head 0.2, head 2.2 puts 0."));
 }
 
+/// "Ablate 2.0 first: the others still copy. Then ablate 2.3": probabilities as NumPy computes them.
+TEST_F(WholeLesson, InductionNamesTheHeadsThatBackEachOtherUp) {
+  const Step& step = step_of("induction", 3);
+  const Experiment plain = experiment_at_start(step);
+  const Reading before = read(plain);
+  using Heads = decltype(Experiment::heads_off);
+  const auto after = [&](const Heads& off) {
+    Experiment e = plain;
+    e.heads_off = off;
+    const Reading now = read(e);
+    const WholeMoment moment = at(before, now, 2, 0);
+    return std::pair(is_done(step, moment), seen(step, moment));
+  };
+  for (const auto& [head, words] : {std::pair(0, "0.6590"), {1, "0.9341"}, {2, "0.7547"}, {3, "0.3760"}})
+    EXPECT_THAT(after({{2, static_cast<std::size_t>(head)}}).second, HasSubstr(words)) << head;
+  EXPECT_FALSE(after({{2, 0}}).first);
+  EXPECT_TRUE(after({{2, 0}, {2, 3}}).first);
+}
+
 TEST_F(WholeLesson, InductionTakesNoOtherHeadForOne) {
   const Step &find = step_of("induction", 1), &remove = step_of("induction", 2),
              &earlier = step_of("induction", 4);

@@ -87,7 +87,7 @@ void draw_menu(const Frame& frame, const Subject& subject) {
   if (!open) frame.landmarks.mark_item(name);
   if (!open) return;
   const Situation situation = situation_of(frame);
-  draw_action_lines(frame, situation, subject.actions(situation), subject.menu);
+  draw_action_lines(frame, situation, actions(situation), subject.menu);
   ImGui::EndMenu();
   frame.landmarks.mark_item(name);
 }
@@ -226,7 +226,8 @@ void draw_status(const Frame& frame) {
 
   // The message comes first: hints have what it leaves.
   const std::string& message = frame.message.text;
-  const bool speaks = !message.empty();
+  const auto& field = frame.forms.submitted;  // says it itself
+  const bool speaks = !message.empty() && !(field && field->error == message);
   const float gap = frame.metrics.px(24), all = right - origin.x;
   const float said = speaks ? std::min(widgets::text_width(font, message), all) + gap : 0;
   const std::string words = hints_within(font, hint(frame), all - said);
@@ -243,6 +244,45 @@ void draw_status(const Frame& frame) {
   if (ImGui::IsItemClicked()) frame.commands.add(CopyText{message});
 }
 
+namespace {
+
+/// What can be done with a cell; the first row says what it is.
+rows::Rows rows_of_cell(const Frame& frame, const Situation& situation, const CellRef& cell) {
+  const auto& stage = core::attention::info(cell.stage);
+  rows::Rows all;
+  const auto add = [&](const char* id, std::string title, std::string about, std::vector<Command> asked) {
+    all.push_back({.id = id,
+                   .title = std::move(title),
+                   .menu = "Cell",
+                   .group = 2,
+                   .about = std::move(about),
+                   .command = [asked = std::move(asked)](const Situation&) { return asked; }});
+  };
+  all.push_back(
+      {.id = "cell/name",
+       .title = std::string(stage.one) + " " + std::to_string(cell.row) + ", " + std::to_string(cell.column) +
+                ":  " + widgets::fixed(stage.matrix(frame.shown.trace, cell.head)(cell.row, cell.column), 4),
+       .menu = "Cell"});
+  rows::add_copying(all, situation, "Cell/Copy", cell);
+  add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",
+      {PinCell{cell}});
+  if (const auto edit = mask_switch(cell, frame.shown.trace))
+    add("cell/mask", edit->visible ? "Unmask this position" : "Mask this position",
+        "Whether the query attends to the key, in every head", {ApplyEdit{*edit}});
+  if (can_be_typed_over(cell.stage))
+    add("cell/override", "Override value…", "A number in place of the computed one",
+        {PinCell{cell}, set<&Forms::typed>(Typed{"inspector/typed", "", true, true})});
+  if (cell.stage == Stage::embeddings)
+    add("cell/edit", "Edit this number", "Puts the edit cursor on it",
+        {EditAt{core::editing::MatrixName::embeddings, cell.row, cell.column}});
+  add("cell/export", "Export the matrix…", "Its numbers or a figure of it, as a file",
+      {set<&ExportChoice::from>(std::pair(cell.stage, cell.head)),
+       set<&ExportChoice::what>(ExportWhat::matrix), ShowDialog{Dialog::export_files}});
+  return all;
+}
+
+}  // namespace
+
 void draw_copy_popup(const Frame& frame) {
   constexpr const char* name = "copy";
   if (frame.forms.dialog == Dialog::none && frame.shown.selection.hovered &&
@@ -253,9 +293,8 @@ void draw_copy_popup(const Frame& frame) {
   platform::push_font(frame.fonts.sans16);
   if (ImGui::BeginPopup(name)) {
     const Situation situation = situation_of(frame);
-    rows::Rows all;
-    rows::add_copying(all, situation, "Copy/as", frame.shown.selection.copied_cell);
-    draw_action_lines(frame, situation, all, "Copy/as");
+    if (const auto& cell = frame.shown.selection.copied_cell)
+      draw_action_lines(frame, situation, rows_of_cell(frame, situation, *cell), "Cell");
     ImGui::EndPopup();
   }
   ImGui::PopFont();

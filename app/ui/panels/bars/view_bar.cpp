@@ -52,11 +52,11 @@ float draw_tabs_as_field(const Frame& frame, float width) {
 float draw_tabs(const Frame& frame, float room) {
   ImFont* font = frame.fonts.sans16;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const float height = frame.metrics.tabs;
+  const float height = frame.metrics.tabs, gap = frame.metrics.px(frame.newest.whole ? 20 : 24);
   const auto is_there = [&](const TabRow& row) { return row.tab != Tab::layers || frame.newest.whole; };
   float all = 0;
   for (const TabRow& row : tabs)
-    if (is_there(row)) all += widgets::text_width(font, row.title) + frame.metrics.px(24);
+    if (is_there(row)) all += widgets::text_width(font, row.title) + gap;
   if (all > room) return draw_tabs_as_field(frame, room);
   float x = origin.x;
   for (const TabRow& row : tabs) {
@@ -78,7 +78,7 @@ float draw_tabs(const Frame& frame, float room) {
     if (chosen)
       ImGui::GetWindowDrawList()->AddRectFilled({x, origin.y + height - frame.metrics.px(2)},
                                                 {x + width, origin.y + height}, packed(frame.palette.accent));
-    x += width + frame.metrics.px(24);
+    x += width + gap;
   }
   return x;
 }
@@ -99,48 +99,81 @@ namespace {
 
 using core::attention::StageInfo;
 
-constexpr std::size_t most_head_buttons = 8;
-
 float label(const Frame& frame, float right, float middle, const char* text) {
   widgets::draw_text(frame.fonts.sans15, {right, middle}, widgets::Align::right_middle,
                      packed(frame.palette.dim), text);
   return right - widgets::text_width(frame.fonts.sans15, text) - frame.metrics.px(20);
 }
 
-/// The heads as buttons, or as a field with arrows when they are many; returns where it begins.
-float draw_head_chooser(const Frame& frame, float right, float top) {
-  const std::size_t n = frame.shown.model.n_heads;
-  const float width = frame.metrics.px(32), height = frame.metrics.frame;
+/// A choice among numbers from 0 on: buttons, or a field when they are many.
+struct NumberChoice {
+  const char *name, *help;  ///< landmark and tooltip
+  std::size_t count, selected;
+};
+
+std::size_t max_buttons(const Frame& frame) {
+  return frame.newest.whole ? 4 : frame.metrics.compact ? 4 : 8;
+}
+
+float choice_width(const Frame& frame, std::size_t count) {
+  return frame.metrics.px(count <= max_buttons(frame) ? 26 * static_cast<float>(count) : 76);
+}
+
+/// Draws a choice that ends at right, and takes its width off; returns what was chosen.
+std::optional<std::size_t> draw_choice(const Frame& frame, float& right, float top, const NumberChoice& c) {
+  std::optional<std::size_t> chosen;
+  const float end = right, width = choice_width(frame, c.count), height = frame.metrics.frame;
+  right -= width;
   platform::push_font(frame.fonts.mono14);
-  float left = right;
-  if (n <= (frame.metrics.compact ? most_head_buttons / 2 : most_head_buttons)) {
-    left = right - width * static_cast<float>(n);
-    for (std::size_t h = 0; h < n; ++h) {
-      platform::move_to({left + width * static_cast<float>(h), top});
-      ImGui::PushStyleColor(ImGuiCol_Button, vec(h == frame.shown.look.head ? frame.palette.control.active
-                                                                            : frame.palette.control.rest));
-      if (ImGui::Button(std::to_string(h).c_str(), {width, height})) frame.commands.add(set<&Look::head>(h));
+  if (c.count <= max_buttons(frame)) {
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {0, ImGui::GetStyle().FramePadding.y});
+    for (std::size_t k = 0; k < c.count; ++k) {
+      const float each = frame.metrics.px(26);
+      platform::move_to({right + each * static_cast<float>(k), top});
+      ImGui::PushStyleColor(ImGuiCol_Button,
+                            vec(k == c.selected ? frame.palette.control.active : frame.palette.control.rest));
+      if (ImGui::Button((std::to_string(k) + "##" + c.name).c_str(), {each, height})) chosen = k;
       ImGui::PopStyleColor();
-      frame.landmarks.mark_item("view/head/" + std::to_string(h));
-      bar_tooltip(frame, "Selects the head (1 … 9, [ and ])");
+      frame.landmarks.mark_item(std::string(c.name) + "/" + std::to_string(k));
+      bar_tooltip(frame, c.help);
     }
+    ImGui::PopStyleVar();
   } else {
-    left = right - frame.metrics.px(96);
-    platform::move_to({left, top});
-    ImGui::SetNextItemWidth(frame.metrics.px(96));
-    const std::string shown = std::to_string(frame.shown.look.head);
-    if (widgets::begin_combo(frame, "##head", shown.c_str())) {
-      for (std::size_t h = 0; h < n; ++h)
-        if (ImGui::Selectable(std::to_string(h).c_str(), h == frame.shown.look.head))
-          frame.commands.add(set<&Look::head>(h));
+    platform::move_to({right, top});
+    ImGui::SetNextItemWidth(width);
+    const std::string shown = std::to_string(c.selected);
+    if (widgets::begin_combo(frame, (std::string("##") + c.name).c_str(), shown.c_str())) {
+      for (std::size_t k = 0; k < c.count; ++k)
+        if (ImGui::Selectable(std::to_string(k).c_str(), k == c.selected)) chosen = k;
       ImGui::EndCombo();
     }
-    frame.landmarks.mark_item("view/head");
-    bar_tooltip(frame, "Selects the head ([ and ] for the previous and next)");
+    frame.landmarks.mark_item(c.name);
+    bar_tooltip(frame, c.help);
   }
   ImGui::PopFont();
-  frame.landmarks.mark("view/heads", {left, top}, {right, top + height});
-  return left - frame.metrics.px(10);
+  frame.landmarks.mark(std::string(c.name) + "s", {right, top}, {end, top + height});
+  right -= frame.metrics.px(8);
+  return chosen;
+}
+
+float draw_head_chooser(const Frame& frame, float right, float top) {
+  if (const auto head = draw_choice(frame, right, top,
+                                    {"view/head", "Selects the head (1 … 9, [ and ])",
+                                     frame.shown.model.n_heads, frame.shown.look.head}))
+    frame.commands.add(set<&Look::head>(*head));
+  return right;
+}
+
+std::size_t n_layers(const Frame& frame) {
+  return frame.newest.whole->model->description().sizes.n_layers;
+}
+
+float draw_layer_chooser(const Frame& frame, float right, float top) {
+  if (const auto layer = draw_choice(frame, right, top,
+                                     {"view/layer", "Selects the layer (Page Up, Page Down)", n_layers(frame),
+                                      frame.newest.whole->experiment.layer}))
+    frame.commands.add(LookAtLayer{*layer});
+  return right;
 }
 
 /// The button that says how numbers become colors and opens the choice.
@@ -168,9 +201,13 @@ float draw_colors(const Frame& frame, float right, float top, float width_at_sca
   return right - width - frame.metrics.px(24);
 }
 
+float chooser_width(const Frame& frame) {
+  return frame.metrics.px(!frame.metrics.compact ? 150 : frame.newest.whole ? 104 : 120);
+}
+
 /// What the heads are sorted by.
 float draw_order_chooser(const Frame& frame, float right, float top) {
-  const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
+  const float width = chooser_width(frame);
   const auto& order = frame.shown.look.heads_order;
   const std::string shown = order ? core::attention::info(*order).title : "number";
   platform::move_to({right - width, top});
@@ -216,7 +253,7 @@ float draw_threshold(const Frame& frame, float right, float top) {
 }
 
 float draw_stage_chooser(const Frame& frame, float right, float top) {
-  const float width = frame.metrics.px(frame.metrics.compact ? 120 : 150);
+  const float width = chooser_width(frame);
   platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
   platform::push_font(frame.fonts.sans14);
@@ -235,59 +272,71 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   return right - width - frame.metrics.px(10);
 }
 
-float heads_width(const Frame& frame) {
-  const std::size_t n = frame.shown.model.n_heads;
-  return frame.metrics.px(n <= (frame.metrics.compact ? most_head_buttons / 2 : most_head_buttons)
-                              ? 32 * static_cast<float>(n)
-                              : 96);
+/// Whether the view is of one layer of a whole model.
+bool has_layer_chooser(const Frame& frame) {
+  return frame.newest.whole && frame.shown.look.tab != Tab::layers;
 }
 
-/// Which layer of a whole model is shown, or "".
-std::string layer_words(const Frame& frame) {
-  return frame.newest.whole ? "layer " + std::to_string(frame.newest.whole->layer) : "";
-}
+/// What the controls show beyond the fields themselves, as far as there is room.
+struct ControlsFit {
+  bool labels = true, colors = true;
+};
 
-/// The width that the controls of the shown view take, with the labels in front of them.
-float controls_width(const Frame& frame, bool brief) {
+/// The width that the controls of the shown view take.
+float controls_width(const Frame& frame, ControlsFit fit) {
+  const bool brief = !fit.labels;
   const auto& m = frame.metrics;
   const auto words = [&](const char* text) {
-    return widgets::text_width(frame.fonts.sans15, text) + m.px(20);
+    return brief ? 0 : widgets::text_width(frame.fonts.sans15, text) + m.px(20);
   };
-  const float chooser = m.px(m.compact ? 120 : 150) + m.px(10);
-  const float layer = brief || !frame.newest.whole ? 0 : m.px(24) + words(layer_words(frame).c_str());
+  const float chooser = chooser_width(frame) + m.px(10), colors = m.px(brief || m.compact ? 100 : 150);
+  const float head = choice_width(frame, frame.shown.model.n_heads) + m.px(8) + words("head");
+  const float layer =
+      has_layer_chooser(frame) ? choice_width(frame, n_layers(frame)) + m.px(8) + words("layer") : 0;
   switch (frame.shown.look.tab) {
     case Tab::tokens:
-      return m.px(160) + words("hide below");
+      return m.px(160) + words("hide below") + layer;
     case Tab::heads:
-      return 2 * chooser + m.px(m.compact ? 100 : 150) + (brief ? 0 : words("stage") + words("sort"));
+      return 2 * chooser + (fit.colors ? colors + m.px(14) : 0) + words("stage") + words("sort") + layer;
     case Tab::layers:
-      return layers_controls_width(frame, !brief);
+      return layers_controls_width(frame, fit.labels);
     case Tab::compare:
-      return heads_width(frame) + m.px(10) + words("head") + layer;
+      return head + layer;
     default:
-      return heads_width(frame) + m.px(10) + words("head") + m.px(brief ? 100 : 150) + layer;
+      return head + layer + (fit.colors ? colors + m.px(14) : 0);
   }
 }
 
 /// The controls of the shown view, from right to left on one line.
-void draw_controls(const Frame& frame, float right, float top, bool brief) {
+void draw_controls(const Frame& frame, float right, float top, ControlsFit fit) {
+  const bool brief = !fit.labels;
   const float middle = top + frame.metrics.frame / 2;
-  if (frame.shown.look.tab == Tab::tokens) {
-    right = draw_threshold(frame, right, top);
-    label(frame, right, middle, "hide below");
-  } else if (frame.shown.look.tab == Tab::heads) {
-    right = draw_stage_chooser(frame, right, top);
-    if (!brief) right = label(frame, right, middle, "stage");  // else the tooltips say what the fields are
-    right = draw_order_chooser(frame, right, top);
-    if (!brief) right = label(frame, right, middle, "sort");
-    draw_colors(frame, right, top, frame.metrics.compact ? 100 : 150);
-  } else if (frame.shown.look.tab == Tab::layers) {
-    draw_layers_controls(frame, right, top, !brief);
-  } else {
-    right = draw_head_chooser(frame, right, top);
-    right = label(frame, right, middle, "head");
-    if (frame.shown.look.tab != Tab::compare) right = draw_colors(frame, right, top, brief ? 100 : 150);
-    if (frame.newest.whole && !brief) label(frame, right, middle, layer_words(frame).c_str());
+  const auto named = [&](const char* words) {
+    if (!brief) right = label(frame, right, middle, words);  // else the tooltips say what the fields are
+  };
+  switch (frame.shown.look.tab) {
+    case Tab::layers:
+      return draw_layers_controls(frame, right, top, fit.labels);
+    case Tab::tokens:
+      right = draw_threshold(frame, right, top);
+      named("hide below");
+      break;
+    case Tab::heads:
+      right = draw_stage_chooser(frame, right, top);
+      named("stage");
+      right = draw_order_chooser(frame, right, top);
+      named("sort");
+      if (fit.colors) right = draw_colors(frame, right, top, frame.metrics.compact ? 100 : 150);
+      break;
+    default:
+      right = draw_head_chooser(frame, right, top);
+      named("head");
+      if (frame.shown.look.tab != Tab::compare && fit.colors)
+        right = draw_colors(frame, right, top, brief || frame.metrics.compact ? 100 : 150);
+  }
+  if (has_layer_chooser(frame)) {
+    right = draw_layer_chooser(frame, right, top);
+    named("layer");
   }
 }
 
@@ -322,6 +371,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
       row("stage", [&](float line) { draw_stage_chooser(frame, end, line); });
       row("sort", [&](float line) { draw_order_chooser(frame, end, line); });
     }
+    if (has_layer_chooser(frame)) row("layer", [&](float line) { draw_layer_chooser(frame, end, line); });
     if (tab == Tab::stages || tab == Tab::compare || tab == Tab::laboratory)
       row("head", [&](float line) { draw_head_chooser(frame, end, line); });
     if (tab == Tab::layers) {
@@ -347,17 +397,16 @@ void bar_tooltip(const Frame& frame, const char* text) {
 }
 
 void draw_view_controls(const Frame& frame, float right, float top, float room) {
-  const auto fits = [&](bool brief) { return controls_width(frame, brief) <= room; };
-  if (fits(false) || fits(true))
-    draw_controls(frame, right, top, !fits(false));
-  else
-    draw_folded_controls(frame, right, top);
+  // The View menu has the colors, too.
+  for (const ControlsFit fit : {ControlsFit{true, true}, {true, false}, {false, true}, {false, false}})
+    if (controls_width(frame, fit) <= room) return draw_controls(frame, right, top, fit);
+  draw_folded_controls(frame, right, top);
 }
 
 namespace {
 
 // At scale 1.
-constexpr float maps_width = 150, bars_width = 140, label_gap = 10, field_gap = 24;
+constexpr float maps_width = 116, bars_width = 150, label_gap = 8, field_gap = 16;
 
 float label_width(const Frame& frame, const char* words) {
   return widgets::text_width(frame.fonts.sans15, words) + frame.metrics.px(label_gap);
@@ -395,7 +444,8 @@ void draw_bars_chooser(const Frame& frame, float right, float top) {
   const std::size_t now = frame.newest.layers->shows_effects ? 1 : 0;
   const float width = frame.metrics.px(bars_width);
   platform::move_to({right - width, top});
-  const auto chosen = widgets::combo(frame, "view/bars", width, options[now].words, options, now);
+  const std::string shown = now == 0 ? "direct logit attr." : options[now].words;
+  const auto chosen = widgets::combo(frame, "view/bars", width, shown, options, now);
   if (!chosen || *chosen == now) return;
   if (*chosen == 1)
     frame.commands.add(SweepHeads{});

@@ -257,8 +257,7 @@ void draw_compare_list(const Frame& frame) {
   if (frame.compared.comparison) draw_found(pen);
   pen.rule();
   draw_name(pen);
-  pen.heading("New baseline");
-  pen.y = draw_reference_buttons(frame, {pen.left, pen.y + frame.metrics.px(2)});
+  draw_references(pen);
   platform::move_to(origin);
   ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});
 }

@@ -21,6 +21,7 @@ namespace {
 using core::attention::StageInfo;
 using core::compare::DifferenceKind;
 using widgets::Align;
+using widgets::Pen;
 
 constexpr float header_height = 36, title_height = 26, stage_gap = 10;
 
@@ -37,9 +38,11 @@ void draw_empty(const Frame& frame) {
   widgets::paragraph(
       frame.fonts.sans15, frame.palette.dim, width,
       "Take a snapshot of the model as A, then change something: this view shows A, the live model B, and their difference, stage by stage. Or see what a single option changes.");
-  const float y = draw_reference_buttons(frame, {x, ImGui::GetItemRectMax().y + frame.metrics.px(16)});
+  Pen pen{frame, x, x + std::min(width, frame.metrics.px(360)),
+          ImGui::GetItemRectMax().y + frame.metrics.px(16)};
+  draw_references(pen);
   platform::move_to(at);
-  ImGui::Dummy({1, y - at.y});
+  ImGui::Dummy({1, pen.y - at.y});
 }
 
 void draw_reference_chooser(const Frame& frame, float width) {
@@ -342,27 +345,73 @@ CompareLayout lay_out_comparison(const Metrics& m, std::size_t n_tokens, float w
   return l;
 }
 
-float draw_reference_buttons(const Frame& frame, ImVec2 at) {
-  const float pitch = frame.metrics.frame + frame.metrics.px(6);
-  const auto button = [&](const std::string& name, const char* words, const char* help) {
-    platform::move_to(at);
-    at.y += pitch;
-    return widgets::button(frame, name, words, help);
+namespace {
+
+/// A card with a title and what it does below, lit with an accent edge while it runs; true when it was
+/// pressed.
+bool experiment(Pen& pen, const std::string& name, const std::string& title, const std::string& about,
+                const char* help, bool is_on) {
+  const Frame& frame = pen.frame;
+  const Metrics& m = frame.metrics;
+  const ImVec2 min{pen.left, pen.y}, max{pen.right, pen.y + m.px(41)};
+  platform::move_to(min);
+  const bool pressed = widgets::hit_area(name.c_str(), {max.x - min.x, max.y - min.y});
+  frame.landmarks.mark_item(name);
+  const auto& control = frame.palette.control;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(min, max, packed(is_on || ImGui::IsItemHovered() ? control.hovered : control.rest),
+                      m.px(3));
+  if (is_on) list->AddRectFilled(min, {min.x + m.px(3), max.y}, packed(frame.palette.accent));
+  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
+    widgets::outline(list, min, max, packed(frame.palette.accent), 2);
+  widgets::tooltip(help);
+  const float left = min.x + m.px(12), room = max.x - left - m.px(12);
+  const auto line = [&](ImFont* font, float middle, Rgb color, const std::string& words) {
+    widgets::draw_text(font, {left, min.y + m.px(middle)}, Align::left_middle, packed(color),
+                       widgets::shortened(font, words, room));
   };
-  if (button("reference/keep", "Snapshot as A", "Takes the model as it is now as A; later edits are B (K)"))
+  line(frame.fonts.sans15, 12, frame.palette.text, title);
+  line(frame.fonts.sans13, 29, frame.palette.dim, about);
+  pen.y = max.y + m.px(4);
+  return pressed;
+}
+
+}  // namespace
+
+void draw_references(Pen& pen) {
+  const Frame& frame = pen.frame;
+  pen.heading("Baseline (A)");
+  platform::move_to({pen.left, pen.y});
+  if (widgets::button(frame, "reference/keep", "Snapshot as A",
+                      "Takes the model as it is now as A; later edits are B (K)"))
     frame.commands.add(KeepReference{});
-  const auto switches = core::compare::switches();
-  for (std::size_t k = 0; k < switches.size(); ++k)
-    if (button(std::string("reference/") + switches[k].name, switches[k].title, switches[k].about))
-      frame.commands.add(KeepSwitched{k});
-  if (button("reference/open", "Open session as A…",
-             "Reads A from a file; the model that you edit stays as it is"))
+  ImGui::SameLine(0, frame.metrics.px(6));
+  if (widgets::button(frame, "reference/open", "Open as A…",
+                      "Reads A from a session file; the model that you edit stays as it is"))
     frame.commands.add(ShowDialog{Dialog::open_reference});
-  if (button(
-          "reference/tensors", "Check your tensors…",
-          "Reads B from a file and shows the first stage that differs from the model, and the likely cause (Ctrl+K)"))
+  pen.y += frame.metrics.frame + frame.metrics.px(4);
+  pen.prose("A is a copy of a model; B is always this one.", frame.palette.faint);
+  pen.rule();
+  pen.heading("Experiments");
+  const std::size_t chosen = frame.shown.look.compared.reference;
+  const auto& all = frame.compared.references;
+  const auto switches = core::compare::switches();
+  const std::size_t running =
+      chosen < all.size() ? all[chosen].experiment.value_or(switches.size()) : switches.size();
+  for (std::size_t k = 0; k < switches.size(); ++k) {
+    const core::compare::Switch& way = switches[k];
+    const bool is_on = running == k;
+    const std::string about = "A: " + (is_on ? way.state(all[chosen].model) : way.other(frame.shown.model));
+    if (!experiment(pen, std::string("reference/") + way.name, way.title, about, way.about, is_on)) continue;
+    if (is_on)
+      frame.commands.add(DropReference{});
+    else
+      frame.commands.add(KeepSwitched{k});
+  }
+  if (experiment(pen, "reference/tensors", "Compare with my tensors…",
+                 "B: a file of yours, .npz, .pt, .safetensors",
+                 "Shows the first stage that differs from the model, and the likely cause (Ctrl+K)", false))
     frame.commands.add(ShowDialog{Dialog::open_tensors});
-  return at.y;
 }
 
 }  // namespace app::panels

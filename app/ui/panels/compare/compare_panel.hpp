@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "app/ui/frame.hpp"
+#include "app/ui/widgets/drawing.hpp"
 
 namespace app::panels {
 
@@ -41,7 +42,7 @@ CompareLayout lay_out_comparison(const Metrics& metrics, std::size_t n_tokens, f
 float draw_compared_maps(const Frame& frame, const CompareLayout& layout, const ComparedStage& stage,
                          ImVec2 at, bool swapped);
 
-/// The ways to come to an A, as buttons below each other, at a point of the window; returns the y below them.
-float draw_reference_buttons(const Frame& frame, ImVec2 at);
+/// The ways to come to an A: snapshots and files, and experiments that change one thing.
+void draw_references(widgets::Pen& pen);
 
 }  // namespace app::panels

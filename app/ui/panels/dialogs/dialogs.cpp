@@ -18,11 +18,13 @@
 namespace app::panels {
 namespace {
 
-/// Where the keyboard stands at first: Enter pressed once too often does nothing.
-bool safe_button(const Frame& frame, const char* words) {
-  const bool pressed = widgets::button(frame, "dialog/cancel", words);
-  ImGui::SetItemDefaultFocus();
-  return pressed;
+/// Asks before something is lost: Enter pressed once too often does nothing.
+void ask(const Frame& frame, float width, const widgets::DialogButton& destructive, const Command& command,
+         const char* stay) {
+  const std::string_view pressed =
+      widgets::dialog_foot(frame, width, {"dialog/cancel", stay}, {}, destructive);
+  if (pressed == destructive.name) frame.commands.add(command);
+  if (pressed == "dialog/cancel" || widgets::enter_confirms()) frame.commands.add(CancelQuestion{});
 }
 
 void unsaved_work(const Frame& frame) {
@@ -30,21 +32,18 @@ void unsaved_work(const Frame& frame) {
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
                      frame.document.title + " has unsaved changes.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  const bool saves = widgets::button(frame, "dialog/save", "Save");
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/discard", "Discard")) frame.commands.add(DiscardAndContinue{});
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) frame.commands.add(CancelQuestion{});
-  if (saves || widgets::enter_confirms()) frame.commands.add(SaveAndContinue{});
+  const std::string_view pressed = widgets::dialog_foot(
+      frame, width, {"dialog/save", "Save"}, {"dialog/cancel", "Cancel"}, {"dialog/discard", "Discard"});
+  if (pressed == "dialog/discard") frame.commands.add(DiscardAndContinue{});
+  if (pressed == "dialog/cancel") frame.commands.add(CancelQuestion{});
+  if (pressed == "dialog/save" || widgets::enter_confirms()) frame.commands.add(SaveAndContinue{});
 }
 
 void writing(const Frame& frame) {
   const float width = frame.metrics.px(420);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/stop", "Stop and quit")) frame.commands.add(DiscardAndContinue{});
-  ImGui::SameLine();
-  if (safe_button(frame, "Cancel")) frame.commands.add(CancelQuestion{});
+  ask(frame, width, {"dialog/stop", "Stop and quit"}, DiscardAndContinue{}, "Cancel");
 }
 
 void memory(const Frame& frame) {
@@ -53,18 +52,14 @@ void memory(const Frame& frame) {
   widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width,
                      "The stages are computed in the background; other programs may slow down.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/take", "Use the memory")) frame.commands.add(TakeMemory{});
-  ImGui::SameLine();
-  if (safe_button(frame, "Cancel") || widgets::enter_confirms()) frame.commands.add(CancelQuestion{});
+  ask(frame, width, {"dialog/take", "Use the memory"}, TakeMemory{}, "Cancel");
 }
 
 void question(const Frame& frame) {
   const float width = frame.metrics.px(460);
   widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/go_on", frame.forms.answer.c_str())) frame.commands.add(GoOn{});
-  ImGui::SameLine();
-  if (safe_button(frame, "Cancel") || widgets::enter_confirms()) frame.commands.add(CancelQuestion{});
+  ask(frame, width, {"dialog/go_on", frame.forms.answer.c_str()}, GoOn{}, "Cancel");
 }
 
 void recovery(const Frame& frame) {
@@ -87,7 +82,8 @@ void recovery(const Frame& frame) {
     frame.landmarks.mark_item("dialog/problem");
     ImGui::Dummy({width, frame.metrics.px(8)});
   }
-  if (widgets::button(frame, "dialog/keep", "Decide later")) frame.commands.add(KeepLeft{});
+  if (!widgets::dialog_foot(frame, width, {"dialog/keep", "Decide later"}).empty())
+    frame.commands.add(KeepLeft{});
 }
 
 void keys_sheet(const Frame& frame) {
@@ -102,7 +98,8 @@ void about(const Frame& frame) {
       frame.fonts.sans15, frame.palette.dim, width,
       "Take attention apart: edit it, watch it, explain it. Every number is computed in float64.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (widgets::button(frame, "dialog/close", "Close") || widgets::enter_confirms()) close_dialog(frame);
+  if (!widgets::dialog_foot(frame, width, {"dialog/close", "Close"}).empty() || widgets::enter_confirms())
+    close_dialog(frame);
 }
 
 void close_on_escape(const Frame& frame) {

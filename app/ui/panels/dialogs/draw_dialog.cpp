@@ -163,12 +163,10 @@ std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::strin
 }
 
 bool dialog_buttons(const Frame& frame, const char* words, bool enabled) {
-  ImGui::BeginDisabled(!enabled);
-  const bool pressed = widgets::button(frame, "dialog/confirm", words);
-  ImGui::EndDisabled();
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
-  return enabled && (pressed || widgets::enter_confirms());
+  const std::string_view pressed = widgets::dialog_foot(
+      frame, draw_dialog_width(frame), {"dialog/confirm", words, enabled}, {"dialog/cancel", "Cancel"});
+  if (pressed == "dialog/cancel") close_dialog(frame);
+  return enabled && (pressed == "dialog/confirm" || widgets::enter_confirms());
 }
 
 }  // namespace app::panels

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <string_view>
 
 #include "app/session/exporting.hpp"
 #include "app/theme/imgui_compat.hpp"
@@ -21,14 +23,14 @@ ImVec2 browser_size(const Frame& frame) {
           std::min(frame.metrics.px(420), window.y - frame.metrics.px(200))};
 }
 
-/// The button that confirms, greyed without a name, and Cancel.
-bool confirm_buttons(const Frame& frame, const char* words, bool enabled) {
-  if (!enabled) ImGui::BeginDisabled();
-  const bool confirmed = widgets::button(frame, "dialog/confirm", words);
-  if (!enabled) ImGui::EndDisabled();
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
-  return confirmed;
+/// The button that confirms, greyed without a name, Cancel, and perhaps another one. The one that was
+/// pressed.
+std::string_view confirm_buttons(const Frame& frame, const char* words, bool enabled,
+                                 const widgets::DialogButton& another = {}) {
+  const std::string_view pressed = widgets::dialog_foot(
+      frame, browser_size(frame).x, {"dialog/confirm", words, enabled}, {"dialog/cancel", "Cancel"}, another);
+  if (pressed == "dialog/cancel") close_dialog(frame);
+  return pressed;
 }
 
 bool is_there(const fs::path& path) {
@@ -45,10 +47,10 @@ void question_to_replace(const Frame& frame, const fs::path& path) {
   widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_size(frame).x,
                      path.filename().string() + " exists. Replace it?");
   // A second press in the place of Save replaces nothing.
-  if (widgets::button(frame, "dialog/keep", "Keep"))
-    frame.commands.add(set<&Browser::asks_to_replace>(false));
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(SaveFileAs{path});
+  const std::string_view pressed = widgets::dialog_foot(frame, browser_size(frame).x, {"dialog/keep", "Keep"},
+                                                        {}, {"dialog/replace", "Replace"});
+  if (pressed == "dialog/keep") frame.commands.add(set<&Browser::asks_to_replace>(false));
+  if (pressed == "dialog/replace") frame.commands.add(SaveFileAs{path});
 }
 
 fs::path with_json(fs::path path) {
@@ -76,11 +78,14 @@ void preview(const Frame& frame) {
 }
 
 /// The file that was chosen in this frame; a chosen folder is entered.
-std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed) {
+std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed,
+                                     const widgets::DialogButton& another = {},
+                                     const std::function<void()>& on_another = {}) {
   auto path = widgets::file_browser(frame, listed, browser_size(frame));
   preview(frame);
-  if (confirm_buttons(frame, "Open", !frame.forms.browser.name.empty()))
-    path = widgets::chosen_path(frame.forms.browser);
+  const std::string_view pressed = confirm_buttons(frame, "Open", !frame.forms.browser.name.empty(), another);
+  if (pressed == "dialog/confirm") path = widgets::chosen_path(frame.forms.browser);
+  if (another.name && pressed == another.name) on_another();
   if (!path || !is_folder(*path)) return path;
   if (frame.message.is_error) frame.commands.add(ShowMessage{""});  // of a file that was tried before
   frame.commands.add(BrowseTo{*path});
@@ -103,12 +108,13 @@ bool shows_model(const Frame& frame) {
 }  // namespace
 
 void draw_open_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame, widgets::Listed::openable)) frame.commands.add(OpenFile{*path});
-  if (!shows_model(frame)) return;
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/model", "Open this folder as a model",
-                      "Opens config.json, weights and tokenizer as a whole model"))
+  const auto open_folder = [&] {
     frame.commands.add(OpenFile{frame.forms.browser.directory / "config.json"});
+  };
+  const widgets::DialogButton folder{shows_model(frame) ? "dialog/model" : nullptr,
+                                     "Open this folder as a model"};
+  if (const auto path = file_to_open(frame, widgets::Listed::openable, folder, open_folder))
+    frame.commands.add(OpenFile{*path});
 }
 
 void draw_open_reference_dialog(const Frame& frame) {
@@ -119,12 +125,12 @@ void draw_open_reference_dialog(const Frame& frame) {
 void draw_open_tensors_dialog(const Frame& frame) {
   widgets::paragraph(
       frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
-      "Your tensors, to compare with the model stage by stage: .npz, .safetensors, .pt, .npy, .csv, or a folder of them.");
-  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+      "Your tensors, to compare with the model stage by stage: .npz, .safetensors, .pt, .npy, .csv, or a folder "
+      "of them.");
+  const auto check_folder = [&] { frame.commands.add(CheckTensors{frame.forms.browser.directory}); };
+  if (const auto path =
+          file_to_open(frame, widgets::Listed::tensors, {"dialog/folder", "Check this folder"}, check_folder))
     frame.commands.add(CheckTensors{*path});
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/folder", "Check this folder", "Checks all tensors of this folder"))
-    frame.commands.add(CheckTensors{frame.forms.browser.directory});
 }
 
 void draw_open_given_dialog(const Frame& frame) {
@@ -139,7 +145,8 @@ void draw_save_dialog(const Frame& frame) {
     question_to_replace(frame, with_json(widgets::chosen_path(browser)));
     return;
   }
-  if (confirm_buttons(frame, "Save", !browser.name.empty())) path = widgets::chosen_path(browser);
+  if (confirm_buttons(frame, "Save", !browser.name.empty()) == "dialog/confirm")
+    path = widgets::chosen_path(browser);
   if (!path) return;
   if (is_folder(*path)) {
     frame.commands.add(BrowseTo{*path});
@@ -179,6 +186,24 @@ void choose_form(const Frame& frame) {
     change_export(frame, set<&Settings::export_form>(static_cast<ExportForm>(*chosen)));
   widgets::paragraph(frame.fonts.sans14, frame.palette.dim, export_browser_size(frame).x,
                      export_kind(frame.settings.export_form).about);
+}
+
+/// The stage whose numbers leave, among all that the model has.
+void choose_stage(const Frame& frame, const ExportAs& e) {
+  if (export_kind(e.form).choices.empty()) return;
+  std::vector<widgets::Option> options;
+  std::vector<Stage> stages;
+  std::size_t now = 0;
+  for (const auto& stage : core::attention::stages()) {
+    if (!stage.present(frame.newest.model)) continue;
+    if (stage.stage == e.matrix.stage) now = stages.size();
+    stages.push_back(stage.stage);
+    options.push_back({stage.title, stage.stage == Stage::weights ? "Before dropout" : "", false});
+  }
+  if (const auto chosen =
+          widgets::combo(frame, "dialog/stage", frame.metrics.px(200), options[now].words, options, now))
+    change_export(frame, set<&ExportChoice::from>(std::pair(stages[*chosen], e.matrix.head)));
+  ImGui::SameLine();
 }
 
 void choose_what(const Frame& frame, const ExportAs& e) {
@@ -232,10 +257,10 @@ void question_to_replace(const Frame& frame, const ExportAs& e, const std::vecto
                                               : std::to_string(n) + " of these files exist. Replace them?";
   widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, export_browser_size(frame).x, words);
   // A second press in the place of Export replaces nothing.
-  if (widgets::button(frame, "dialog/keep", "Keep"))
-    frame.commands.add(set<&Browser::asks_to_replace>(false));
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/replace", "Replace")) frame.commands.add(e);
+  const std::string_view pressed = widgets::dialog_foot(
+      frame, export_browser_size(frame).x, {"dialog/keep", "Keep"}, {}, {"dialog/replace", "Replace"});
+  if (pressed == "dialog/keep") frame.commands.add(set<&Browser::asks_to_replace>(false));
+  if (pressed == "dialog/replace") frame.commands.add(e);
 }
 
 }  // namespace
@@ -246,6 +271,7 @@ void draw_export_dialog(const Frame& frame) {
   e.matrix = exported_matrix(frame);
   e.document = frame.document.preset.empty() ? frame.document.title : frame.document.preset;
   choose_form(frame);
+  choose_stage(frame, e);
   choose_what(frame, e);
   choose_look(frame, e.form);
   const std::string proposed = proposed_name(e);
@@ -255,10 +281,10 @@ void draw_export_dialog(const Frame& frame) {
   const std::vector<fs::path> files = planned_files(frame.newest.model, e);
   say_what_is_written(frame, e, files);
   if (frame.forms.browser.asks_to_replace) return question_to_replace(frame, e, files);
-  const bool confirmed = widgets::button(frame, "dialog/confirm", "Export");
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
-  if (!confirmed && !typed) return;
+  const std::string_view pressed = widgets::dialog_foot(
+      frame, export_browser_size(frame).x, {"dialog/confirm", "Export"}, {"dialog/cancel", "Cancel"});
+  if (pressed == "dialog/cancel") close_dialog(frame);
+  if (pressed != "dialog/confirm" && !typed) return;
   if (already_there(files) > 0)
     frame.commands.add(set<&Browser::asks_to_replace>(true));
   else

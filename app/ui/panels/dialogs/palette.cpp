@@ -1,6 +1,9 @@
 #include "app/ui/panels/dialogs/palette.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
@@ -195,13 +198,44 @@ std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situa
   return done;
 }
 
+/// Before anything is searched: the actions that were done last, and some that are done often.
+std::vector<FoundAction> likely_actions(const Frame& frame, std::span<const Action> all) {
+  constexpr std::size_t each = 4;
+  constexpr std::array frequent{"file/open",      "edit/undo", "model/causal", "model/training",
+                                "stages/gutters", "help/keys", "file/export",  "view/present"};
+  std::vector<FoundAction> found;
+  const auto add = [&](std::string_view id, const char* place) {
+    const Action* action = find_action(all, id);
+    const bool is_new = std::ranges::none_of(found, [&](const auto& f) { return f.action == action; });
+    if (action && action->command && is_new) found.push_back({action, action->title, place, {}});
+  };
+  for (const std::string& id : frame.forms.used_actions)
+    if (found.size() < each) add(id, "recent");
+  const std::size_t most = found.size() + each;
+  for (const char* id : frequent)
+    if (found.size() < most) add(id, "frequent");
+  return found;
+}
+
+/// The actions that were done, with one more in front.
+std::vector<std::string> with_used(std::vector<std::string> used, const std::string& id) {
+  constexpr std::size_t most = 8;
+  std::erase(used, id);
+  used.insert(used.begin(), id);
+  used.resize(std::min(used.size(), most));
+  return used;
+}
+
 void draw_inside(const Frame& frame, float width) {
   const Situation situation = situation_of(frame);
   const Searched field =
       search_field(frame, "palette/field", "An action, preset, stage, lesson or setting", width);
   const std::vector<Action> all = actions(situation);
-  const std::vector<FoundAction> found = found_actions(
-      all, field.text, [&](const Action& action) { return why_not(action, situation).empty(); });
+  const std::vector<FoundAction> found = field.text.empty()
+                                             ? likely_actions(frame, all)
+                                             : found_actions(all, field.text, [&](const Action& action) {
+                                                 return why_not(action, situation).empty();
+                                               });
   const float pitch = frame.metrics.px(palette_pitch);
   const float below = ImGui::GetIO().DisplaySize.y - ImGui::GetCursorScreenPos().y - frame.metrics.px(48);
   const float fit = std::max(3.0f, std::floor(below / pitch));
@@ -212,6 +246,8 @@ void draw_inside(const Frame& frame, float width) {
   } else if (const auto done = draw_lines(frame, situation, found, field, {width, pitch * n_lines});
              done && why_not(*found[*done].action, situation).empty()) {
     close_dialog(frame);
+    frame.commands.add(
+        set<&Forms::used_actions>(with_used(frame.forms.used_actions, found[*done].action->id)));
     perform(*found[*done].action, situation, frame.commands);
     return;
   }

@@ -15,8 +15,10 @@ namespace {
 
 using core::text::TokenRule;
 
-/// Lets ImGui write into a string of any length.
+/// Lets ImGui write into a string of any length. Enter confirms the dialog; with Shift it is a line end.
 int grow(ImGuiInputTextCallbackData* data) {
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter)
+    return data->EventChar == '\n' && !ImGui::GetIO().KeyShift ? 1 : 0;
   if (data->EventFlag != ImGuiInputTextFlags_CallbackResize) return 0;
   auto& text = *static_cast<std::string*>(data->UserData);
   text.resize(static_cast<std::size_t>(data->BufTextLen));
@@ -29,7 +31,9 @@ void draw_text_box(const Frame& frame, float width) {
   platform::push_font(frame.fonts.sans15);
   if (ImGui::IsWindowAppearing()) platform::focus_next_item();
   ImGui::InputTextMultiline("##sentence", text.data(), text.capacity() + 1, {width, frame.metrics.px(96)},
-                            ImGuiInputTextFlags_CallbackResize, grow, &text);
+                            ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_CallbackCharFilter |
+                                ImGuiInputTextFlags_AutoSelectAll,
+                            grow, &text);
   ImGui::PopFont();
   frame.landmarks.mark_item("sentence/text");
   if (text != frame.forms.sentence.text) frame.commands.add(set<&SentenceDraft::text>(text));
@@ -138,13 +142,11 @@ void draw_sentence_dialog(const Frame& frame) {
   frame.landmarks.mark_item("sentence/count");
   draw_chips(frame, taken.tokens, width);
   const bool ready = !taken.tokens.empty() && !bad;
-  if (!ready) ImGui::BeginDisabled();
-  const bool chosen = widgets::button(frame, "dialog/confirm", "Apply");
-  if (!ready) ImGui::EndDisabled();
-  ImGui::SameLine();
-  if (widgets::button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
-  const bool ctrl_enter = ImGui::GetIO().KeyCtrl && platform::key_pressed(ImGuiKey_Enter, false);
-  if (ready && (chosen || ctrl_enter)) put_in(frame, taken.tokens);
+  const std::string_view pressed =
+      widgets::dialog_foot(frame, width, {"dialog/confirm", "Apply", ready}, {"dialog/cancel", "Cancel"});
+  if (pressed == "dialog/cancel") close_dialog(frame);
+  const bool enter = platform::key_pressed(ImGuiKey_Enter, false) && !ImGui::GetIO().KeyShift;
+  if (ready && (pressed == "dialog/confirm" || enter)) put_in(frame, taken.tokens);
 }
 
 }  // namespace app::panels

@@ -114,6 +114,38 @@ void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::
   draw_fill_buttons(frame, place);
 }
 
+/// The rows that hold nothing but zeros, as new tokens do; none of a matrix that is all zeros or very large.
+std::vector<std::size_t> rows_of_zeros(const core::attention::SharedMatrix& numbers) {
+  constexpr std::size_t max_cells = 1u << 14;
+  std::vector<std::size_t> rows;
+  if (numbers.n_rows() * numbers.n_cols() > max_cells) return rows;
+  for (std::size_t i = 0; i < numbers.n_rows(); ++i)
+    if (!arma::any((*numbers).row(i))) rows.push_back(i);
+  return rows.size() < numbers.n_rows() ? rows : std::vector<std::size_t>();
+}
+
+/// Offers to initialize new tokens, whose rows are zeros; true when it stands there.
+bool draw_offer_for_zeros(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers,
+                          ImVec2 at) {
+  if (place.name != MatrixName::embeddings) return false;
+  const std::vector<std::size_t> rows = rows_of_zeros(numbers);
+  if (rows.empty()) return false;
+  const std::string words = rows.size() == 1 ? "Row " + std::to_string(rows.front()) + " is all zeros. "
+                                             : std::to_string(rows.size()) + " rows are all zeros. ";
+  ImFont* font = frame.fonts.sans14;
+  const float middle = at.y + frame.metrics.px(9);
+  widgets::draw_text(font, {at.x, middle}, widgets::Align::left_middle, packed(frame.palette.faint), words);
+  if (!widgets::link(frame, "edit/initialize", font, {at.x + widgets::text_width(font, words), middle},
+                     widgets::Align::left_middle, frame.palette.accent, "Initialize"))
+    return true;
+  arma::mat filled = *numbers;
+  const arma::mat drawn = core::editing::filled(
+      frame.newest.model, place, {core::editing::FillRule::randn, frame.forms.fill.fill.seed, {}});
+  for (const std::size_t row : rows) filled.row(row) = drawn.row(row);
+  frame.commands.edit(SetBlock{place, 0, 0, std::move(filled)});
+  return true;
+}
+
 }  // namespace
 
 void draw_edit(const Frame& frame) {
@@ -123,7 +155,8 @@ void draw_edit(const Frame& frame) {
   const MatrixPlace place = edited_place(frame.newest.look, frame.newest.model);
   const core::attention::SharedMatrix& numbers = *find_matrix(frame.newest.model, place);
 
-  widgets::section_heading(frame, width, "EDIT", core::text::shape_text(numbers.n_rows(), numbers.n_cols()));
+  widgets::section_heading(frame, width, "EDIT",
+                           core::text::tuple_text({numbers.n_rows(), numbers.n_cols()}));
   draw_tabs(frame, place, width);
 
   if (numbers.n_rows() * numbers.n_cols() == 0) {
@@ -155,7 +188,7 @@ void draw_edit(const Frame& frame) {
   platform::move_to({x, top + height + m.px(10)});
   draw_buttons(frame, place, numbers);
   platform::move_to({x, top + height + m.px(10) + m.frame + m.px(10)});
-  if (!has_hint) return;
+  if (draw_offer_for_zeros(frame, place, numbers, ImGui::GetCursorScreenPos()) || !has_hint) return;
   widgets::paragraph(frame.fonts.sans14, frame.palette.faint, width,
                      "Drag to change, double-click to type. Shift: coarse, Alt: fine.");
 }

@@ -276,6 +276,10 @@ void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std:
     const float width = widgets::draw_plain_bar(frame, scale, at, frame.metrics.px(180));
     frame.landmarks.mark("heads/bar", {at.x, at.y - 4}, {at.x + width, at.y + 4});
     at.x += width + frame.metrics.px(16), room -= width + frame.metrics.px(16);
+    if (const float link = widgets::scale_link_width(frame, stage.stage, heads.front()); link > 0) {
+      widgets::draw_scale_link(frame, "heads", {at.x + link - frame.metrics.px(12), at.y});
+      at.x += link + frame.metrics.px(8), room -= link + frame.metrics.px(8);
+    }
   } else {
     words = "each map has its own range of colors";
   }

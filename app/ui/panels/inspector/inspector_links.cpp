@@ -8,6 +8,7 @@
 
 #include "app/session/navigation.hpp"
 #include "app/ui/widgets/cell_words.hpp"
+#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 namespace {
@@ -29,7 +30,7 @@ CellRef nearest(const Cells& cells, const CellRef& to) {
 /// The token, or what it is when its name is only its number.
 std::string token_words(const std::vector<std::string>& tokens, const char* what, std::size_t index) {
   const std::string& token = tokens[index];
-  return token == to_string(index) ? what + (" " + token) : token;
+  return token == to_string(index) ? what + (" " + token) : widgets::visible_token(token);
 }
 
 std::string place_words(const Frame& frame, const Cells& cells) {

@@ -1,6 +1,9 @@
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "app/session/navigation.hpp"
 #include "app/session/whole_reading.hpp"
@@ -12,6 +15,8 @@
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/number.hpp"
+#include "core/base/text.hpp"
+#include "core/graph/matrices.hpp"
 #include "core/graph/text.hpp"
 #include "core/lessons/lessons.hpp"
 
@@ -268,7 +273,7 @@ void draw_change(Pen& pen, const CellRef& cell, double value) {
 }
 
 /// The value as large as it fits: four decimals in 32 px, all digits smaller in the line below.
-void draw_value(Pen& pen, const CellRef& cell) {
+void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector/value") {
   const Frame& frame = pen.frame;
   const widgets::CellWords words = widgets::cell_words(frame, cell);
   const double value = widgets::cell_value(frame, cell);
@@ -281,7 +286,7 @@ void draw_value(Pen& pen, const CellRef& cell) {
   widgets::glossed_line(frame, frame.fonts.sans19, frame.palette.text,
                         {pen.left, pen.y + frame.metrics.px(4)}, words.title);
   widgets::draw_text(font, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text), text);
-  frame.landmarks.mark("inspector/value", {pen.left, pen.y - 16}, {pen.right, pen.y + 16});
+  frame.landmarks.mark(landmark, {pen.left, pen.y - 16}, {pen.right, pen.y + 16});
   pen.skip(28);
   const float room = pen.right - pen.left;
   float x = pen.left;
@@ -309,40 +314,123 @@ void draw_value(Pen& pen, const CellRef& cell) {
   }
 }
 
-/// One of the things to do when nothing is pinned.
-bool offer(Pen& pen, const char* name, const char* words, const char* about) {
+/// The largest weight among the last rows that have several unmasked keys: a cell that has much to tell.
+std::optional<CellRef> telling_cell(const Frame& frame) {
+  constexpr std::size_t most_rows = 64;
+  const auto& trace = frame.shown.trace;
+  if (!core::attention::info(Stage::weights).present(frame.shown.model)) return std::nullopt;
+  const auto& weights = trace.heads[frame.shown.look.head].weights;
+  if (weights.n_rows() == 0 || weights.n_cols() == 0) return std::nullopt;
+  const std::size_t n = weights.n_rows(), first = n - std::min(n, most_rows);
+  CellRef best{Stage::weights, frame.shown.look.head, n - 1, 0};
+  double largest = -1;
+  for (std::size_t i = first; i < n; ++i) {
+    std::size_t keys = 0;
+    for (std::size_t j = 0; j < weights.n_cols() && keys < 2; ++j) keys += trace.mask(i, j) != 0 ? 1 : 0;
+    if (keys < 2 && n > 1) continue;
+    for (std::size_t j = 0; j < weights.n_cols(); ++j)
+      if (weights(i, j) > largest) largest = weights(i, j), best.row = i, best.column = j;
+  }
+  return best;
+}
+
+/// Learned numbers of the layer.
+std::size_t n_parameters(const core::attention::Model& model) {
+  using core::editing::MatrixName;
+  std::size_t n = 0;
+  for (const MatrixName name :
+       {MatrixName::query_weight, MatrixName::key_weight, MatrixName::value_weight, MatrixName::output_weight,
+        MatrixName::query_bias, MatrixName::key_bias, MatrixName::value_bias, MatrixName::output_bias})
+    if (const auto* matrix = core::attention::find_matrix(model, {name, 0}))
+      n += matrix->n_rows() * matrix->n_cols();
+  return n;
+}
+
+/// What the layer computes, with its numbers.
+void draw_formula_box(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const auto& model = frame.shown.model;
+  const auto formula = [&](Stage stage) {
+    return core::attention::formula_of(core::attention::info(stage), model, true);
+  };
+  std::string inner = "QKᵀ";
+  if (model.scale.rule != core::attention::ScaleRule::none &&
+      core::attention::info(Stage::scaled_scores).present(model))
+    inner += " " + formula(Stage::scaled_scores);
+  if (model.mask.causal || model.mask.hides()) inner += " + mask";
+  std::vector<std::string> lines{"head = softmax( " + inner + " ) V"};
+  if (core::attention::info(Stage::output).present(model))
+    lines.push_back("output = heads " + formula(Stage::output));
+  const float pitch = frame.metrics.px(22), pad = frame.metrics.px(12);
+  const float height = pitch * static_cast<float>(lines.size()) + frame.metrics.px(10);
+  ImGui::GetWindowDrawList()->AddRectFilled({pen.left, pen.y}, {pen.right, pen.y + height},
+                                            packed(frame.palette.ground.raised), frame.metrics.px(3));
+  float y = pen.y + frame.metrics.px(8);
+  for (const std::string& line : lines) {
+    widgets::draw_formula(frame.fonts.sans14, {pen.left + pad, y}, packed(frame.palette.text), line);
+    y += pitch;
+  }
+  frame.landmarks.mark("inspector/formula", {pen.left, pen.y}, {pen.right, pen.y + height});
+  pen.y += height;
+  pen.skip(14);
+}
+
+void draw_shapes(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const auto& model = frame.shown.model;
+  for (const Stage stage : {Stage::queries, Stage::scores, Stage::contexts, Stage::output}) {
+    const auto& info = core::attention::info(stage);
+    if (!info.present(model)) continue;
+    const std::string words = core::attention::shape_words(model, stage);
+    const std::string heads =
+        info.per_head && model.n_heads > 1 ? std::to_string(model.n_heads) + " × " : std::string();
+    pen.pair(stage == Stage::queries ? "Q, K, V" : info.title, heads + words);
+  }
+}
+
+/// One of the things to try when nothing is pinned.
+bool offer(Pen& pen, const char* name, const char* words) {
   const Frame& frame = pen.frame;
   pen.skip(12);
-  const bool pressed = widgets::link(frame, name, frame.fonts.sans15, {pen.left, pen.y}, Align::left_middle,
+  const bool pressed = widgets::link(frame, name, frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle,
                                      frame.palette.accent, words);
-  pen.skip(6);
-  pen.prose(about, frame.palette.dim);
+  pen.skip(10);
   return pressed;
 }
 
-/// The largest weight of the last row: a cell that has much to tell.
-std::optional<CellRef> telling_cell(const Frame& frame) {
-  if (!core::attention::info(Stage::weights).present(frame.shown.model)) return std::nullopt;
-  const auto& weights = frame.shown.trace.heads[frame.shown.look.head].weights;
-  if (weights.n_rows() == 0 || weights.n_cols() == 0) return std::nullopt;
-  const arma::rowvec row = weights.row(weights.n_rows() - 1);
-  return CellRef{Stage::weights, frame.shown.look.head, weights.n_rows() - 1, row.index_max()};
-}
-
-void draw_offers(Pen& pen) {
+/// With nothing pinned: the layer with its sizes, its largest weight worked out, and what to try.
+void draw_layer(Pen& pen) {
   const Frame& frame = pen.frame;
+  pen.skip(14);
+  widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
+                     "This layer");
+  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
+                     widgets::grouped(n_parameters(frame.shown.model)) + " parameters");
+  pen.skip(18);
+  draw_formula_box(pen);
+  draw_shapes(pen);
+  const auto cell = telling_cell(frame);
+  if (cell) {
+    pen.rule();
+    widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                       "LARGEST WEIGHT");
+    widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle,
+                       packed(frame.palette.faint), "of rows with several keys");
+    pen.skip(6);
+    draw_value(pen, *cell, "inspector/largest");
+    pen.rule();
+    widgets::draw_worked_cell(pen, core::explain::explain(frame.shown.model, frame.shown.trace, *cell));
+  }
+  pen.rule();
+  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
+                     "TRY");
   pen.skip(4);
-  pen.prose("Hover over a cell to see how it is computed. Click to pin it. Or:", frame.palette.dim);
-  if (const auto cell = telling_cell(frame);
-      cell && offer(pen, "inspector/offer/pin", "See how a weight is computed",
-                    "pins the largest weight of the last token; its pink numbers link to their cells"))
+  if (cell && offer(pen, "inspector/offer/pin", "Pin this weight"))
     frame.commands.add(set<&Look::tab>(Tab::stages), PinCell{*cell});
-  if (offer(pen, "inspector/offer/edit", "Change a number and watch",
-            "selects an embedding: drag it or type a number; every cell that changes is outlined"))
+  if (offer(pen, "inspector/offer/edit", "Change an embedding"))
     frame.commands.add(set<&Selection::cursor>(EditCursor{0, 0, true}));
   if (frame.lesson) return;
-  if (offer(pen, "inspector/offer/lesson", "Take the first lesson",
-            "causal attention step by step; your own work is kept"))
+  if (offer(pen, "inspector/offer/lesson", "Take the first lesson"))
     frame.commands.add(StartLesson{core::lessons::lessons().front().name});
 }
 
@@ -355,7 +443,7 @@ void draw_cell(Pen& pen) {
                 : cell                       ? "hovered · click pins"
                                              : "nothing pinned");
   if (!cell) {
-    draw_offers(pen);
+    draw_layer(pen);
   } else {
     const auto explanation = core::explain::explain(frame.shown.model, frame.shown.trace, *cell);
     draw_value(pen, *cell);

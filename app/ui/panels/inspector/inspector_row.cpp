@@ -94,11 +94,12 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   const RowFacts facts = core::attention::row_facts(row);
   const bool after_dropout = cell.stage == Stage::dropped_weights;
   pen.rule();
-  pen.heading("Row of " +
-              widgets::shortened(frame.fonts.sans16, tokens[cell.row], (pen.right - pen.left) * 0.6f));
+  pen.heading("Row of " + widgets::shortened(frame.fonts.sans16, widgets::quoted_token(tokens[cell.row]),
+                                             (pen.right - pen.left) * 0.6f));
   if (facts.largest > 0)
-    pen.prose(tokens[cell.row] + " attends most to " +
-                  (facts.where == cell.row && &keys == &tokens ? std::string("itself") : keys[facts.where]) +
+    pen.prose(widgets::quoted_token(tokens[cell.row]) + " attends most to " +
+                  (facts.where == cell.row && &keys == &tokens ? std::string("itself")
+                                                               : widgets::quoted_token(keys[facts.where])) +
                   ", " + widgets::fixed(facts.largest, 4),
               frame.palette.dim);
   std::vector<std::size_t> order(row.n_elem);
@@ -114,7 +115,8 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     order.resize(most_bars);
   }
   for (const std::size_t j : order)
-    draw_bar(pen, cell, j, keys[j], row[j], core::attention::top_of_range(frame.shown.model, cell.stage),
+    draw_bar(pen, cell, j, widgets::visible_token(keys[j]), row[j],
+             core::attention::top_of_range(frame.shown.model, cell.stage),
              frame.shown.trace.mask(cell.row, j) == 0 && row[j] == 0,
              after_dropout && frame.shown.trace.heads[cell.head].dropout_mask(cell.row, j) == 0);
   if (row.n_elem > most_bars) {
@@ -229,9 +231,10 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   widgets::draw_text(frame.fonts.mono12, {index, middle}, Align::right_middle, packed(frame.palette.faint),
                      std::to_string(key));
   const float words = index + frame.metrics.px(8);
-  widgets::draw_text(frame.fonts.sans14, {words, middle}, Align::left_middle, packed(frame.palette.dim),
-                     widgets::shortened(frame.fonts.sans14, frame.shown.sequence().keys()[key],
-                                        from - words - frame.metrics.px(4)));
+  widgets::draw_text(
+      frame.fonts.sans14, {words, middle}, Align::left_middle, packed(frame.palette.dim),
+      widgets::shortened(frame.fonts.sans14, widgets::visible_token(frame.shown.sequence().keys()[key]),
+                         from - words - frame.metrics.px(4)));
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
   const float share = static_cast<float>(std::clamp(weight, 0.0, 1.0));
@@ -296,9 +299,10 @@ void draw_query(Pen& pen) {
                      "Query");
   const std::string number = " " + std::to_string(*query);
   const float room = pen.right - pen.left - widgets::text_width(frame.fonts.sans19, "Query  " + number);
-  widgets::draw_text(
-      frame.fonts.sans19, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
-      widgets::shortened(frame.fonts.sans19, frame.shown.sequence().tokens[*query], room) + number);
+  widgets::draw_text(frame.fonts.sans19, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+                     widgets::shortened(frame.fonts.sans19,
+                                        widgets::visible_token(frame.shown.sequence().tokens[*query]), room) +
+                         number);
   pen.skip(24);
   const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(*query)));
   const std::string words =
@@ -322,10 +326,10 @@ using widgets::Pen;
 
 constexpr std::size_t most_likeness_heads = 64;
 
-/// Two figures after the point, as "04"; "1" for the same weights.
+/// Two figures after the point, as "04"; "1" for what rounds to it.
 std::string hundredths(double similarity) {
   if (std::isnan(similarity)) return "–";
-  const std::string digits = std::to_string(static_cast<int>(std::floor(similarity * 100 + 1e-9)));
+  const std::string digits = std::to_string(std::lround(similarity * 100));
   return digits.size() < 2 ? "0" + digits : digits.size() > 2 ? "1" : digits;
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/session/navigation.hpp"
 #include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/layers/whole_panel.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
@@ -19,44 +19,97 @@ using core::transformer::HeadRoles;
 
 constexpr double least_role = 0.3, measured_from = 0.4;  // shares that make a role
 
+struct RoleName {
+  const char *name, *brief;
+  double (*share)(const HeadRoles&);
+};
+constexpr RoleName role_names[]{
+    {"previous", "prev", [](const HeadRoles& r) { return r.previous; }},
+    {"first token", "first", [](const HeadRoles& r) { return r.first; }},
+    {"itself", "self", [](const HeadRoles& r) { return r.itself; }},
+    {"same token", "same", [](const HeadRoles& r) { return r.same_token.value_or(0); }},
+    {"induction", "ind", [](const HeadRoles& r) { return r.induction.value_or(0); }}};
+
 }  // namespace
 
-std::string role_words(const HeadRoles& roles) {
-  std::pair<double, const char*> best{least_role, "diffuse"};
-  for (const auto& [share, name] :
-       {std::pair(roles.previous, "previous"), std::pair(roles.first, "first token"),
-        std::pair(roles.itself, "itself"), std::pair(roles.same_token.value_or(0), "same token"),
-        std::pair(roles.induction.value_or(0), "induction")})
-    if (share > best.first) best = {share, name};
-  return best.first > least_role ? std::string(best.second) + " " + widgets::fixed(best.first, 2) : "diffuse";
+std::string HeadRole::words() const {
+  return share ? name + " " + widgets::fixed(*share, 2) : name;
 }
+
+std::string HeadRole::brief() const {
+  const auto row = std::ranges::find(role_names, name, &RoleName::name);
+  const std::string number = share ? widgets::fixed(*share, 2) : "";
+  return (row == std::end(role_names) ? name : row->brief) + (number.starts_with("0") ? " " + number.substr(1)
+                                                              : number.empty()        ? ""
+                                                                                      : " " + number);
+}
+
+HeadRole role_among(const HeadRoles& roles) {
+  HeadRole best{"diffuse"};
+  for (const RoleName& row : role_names)
+    if (const double share = row.share(roles); share > best.share.value_or(least_role))
+      best = {row.name, share};
+  return best;
+}
+
+namespace {
+
+/// Whether an edit of its layer changed what a head attends to; edits of other layers do not make it another
+/// head. Weights of an edited layer are float64, so that all of them differ a little.
+bool is_changed(const Frame& frame, std::size_t layer, std::size_t head) {
+  const auto& both = *frame.newest.reading->readings();
+  const auto& now = *both.now->layers[layer];
+  if (!now.is_edited || layer >= both.before->layers.size()) return now.is_edited;
+  const auto& before = both.before->layers[layer]->heads;
+  return head >= before.size() || !arma::approx_equal(now.heads[head].map, before[head].map, "absdiff", 1e-4);
+}
+
+}  // namespace
 
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head) {
   if (frame.newest.whole->experiment.heads_off.contains({layer, head})) return {"ablated"};
-  const auto& sight = *frame.newest.reading->readings()->now->layers[layer];
-  const auto* usual = frame.newest.reading->random_roles();
-  if (usual && layer < usual->size() && head < (*usual)[layer].size() && !sight.is_edited) {
-    const HeadRoles& roles = (*usual)[layer][head];
-    if (std::max({roles.previous, roles.induction.value_or(0), roles.same_token.value_or(0)}) > measured_from)
-      return {role_words(roles), true};
+  const auto& heads = *frame.newest.reading->readings()->now->layers[layer];
+  const auto* measured = frame.newest.reading->random_roles();
+  if (measured && layer < measured->size() && head < (*measured)[layer].size()) {
+    const HeadRoles& roles = (*measured)[layer][head];
+    if (std::max({roles.previous, roles.induction.value_or(0), roles.same_token.value_or(0)}) >
+        measured_from) {
+      HeadRole role = role_among(roles);
+      role.source = is_changed(frame, layer, head) ? RoleSource::before_edits : RoleSource::model;
+      return role;
+    }
   }
-  return {role_words(sight.heads[head].roles)};
+  return role_among(heads.heads[head].roles);
 }
 
 float draw_role(const Frame& frame, const HeadRole& role, ImFont* font, float end, bool from_left,
                 float middle, float room) {
-  const float inset = role.is_measured ? frame.metrics.px(6) : 0;
-  std::string words = role.words;
-  if (widgets::text_width(font, words) + 2 * inset > room) words = words.substr(0, words.find(' '));
-  const float width = widgets::text_width(font, words) + 2 * inset;
-  if (width > room) return 0;
-  const float left = from_left ? end : end - width, half = frame.metrics.px(8);
-  if (role.is_measured)
-    ImGui::GetWindowDrawList()->AddRectFilled({left, middle - half}, {left + width, middle + half},
-                                              packed(frame.palette.control.active), frame.metrics.px(3));
+  const bool is_measured = role.source != RoleSource::prompt;
+  const float inset = is_measured ? frame.metrics.px(5) : 0;
+  std::string words = role.words();
+  for (const std::string& shorter : {role.brief(), role.brief().substr(0, role.brief().find(' '))})
+    if (widgets::text_width(font, words) + 2 * inset > room) words = shorter;
+  words = widgets::shortened(font, words, std::max(1.0f, room - 2 * inset));
+  const float width = widgets::text_width(font, words) + 2 * inset, half = frame.metrics.px(8);
+  const float left = from_left ? end : end - width;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  if (role.source == RoleSource::model)
+    list->AddRectFilled({left, middle - half}, {left + width, middle + half},
+                        packed(frame.palette.control.active), frame.metrics.px(3));
+  else if (role.source == RoleSource::before_edits)
+    list->AddRect({left, middle - half}, {left + width, middle + half}, packed(frame.palette.faint),
+                  frame.metrics.px(3));
   widgets::draw_text(font, {left + inset, middle}, widgets::Align::left_middle,
-                     packed(role.is_measured ? frame.palette.text : frame.palette.dim), words);
+                     packed(role.source == RoleSource::model ? frame.palette.text : frame.palette.dim),
+                     words);
   return width;
+}
+
+void draw_dots(const Frame& frame, ImVec2 left_top, float right) {
+  const float size = frame.metrics.px(2), pitch = frame.metrics.px(6);
+  for (float x = left_top.x; x + size <= right; x += pitch)
+    ImGui::GetWindowDrawList()->AddRectFilled({x, left_top.y}, {x + size, left_top.y + size},
+                                              packed(frame.palette.faint));
 }
 
 namespace {
@@ -75,6 +128,7 @@ struct Map {
   const HeadMap& of_head;
   const HeadMap* before;  ///< the edits, or nullptr where they changed the tokens
   bool is_off, is_chosen;
+  float header;  ///< from the map up to the middle of the header
 };
 
 std::string name_of(const Map& m) {
@@ -138,22 +192,35 @@ void draw_off(const Map& m) {
                       packed(p.accent));
 }
 
+/// Whether the upper right corner of a map is masked, and has room for the entropy.
+bool has_masked_corner(const Map& m) {
+  const arma::mat* visible = m.sight.visible.get();
+  return visible && visible->n_cols > 1 && visible->at(0, visible->n_cols - 1) == 0;
+}
+
 void draw_header(const Map& m) {
-  if (m.t.header <= 0) return;
   const auto& f = m.frame;
-  const float middle = std::round(m.corner.y - m.t.header / 2);
-  const std::string name = name_of(m), entropy = widgets::fixed(m.of_head.roles.entropy_bits, 2);
-  widgets::draw_text(f.fonts.mono13, {m.corner.x, middle}, widgets::Align::left_middle,
-                     packed(m.is_chosen ? f.palette.text : f.palette.dim), name);
-  const float left = m.corner.x + widgets::text_width(f.fonts.mono13, name) + f.metrics.px(10);
-  float right = m.far.x;
-  const float entropy_width = widgets::text_width(f.fonts.mono12, entropy);
-  if (right - entropy_width - left > f.metrics.px(58)) {
-    widgets::draw_text(f.fonts.mono12, {right, middle}, widgets::Align::right_middle, packed(f.palette.faint),
-                       entropy);
-    right -= entropy_width + f.metrics.px(8);
+  const float middle = std::round(m.corner.y - m.header);
+  const std::string entropy = widgets::fixed(m.of_head.roles.entropy_bits, m.t.is_small ? 1 : 2);
+  float left = m.corner.x, right = m.far.x + m.t.gap - f.metrics.px(4);
+  if (!m.t.is_small) {
+    widgets::draw_text(f.fonts.mono13, {left, middle}, widgets::Align::left_middle,
+                       packed(m.is_chosen ? f.palette.text : f.palette.dim), name_of(m));
+    left += widgets::text_width(f.fonts.mono13, name_of(m)) + f.metrics.px(8);
   }
-  draw_role(f, role_of(f, m.layer, m.head), f.fonts.sans12, left, true, middle, right - left);
+  if (has_masked_corner(m)) {
+    widgets::draw_text(
+        f.fonts.mono12,
+        {m.far.x - f.metrics.px(m.t.is_small ? 3 : 6), m.corner.y + f.metrics.px(m.t.is_small ? 8 : 11)},
+        widgets::Align::right_middle, packed(f.palette.dim), entropy);
+  } else if (const float width = widgets::text_width(f.fonts.mono12, entropy);
+             m.far.x - width - left > f.metrics.px(40)) {
+    widgets::draw_text(f.fonts.mono12, {m.far.x, middle}, widgets::Align::right_middle,
+                       packed(f.palette.faint), entropy);
+    right = m.far.x - width - f.metrics.px(6);
+  }
+  HeadRole role = role_of(f, m.layer, m.head);
+  draw_role(f, role, f.fonts.sans12, left, true, middle, right - left);
 }
 
 /// What the bar under a head shows: how much now, how much before the edits, and the end of its scale.
@@ -183,18 +250,16 @@ void draw_bar(const Map& m) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float top = std::round(m.far.y + m.t.bar_gap), bottom = top + m.t.bar;
   const float middle = std::round((m.corner.x + m.far.x) / 2), half = (m.far.x - m.corner.x) / 2;
+  if (!bar.now) return draw_dots(m.frame, {m.corner.x, top}, m.far.x);
   list->AddRectFilled({m.corner.x, top}, {m.far.x, bottom}, packed(p.control.rest));
   const auto at = [&](double value) {
     return std::round(middle +
                       half * static_cast<float>(bar.end > 0 ? std::clamp(value / bar.end, -1.0, 1.0) : 0));
   };
-  if (bar.now) {
-    const double share = bar.end > 0 ? std::clamp(*bar.now / bar.end, -1.0, 1.0) : 0;
-    const Rgb color = render::color_at(m.frame.shown.look.colors.diverging, p.dark, 0.5 + share / 2);
-    list->AddRectFilled({std::min(middle, at(*bar.now)), top}, {std::max(middle, at(*bar.now)), bottom},
-                        packed(color));
-  }
-  const bool differs = bar.before && bar.now && std::abs(*bar.before - *bar.now) > bar.end * 0.01;
+  const double share = bar.end > 0 ? std::clamp(*bar.now / bar.end, -1.0, 1.0) : 0;
+  list->AddRectFilled({std::min(middle, at(*bar.now)), top}, {std::max(middle, at(*bar.now)), bottom},
+                      packed(render::color_at(m.frame.shown.look.colors.diverging, p.dark, 0.5 + share / 2)));
+  const bool differs = bar.before && std::abs(*bar.before - *bar.now) > bar.end * 0.01;
   if (differs)
     widgets::outline(list, {std::min(middle, at(*bar.before)) - 1, top - 1},
                      {std::max(middle, at(*bar.before)) + 1, bottom + 1}, packed(p.dim), 1);
@@ -215,8 +280,8 @@ void draw_tooltip(const Map& m) {
   const std::size_t row = index(mouse.y, m.corner.y), column = index(mouse.x, m.corner.x);
   const double weight = m.of_head.map(row, column);
   if (m.now.block == 1)
-    text += ": " + std::to_string(row) + " " + quoted_token(m.now.names[row]) + " → " +
-            std::to_string(column) + " " + quoted_token(m.now.names[column]) + "  " +
+    text += ": " + std::to_string(row) + " " + widgets::quoted_token(m.now.names[row]) + " → " +
+            std::to_string(column) + " " + widgets::quoted_token(m.now.names[column]) + "  " +
             core::text::told_number(weight);
   else
     text += ": 1 cell shows the largest of " + std::to_string(m.now.block) + " × " +
@@ -227,15 +292,17 @@ void draw_tooltip(const Map& m) {
           share("itself", roles.itself) + share("earlier same token", roles.same_token) +
           share("induction", roles.induction) +
           "\nmean entropy of a row: " + widgets::fixed(roles.entropy_bits, 2) + " bits";
-  if (const HeadRole role = role_of(m.frame, m.layer, m.head); role.is_measured)
-    text += "\non random repeated tokens: " + role.words;
+  const HeadRole role = role_of(m.frame, m.layer, m.head);
+  if (role.source != RoleSource::prompt)
+    text += "\non random repeated tokens" +
+            std::string(role.source == RoleSource::model ? ": " : ", before the edits: ") + role.words();
   const Bar bar = bar_of(m);
   if (bar.now)
     text += std::string("\n") +
             (m.frame.newest.layers->shows_effects ? "ablation changes the logit of "
                                                   : "direct attribution to the logit of ") +
-            quoted_token(m.frame.newest.reading->prediction()->chosen.text) +
-            (m.frame.newest.layers->shows_effects ? " by " : ": ") + signed_text(*bar.now, 2);
+            widgets::quoted_token(m.frame.newest.reading->prediction()->chosen.text) +
+            (m.frame.newest.layers->shows_effects ? " by " : ": ") + widgets::signed_text(*bar.now, 2);
   if (m.sight.is_edited) text += "\nThis layer was edited: it is computed in float64.";
   platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());
@@ -256,7 +323,7 @@ void draw_menu(const Map& m) {
   const auto look_at = [&](bool in_stages) {
     frame.commands.add(LookAtLayer{m.layer});
     frame.commands.add(set<&Look::head>(m.head));
-    if (in_stages) frame.commands.add(set<&Look::tab>(Tab::stages));
+    if (in_stages) frame.commands.add(OpenInStages{Stage::weights});
   };
   if (ImGui::MenuItem("Select this layer")) look_at(false);
   frame.landmarks.mark_item("menu/layers/look");
@@ -270,8 +337,9 @@ void draw_menu(const Map& m) {
 }
 
 void handle(const Map& m) {
-  platform::move_to({m.corner.x, m.corner.y - m.t.header});
-  const bool pressed = widgets::hit_area(("head " + name_of(m)).c_str(), {m.t.map, m.t.map + m.t.header});
+  const float above = m.header + m.t.header / 2;
+  platform::move_to({m.corner.x, m.corner.y - above});
+  const bool pressed = widgets::hit_area(("head " + name_of(m)).c_str(), {m.t.map, m.t.map + above});
   m.frame.landmarks.mark("layers/" + name_of(m), m.corner, m.far);
   if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
     widgets::outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
@@ -286,7 +354,7 @@ void handle(const Map& m) {
   widgets::outline(ImGui::GetWindowDrawList(), {m.corner.x - 1, m.corner.y - 1}, {m.far.x + 1, m.far.y + 1},
                    packed(m.frame.palette.selection, 0.6f), 1);
   if (ImGui::IsMouseHoveringRect(m.corner, m.far)) draw_tooltip(m);
-  if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.add(set<&Look::tab>(Tab::stages));
+  if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.add(OpenInStages{Stage::weights});
 }
 
 }  // namespace
@@ -311,7 +379,8 @@ void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer,
               sight.heads[head],
               is_alike ? &then.layers[layer]->heads[head] : nullptr,
               whole.experiment.heads_off.contains({layer, head}),
-              layer == whole.experiment.layer && head == frame.newest.look.head};
+              layer == whole.experiment.layer && head == frame.newest.look.head,
+              t.header / 2 + (layer == 0 ? t.columns.room : 0)};
   draw_picture(m);
   if (m.is_off)
     draw_off(m);

@@ -2,86 +2,185 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/layers/head_map.hpp"
-#include "app/ui/panels/layers/whole_panel.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
-
 namespace {
 
-constexpr float smallest_map = 60, largest_map = 320, largest_cell = 26;
-constexpr float cell_with_tokens = 12, cell_with_gap = 8, widest_gap = 28;
+using core::experiment::Reading;
+using widgets::Align;
+
+constexpr float legend_height = 24, label_pitch = 12;
+constexpr std::size_t max_lanes = 3;
+
+/// How the labels of n tokens are written along a map, and how much room they take.
+TokenLabels token_labels(const Metrics& m, float map, std::size_t n_tokens, float index, float lane) {
+  const float pitch = map / static_cast<float>(n_tokens);
+  TokenLabels labels;
+  labels.lanes = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(m.px(label_pitch) / pitch)));
+  if (labels.lanes > max_lanes)
+    labels = {1, static_cast<std::size_t>(std::ceil(m.px(label_pitch + 1) / pitch)), 0};
+  const float one_lane = m.px(lane) * 2;  // a lane alone has room for longer names
+  labels.room = m.px(index) + (labels.lanes == 1 ? one_lane : m.px(lane) * static_cast<float>(labels.lanes));
+  return labels;
+}
+
+/// A tiling whose maps have that size.
+LayersTiling tiling_of(const Metrics& m, float map, float gap, std::size_t n_tokens, bool is_small) {
+  LayersTiling t;
+  t.map = map, t.gap = m.px(gap), t.labels = m.px(84);
+  t.header = m.px(19), t.bar_gap = m.px(5), t.bar = m.px(4), t.foot = m.px(1);
+  t.rows = token_labels(m, map, n_tokens, 24, 27);
+  t.columns = token_labels(m, map, n_tokens, 0, 26.5f);
+  t.is_small = is_small;
+  if (t.is_small) {
+    t.header = m.px(15), t.bar_gap = m.px(2), t.bar = m.px(2), t.foot = m.px(1), t.top = m.px(20);
+    t.columns = {};
+  }
+  return t;
+}
 
 }  // namespace
 
 LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
-                         std::size_t n_numbers) {
-  const auto columns = static_cast<float>(n_heads), rows = static_cast<float>(n_layers),
-             cells = static_cast<float>(n_numbers);
-  // As much as fits, in whole cells where these are large enough to have gaps.
-  const auto fitted = [&](LayersTiling t, float least_cell) {
-    const float across = (room.x - t.labels - t.row_tokens + t.gap) / columns - t.gap,
-                down = (room.y - t.top) / rows - (t.pitch() - t.map);
-    const float most = std::min({across, down, metrics.px(largest_map), cells * metrics.px(largest_cell)});
-    const float cell = std::floor(std::max(0.0f, most) / cells);
-    const bool has_gaps = cell >= metrics.px(cell_with_gap);
-    t.map = has_gaps ? cell * cells : std::floor(most);
-    return std::pair(t, t.map >= metrics.px(smallest_map) && t.map >= metrics.px(least_cell) * cells);
+                         std::size_t n_tokens) {
+  constexpr float smallest = 36, least_with_names = 72, largest = 320, largest_cell = 26, least_gap = 8,
+                  widest_gap = 28;
+  constexpr float whole_cells = 4;  // from that size on, so that all cells of a map are alike
+  const auto cells = static_cast<float>(n_tokens);
+  const auto fits = [&](const LayersTiling& t) {
+    return t.width(n_heads) <= room.x && t.height(n_layers) <= room.y;
   };
-  // What whole cells leave over goes between the columns.
-  const auto spread = [&](LayersTiling t) {
-    const float over = std::floor((room.x - t.width(n_heads)) / std::max(1.0f, columns - 1));
-    t.gap = std::max(t.gap, std::min(metrics.px(widest_gap), t.gap + over));
-    return t;
+  const float most = std::floor(std::min(metrics.px(largest), cells * metrics.px(largest_cell)));
+  LayersTiling found = tiling_of(metrics, metrics.px(smallest), least_gap / 2, n_tokens, true);
+  const auto find = [&](float least, bool is_small) {
+    for (float map = most; map >= metrics.px(least); --map) {
+      const float cell = std::floor(map / cells);
+      if ((cell >= whole_cells ? cell * cells : map) != map) continue;
+      const LayersTiling t =
+          tiling_of(metrics, map, is_small ? least_gap / 2 : least_gap, n_tokens, is_small);
+      if (!fits(t)) continue;
+      found = t;
+      return true;
+    }
+    return false;
   };
-  LayersTiling t;
-  t.labels = metrics.px(100);
-  t.header = metrics.px(24), t.bar_gap = metrics.px(6), t.bar = metrics.px(4), t.foot = metrics.px(10);
-  for (const float gap : {widest_gap, 20.0f, 12.0f}) {
-    t.gap = metrics.px(gap), t.row_tokens = metrics.px(76);
-    if (const auto [found, fits] = fitted(t, cell_with_tokens); fits) return spread(found);
+  if (!find(least_with_names, false)) find(smallest, true);
+  if (n_heads > 1) {  // what is left goes between the columns
+    const float over = std::floor((room.x - found.width(n_heads)) / static_cast<float>(n_heads - 1));
+    found.gap = std::clamp(found.gap + over, found.gap, metrics.px(widest_gap));
   }
-  t.row_tokens = 0;
-  for (const float gap : {widest_gap, 16.0f, 8.0f}) {
-    t.gap = metrics.px(gap);
-    if (const auto [found, fits] = fitted(t, cell_with_gap); fits) return spread(found);
-  }
-  t.gap = metrics.px(8);
-  if (const auto [found, fits] = fitted(t, 0); fits && found.map >= metrics.px(96)) return spread(found);
-  t.header = 0, t.top = metrics.px(20), t.bar_gap = metrics.px(2), t.bar = metrics.px(3),
-  t.foot = metrics.px(3);
-  t.gap = metrics.px(4);
-  auto [found, fits] = fitted(t, 0);
-  if (!fits) {
-    found.map = metrics.px(smallest_map);
-    return found;
-  }
-  return spread(found);
+  return found;
 }
 
 namespace {
 
-using core::experiment::Reading;
+/// The token that the maps are marked at: the pinned query, or the one that is predicted from.
+std::size_t marked_token(const Frame& frame, const Reading& now) {
+  const auto& pinned = frame.shown.look.tokens.pinned_query;
+  if (pinned && *pinned < now.names.size()) return *pinned;
+  return now.place ? now.place->row : now.names.size() - 1;
+}
 
-constexpr float legend_height = 30;
+/// Whether a token has a label of its own: every step-th, the last and the marked one, unless they overlap.
+bool has_label(const TokenLabels& labels, std::size_t i, std::size_t marked, std::size_t n) {
+  if (labels.step == 1) return true;
+  const auto is_near = [&](std::size_t to) { return i != to && (i > to ? i - to : to - i) < labels.step; };
+  if (i == marked || (i + 1 == n && !is_near(marked))) return true;
+  return i % labels.step == 0 && !is_near(marked) && !is_near(n - 1);
+}
 
-/// A token and how probable it is, with a bar under it.
+/// Calls draw(i) for the tokens with a label, the marked one last, so that it is on top.
+template <class Draw>
+void for_each_label(const TokenLabels& labels, std::size_t marked, std::size_t n, Draw draw) {
+  for (std::size_t i = 0; i < n; ++i)
+    if (i != marked && has_label(labels, i, marked, n)) draw(i);
+  draw(marked);
+}
+
+/// Shows a name in full where it was shortened and the mouse is over it.
+void full_name(ImVec2 min, ImVec2 max, const std::string& shown, const std::string& name) {
+  if (shown != name && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
+    ImGui::SetTooltip("%s", name.c_str());
+}
+
+/// The tokens left of a layer's first map, with lines from each name to its row.
+void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner) {
+  if (t.rows.room <= 0) return;
+  const Metrics& m = frame.metrics;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::size_t n = now.names.size(), marked = marked_token(frame, now);
+  const float pitch = t.map / static_cast<float>(n), index = m.px(18);
+  const float near = corner.x - m.px(6) - index,
+              lane = (t.rows.room - m.px(6) - index) / static_cast<float>(t.rows.lanes);
+  for_each_label(t.rows, marked, n, [&](std::size_t i) {
+    const float middle = std::round(corner.y + pitch * (static_cast<float>(i) + 0.5f));
+    const float right = near - lane * static_cast<float>(i % t.rows.lanes);
+    const bool is_marked = i == marked;
+    if (t.rows.lanes > 1 && (i % t.rows.lanes > 0 || is_marked))
+      list->AddRectFilled({right + m.px(2), middle}, {corner.x - m.px(2), middle + 1},
+                          packed(is_marked ? frame.palette.text : frame.palette.strong_line));
+    if (i % t.rows.lanes == 0)
+      widgets::draw_text(frame.fonts.mono12, {corner.x - m.px(6), middle}, Align::right_middle,
+                         packed(is_marked ? frame.palette.text : frame.palette.faint), std::to_string(i));
+    const std::string name = widgets::visible_token(now.names[i]);
+    const std::string shown = widgets::shortened(frame.fonts.sans12, name, lane - m.px(4));
+    const float width = widgets::text_width(frame.fonts.sans12, shown);
+    list->AddRectFilled({right - width - 1, middle - m.px(6)}, {right + 1, middle + m.px(6)},
+                        packed(frame.palette.ground.back));
+    widgets::draw_text(frame.fonts.sans12, {right, middle}, Align::right_middle,
+                       packed(is_marked ? frame.palette.text : frame.palette.dim), shown);
+    full_name({right - width, middle - m.px(6)}, {right, middle + m.px(6)}, shown, name);
+  });
+  if (t.rows.step > 1)  // names are left out
+    for (float y = corner.y + m.px(16); y < corner.y + t.map - m.px(14); y += m.px(5))
+      list->AddRectFilled({corner.x - m.px(5), y}, {corner.x - m.px(4), y + 1}, packed(frame.palette.faint));
+}
+
+/// The tokens above the maps of the first layer, turned by a quarter.
+void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner) {
+  if (t.columns.room <= 0) return;
+  const Metrics& m = frame.metrics;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::size_t n = now.names.size(), marked = marked_token(frame, now);
+  const float pitch = t.map / static_cast<float>(n),
+              lane = t.columns.room / static_cast<float>(t.columns.lanes);
+  for_each_label(t.columns, marked, n, [&](std::size_t i) {
+    const float middle = std::round(corner.x + pitch * (static_cast<float>(i) + 0.5f));
+    const float bottom = corner.y - m.px(3) - lane * static_cast<float>(i % t.columns.lanes);
+    const bool is_marked = i == marked;
+    if (i % t.columns.lanes > 0)
+      list->AddRectFilled({middle, bottom}, {middle + 1, corner.y - m.px(2)},
+                          packed(is_marked ? frame.palette.text : frame.palette.strong_line));
+    const std::string name = widgets::visible_token(now.names[i]);
+    const std::string shown = widgets::shortened(frame.fonts.sans12, name, lane - m.px(4));
+    const float length = widgets::text_width(frame.fonts.sans12, shown), half = m.px(6);
+    list->AddRectFilled({middle - half, bottom - length - 1}, {middle + half, bottom},
+                        packed(frame.palette.ground.back));
+    widgets::draw_text_turned(frame.fonts.sans12, {middle, bottom},
+                              packed(is_marked ? frame.palette.text : frame.palette.dim), shown);
+    full_name({middle - half, bottom - length}, {middle + half, bottom}, shown, name);
+  });
+}
+
+/// A token and its probability, with a bar below.
 void draw_guess(const Frame& frame, const std::string& token, double probability, ImVec2 at, float width,
                 bool is_first) {
   const auto& f = frame;
   const Rgb ink = is_first ? f.palette.text : f.palette.dim;
   const std::string number = widgets::fixed(probability, is_first ? 2 : 3);
   const float number_width = widgets::text_width(f.fonts.mono12, number);
-  widgets::draw_text(
-      f.fonts.sans13, {at.x, at.y}, widgets::Align::left_middle, packed(ink),
-      widgets::shortened(f.fonts.sans13, visible_token(token), width - number_width - f.metrics.px(6)));
-  widgets::draw_text(f.fonts.mono12, {at.x + width, at.y}, widgets::Align::right_middle, packed(ink), number);
+  widgets::draw_text(f.fonts.sans13, {at.x, at.y}, Align::left_middle, packed(ink),
+                     widgets::shortened(f.fonts.sans13, widgets::visible_token(token),
+                                        width - number_width - f.metrics.px(6)));
+  widgets::draw_text(f.fonts.mono12, {at.x + width, at.y}, Align::right_middle, packed(ink), number);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float top = std::round(at.y + f.metrics.px(10)), bottom = top + f.metrics.px(3);
   list->AddRectFilled({at.x, top}, {at.x + width, bottom}, packed(f.palette.control.rest));
@@ -91,12 +190,13 @@ void draw_guess(const Frame& frame, const std::string& token, double probability
                       packed(probability > 0.02 ? color : f.palette.faint));
 }
 
+/// The name of a layer, and its logit lens where there is room.
 void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer, ImVec2 at) {
   const auto& f = frame;
-  const bool is_chosen = layer == f.newest.whole->experiment.layer;
-  const float width = t.labels - f.metrics.px(16), height = t.map;
+  const bool is_selected = layer == f.newest.whole->experiment.layer;
+  const float width = f.metrics.px(76), height = t.map;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  if (is_chosen) {  // in the margin of the view
+  if (is_selected) {  // in the margin of the view
     list->PushClipRect({at.x - f.metrics.px(12), list->GetClipRectMin().y}, list->GetClipRectMax(), false);
     list->AddRectFilled({at.x - f.metrics.px(10), at.y}, {at.x - f.metrics.px(8), at.y + height},
                         packed(f.palette.selection));
@@ -106,105 +206,121 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   if (widgets::hit_area(("layer " + std::to_string(layer)).c_str(), {width, height}))
     f.commands.add(LookAtLayer{layer});
   f.landmarks.mark_item("layers/layer/" + std::to_string(layer));
-  const bool is_edited = f.newest.whole->experiment.layers.contains(layer);
-  widgets::draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, widgets::Align::left_middle,
-                     packed(is_chosen ? f.palette.text : f.palette.dim), "layer " + std::to_string(layer));
-  if (is_edited) {
-    const float left =
-        at.x + widgets::text_width(f.fonts.sans15, "layer " + std::to_string(layer)) + f.metrics.px(6);
+  const std::string name = (t.is_small ? "" : "layer ") + std::to_string(layer);
+  widgets::draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
+                     packed(is_selected ? f.palette.text : f.palette.dim), name);
+  if (f.newest.whole->experiment.layers.contains(layer)) {
+    const float left = at.x + widgets::text_width(f.fonts.sans15, name) + f.metrics.px(6);
     list->AddRectFilled({left, at.y + f.metrics.px(4)}, {left + f.metrics.px(6), at.y + f.metrics.px(10)},
                         packed(f.palette.accent));
   }
   const Prediction* next = f.newest.reading->prediction();
   if (!next || layer >= next->lens.size()) return;
   const LensToken& guess = next->lens[layer];
-  const bool has_heading = height >= f.metrics.px(96);
-  float y = at.y + f.metrics.px(has_heading ? 34 : 30);
-  if (has_heading) {
-    widgets::draw_text(f.fonts.sans12, {at.x, y}, widgets::Align::left_middle, packed(f.palette.faint),
-                       "logit lens");
-    y += f.metrics.px(22);
+  float y = at.y + f.metrics.px(27);
+  if (!t.is_small) {
+    widgets::draw_text(f.fonts.sans12, {at.x, y}, Align::left_middle, packed(f.palette.faint), "logit lens");
+    if (ImGui::IsWindowHovered() &&
+        ImGui::IsMouseHoveringRect({at.x, y - f.metrics.px(8)}, {at.x + width, y + f.metrics.px(8)}))
+      ImGui::SetTooltip("The top token if the model ended after this layer");
+    y += f.metrics.px(20);
   }
   draw_guess(f, guess.text, guess.probability, {at.x, y}, width, true);
-  if (has_heading && guess.text != next->chosen.text)
-    draw_guess(f, next->chosen.text, guess.of_chosen, {at.x, y + f.metrics.px(30)}, width, false);
+  if (!t.is_small && guess.text != next->chosen.text)
+    draw_guess(f, next->chosen.text, guess.of_chosen, {at.x, y + f.metrics.px(27)}, width, false);
 }
 
-/// The tokens beside the rows of a layer's first map.
-void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner) {
-  if (t.row_tokens <= 0 || now.block != 1) return;
-  const float cell = t.map / static_cast<float>(now.names.size());
-  const float index = widgets::text_width(frame.fonts.mono12, "00");
-  const std::size_t row = now.place ? now.place->row : now.names.size() - 1;
-  for (std::size_t i = 0; i < now.names.size(); ++i) {
-    const float middle = std::round(corner.y + cell * (static_cast<float>(i) + 0.5f));
-    const Rgb ink = i == row ? frame.palette.text : frame.palette.dim;
-    widgets::draw_text(frame.fonts.mono12, {corner.x - frame.metrics.px(6), middle},
-                       widgets::Align::right_middle, packed(i == row ? ink : frame.palette.faint),
-                       std::to_string(i));
-    widgets::draw_text(frame.fonts.sans12, {corner.x - frame.metrics.px(12) - index, middle},
-                       widgets::Align::right_middle, packed(ink),
-                       widgets::shortened(frame.fonts.sans12, visible_token(now.names[i]),
-                                          t.row_tokens - index - frame.metrics.px(18)));
+/// Writes the legend from left to right as far as there is room.
+struct Legend {
+  const Frame& frame;
+  float x, right, middle;
+
+  void words(const std::string& text, Rgb color) {
+    widgets::draw_text(frame.fonts.sans13, {x, middle}, Align::left_middle, packed(color), text);
+    x += widgets::text_width(frame.fonts.sans13, text) + frame.metrics.px(22);
   }
+  bool has_room(const std::string& text, float more) const {
+    return x + widgets::text_width(frame.fonts.sans13, text) + frame.metrics.px(more) <= right;
+  }
+  void scale(core::color::ColorMap map, const std::string& low, const std::string& high,
+             const std::string& text) {
+    const auto& f = frame;
+    const float width = f.metrics.px(66);
+    if (!has_room(text, 130)) return;
+    ImDrawList* list = ImGui::GetWindowDrawList();
+    widgets::draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, packed(f.palette.dim), low);
+    x += widgets::text_width(f.fonts.mono12, low) + f.metrics.px(6);
+    const int steps = static_cast<int>(width);
+    for (int k = 0; k < steps; ++k)
+      list->AddRectFilled({x + static_cast<float>(k), middle - f.metrics.px(3)},
+                          {x + static_cast<float>(k + 1), middle + f.metrics.px(3)},
+                          packed(render::color_at(map, f.palette.dark, (k + 0.5) / steps)));
+    x += width + f.metrics.px(6);
+    widgets::draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, packed(f.palette.dim), high);
+    x += widgets::text_width(f.fonts.mono12, high) + f.metrics.px(8);
+    words(text, f.palette.faint);
+  }
+};
+
+void draw_sweep(Legend& legend, const Reading& now) {
+  const Frame& frame = legend.frame;
+  const HeadEffects& effects = frame.newest.reading->effects();
+  std::size_t n_heads = 0;
+  for (const auto& layer : now.layers) n_heads += layer->heads.size();
+  n_heads -= std::min(n_heads, now.experiment.heads_off.size());
+  if (effects.n_known() >= n_heads) return;
+  const std::string words =
+      "not computed: " + std::to_string(n_heads - effects.n_known()) + " of " + std::to_string(n_heads);
+  if (!legend.has_room(words, 90)) return;
+  draw_dots(frame, {legend.x, legend.middle - 1}, legend.x + frame.metrics.px(24));
+  legend.x += frame.metrics.px(30);
+  legend.words(words, frame.palette.faint);
+  legend.x -= frame.metrics.px(12);
+  const bool runs = effects.is_sweeping();
+  const std::string action = runs ? "Stop" : "Compute";
+  if (widgets::link(frame, "layers/sweep", frame.fonts.sans13, {legend.x, legend.middle}, Align::left_middle,
+                    frame.palette.accent, action))
+    frame.commands.add(SweepHeads{!runs});
+  legend.x += widgets::text_width(frame.fonts.sans13, action) + frame.metrics.px(22);
 }
 
-/// Returns where it ends.
-float draw_scale(const Frame& frame, float x, float middle, core::color::ColorMap map, const std::string& low,
-                 const std::string& high, const std::string& words) {
-  const auto& f = frame;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  widgets::draw_text(f.fonts.mono12, {x, middle}, widgets::Align::left_middle, packed(f.palette.dim), low);
-  x += widgets::text_width(f.fonts.mono12, low) + f.metrics.px(6);
-  const int steps = static_cast<int>(f.metrics.px(84));
-  for (int k = 0; k < steps; ++k)
-    list->AddRectFilled({x + static_cast<float>(k), middle - f.metrics.px(3)},
-                        {x + static_cast<float>(k + 1), middle + f.metrics.px(3)},
-                        packed(render::color_at(map, f.palette.dark, (k + 0.5) / steps)));
-  x += static_cast<float>(steps) + f.metrics.px(6);
-  widgets::draw_text(f.fonts.mono12, {x, middle}, widgets::Align::left_middle, packed(f.palette.dim), high);
-  x += widgets::text_width(f.fonts.mono12, high) + f.metrics.px(8);
-  widgets::draw_text(f.fonts.sans13, {x, middle}, widgets::Align::left_middle, packed(f.palette.faint),
-                     words);
-  return x + widgets::text_width(f.fonts.sans13, words);
-}
-
-void draw_legend(const Frame& frame, bool has_entropies, ImVec2 at, float width) {
+void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2 at, float width) {
   const WholeReading& reading = *frame.newest.reading;
   const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
-  if (!reading.is_of(*frame.newest.whole) && !reading.is_busy()) {
-    widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
-                       packed(frame.palette.status.bad),
-                       "The last edit could not be computed: these maps are older. Undo it.");
-    return;
-  }
-  const std::size_t block = reading.readings()->now->block;
+  Legend legend{frame, at.x, at.x + width, middle};
+  if (!reading.is_of(*frame.newest.whole) && !reading.is_busy())
+    return legend.words("The last edit could not be computed: these maps are older. Undo it.",
+                        frame.palette.status.bad);
   const LayerMaps maps = frame.newest.layers->maps;
   const bool changes = maps == LayerMaps::change;
-  const std::string what = changes                     ? "weight, change"
-                           : maps == LayerMaps::before ? "weight before the edits"
-                                                       : "weight";
-  float end_of_words = draw_scale(
-      frame, at.x, middle, changes ? frame.shown.look.colors.diverging : frame.shown.look.colors.sequential,
-      changes ? "−1" : "0", "1",
-      what + (block == 1 ? "; row: query, column: key"
-                         : "; 1 cell shows the largest of " + std::to_string(block) + " × " +
-                               std::to_string(block)));
+  const auto& colors = frame.shown.look.colors;
+  const std::string pooled =
+      now.block == 1 ? "" : ", largest of " + std::to_string(now.block) + " × " + std::to_string(now.block);
+  legend.scale(changes ? colors.diverging : colors.sequential, changes ? "−1" : "0", changes ? "+1" : "1",
+               (changes                     ? "weight, change"
+                : maps == LayerMaps::before ? "weight before the edits"
+                                            : "weight") +
+                   pooled);
   const Prediction* next = reading.prediction();
   const bool effects = frame.newest.layers->shows_effects;
   const double end = !next ? 0 : effects ? reading.effects().largest() : next->largest_addition;
-  const float gap = frame.metrics.px(24);
-  if (end > 0 && width >= frame.metrics.px(620)) {
-    const std::string number = widgets::fixed(end, 1);
-    end_of_words = draw_scale(frame, std::max(end_of_words + gap, at.x + width * 0.42f), middle,
-                              frame.shown.look.colors.diverging, "−" + number, "+" + number,
-                              (effects ? "ablation effect on " : "to the logit of ") +
-                                  quoted_token(next->chosen.text) + (effects ? "" : ""));
+  if (end > 0) {
+    const std::string number = widgets::fixed(end, end < 10 ? 1 : 0);
+    legend.scale(
+        colors.diverging, "−" + number, "+" + number,
+        (effects ? "ablation effect on " : "to the logit of ") + widgets::quoted_token(next->chosen.text));
   }
-  const char* entropies = "top right: entropy, bits";
-  if (has_entropies &&
-      at.x + width - widgets::text_width(frame.fonts.sans13, entropies) >= end_of_words + gap)
-    widgets::draw_text(frame.fonts.sans13, {at.x + width, middle}, widgets::Align::right_middle,
+  if (effects && next) draw_sweep(legend, now);
+  if (has_hollow && legend.has_room("measured before the edits", 30)) {
+    widgets::outline(ImGui::GetWindowDrawList(), {legend.x, middle - frame.metrics.px(5)},
+                     {legend.x + frame.metrics.px(20), middle + frame.metrics.px(6)},
+                     packed(frame.palette.faint), 1);
+    legend.x += frame.metrics.px(26);
+    legend.words("measured before the edits", frame.palette.faint);
+  }
+  const std::string entropies = "corner: entropy, bits";
+  if (legend.has_room(entropies, 0))
+    widgets::draw_text(frame.fonts.sans13, {at.x + width, middle}, Align::right_middle,
                        packed(frame.palette.faint), entropies);
 }
 
@@ -218,52 +334,62 @@ void draw_layers(const Frame& frame) {
   const Reading& now = *frame.newest.reading->readings()->now;
   const std::size_t n_layers = now.layers.size();
   std::size_t n_heads = 1;
-  std::size_t side = 1;
-  for (const auto& layer : now.layers) {
-    n_heads = std::max(n_heads, layer->heads.size());
-    if (layer->is_known()) side = layer->heads.front().map.n_rows;
+  bool has_hollow = false;
+  for (std::size_t l = 0; l < n_layers; ++l) {
+    n_heads = std::max(n_heads, now.layers[l]->heads.size());
+    for (std::size_t h = 0; h < now.layers[l]->heads.size(); ++h)
+      has_hollow = has_hollow || role_of(frame, l, h).source == RoleSource::before_edits;
   }
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const float legend = frame.metrics.px(legend_height);
-  const float scrollbar = ImGui::GetStyle().ScrollbarSize;
-  const LayersTiling t = tile_layers(
-      frame.metrics, {room.x - scrollbar, room.y - legend - frame.metrics.px(4)}, n_layers, n_heads, side);
-  platform::begin_child("maps", {room.x, room.y - legend}, false, ImGuiWindowFlags_HorizontalScrollbar);
+  const bool is_presented = frame.shown.selection.presenting.on;
+  const float legend = is_presented ? 0 : frame.metrics.px(legend_height),
+              scrollbar = ImGui::GetStyle().ScrollbarSize;
+  const float height = room.y - legend;
+  LayersTiling t = tile_layers(frame.metrics, {room.x, height}, n_layers, n_heads, now.names.size());
+  if (t.height(n_layers) > height)  // it scrolls
+    t = tile_layers(frame.metrics, {room.x - scrollbar, height}, n_layers, n_heads, now.names.size());
+  platform::begin_child("maps", {room.x, height}, false, ImGuiWindowFlags_HorizontalScrollbar);
   const ImVec2 start = ImGui::GetCursorScreenPos();
-  const float left = start.x, view_left = origin.x;
-  const float top = start.y + t.top + (t.header > 0 ? t.header : 0);
+  const float left = start.x, view_left = origin.x, top = start.y + t.first_row();
   const ImVec2 clip_min = ImGui::GetWindowPos(),
                clip_max(clip_min.x + ImGui::GetWindowWidth(), clip_min.y + ImGui::GetWindowHeight());
   const auto first_row = static_cast<std::size_t>(std::max(0.0f, (clip_min.y - top) / t.pitch()));
-  const auto first_column = static_cast<std::size_t>(
-      std::max(0.0f, (clip_min.x + t.labels - left - t.labels - t.row_tokens) / (t.map + t.gap)));
+  const auto first_column =
+      static_cast<std::size_t>(std::max(0.0f, (clip_min.x - left - t.rows.room) / (t.map + t.gap)));
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect({view_left + t.labels - frame.metrics.px(6), clip_min.y}, clip_max, true);
+  list->PushClipRect({view_left + t.labels - frame.metrics.px(8), clip_min.y}, clip_max, true);
+  for (std::size_t h = first_column; h < n_heads; ++h)
+    draw_column_tokens(frame, t, now, {std::round(left + t.column(h)), std::round(top)});
   for (std::size_t l = first_row; l < n_layers; ++l) {
     const float y = std::round(top + static_cast<float>(l) * t.pitch());
     if (y - t.header > clip_max.y) break;
-    if (first_column == 0) draw_row_tokens(frame, t, now, {left + t.column(0), y});
+    if (first_column == 0) draw_row_tokens(frame, t, now, {std::round(left + t.column(0)), y});
     for (std::size_t h = first_column; h < n_heads; ++h) {
       const float x = std::round(left + t.column(h));
       if (x > clip_max.x) break;
       draw_head_map(frame, t, l, h, {x, y});
     }
   }
-  if (t.header <= 0)
-    for (std::size_t h = first_column; h < n_heads; ++h)
+  if (t.is_small)
+    for (std::size_t h = first_column; h < n_heads; ++h) {
+      const bool is_selected = h == frame.newest.look.head;
       widgets::draw_text(frame.fonts.mono12,
-                         {std::round(left + t.column(h) + t.map / 2), start.y + t.top / 2},
-                         widgets::Align::middle, packed(frame.palette.dim), std::to_string(h));
+                         {std::round(left + t.column(h) + t.map / 2), start.y + t.top / 2}, Align::middle,
+                         packed(is_selected ? frame.palette.text : frame.palette.dim), std::to_string(h));
+    }
   list->PopClipRect();
+  if (t.is_small)
+    widgets::draw_text(frame.fonts.sans13, {view_left, start.y + t.top / 2}, Align::left_middle,
+                       packed(frame.palette.faint), "layer");
   for (std::size_t l = first_row; l < n_layers; ++l) {  // which stay where they are
     const float y = std::round(top + static_cast<float>(l) * t.pitch());
     if (y > clip_max.y) break;
     draw_layer_label(frame, t, l, {view_left, y});
   }
   platform::move_to(start);
-  ImGui::Dummy({t.width(n_heads) + frame.metrics.px(4), t.top + static_cast<float>(n_layers) * t.pitch()});
+  ImGui::Dummy({t.width(n_heads), t.height(n_layers)});
   ImGui::EndChild();
-  draw_legend(frame, t.header > 0, {origin.x, origin.y + room.y - legend}, room.x - scrollbar);
+  if (!is_presented) draw_legend(frame, now, has_hollow, {origin.x, origin.y + height}, room.x);
 }
 
 }  // namespace app::panels

@@ -1,35 +1,47 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
-#include "app/theme/theme.hpp"
 #include "app/ui/frame.hpp"
 
 namespace app::panels {
 
-/// How the maps of layers × heads stand: sizes in pixels.
-struct LayersTiling {
-  float map = 64;        ///< a side of a map
-  float gap = 8;         ///< between columns
-  float labels = 100;    ///< of the layers, at the left
-  float row_tokens = 0;  ///< room for the tokens of the first map's rows, or 0 for none
-  float header = 24;     ///< above a map; 0 where the heads' numbers stand once above all
-  float bar_gap = 6, bar = 4, foot = 10;
-  float top = 0;  ///< above the first row
-
-  float column(std::size_t head) const {
-    return labels + row_tokens + static_cast<float>(head) * (map + gap);
-  }
-  float pitch() const { return header + map + bar_gap + bar + foot; }
-  float width(std::size_t n_heads) const { return column(n_heads) - gap; }
+/// Where the tokens along one side of a map are written: in lanes that take turns, so that names of neighbors
+/// do not overlap, or only every step-th of them.
+struct TokenLabels {
+  std::size_t lanes = 1;  ///< token i is in lane i mod lanes; lane 0 is next to the map
+  std::size_t step = 1;   ///< 1: every token has a label
+  float room = 0;         ///< from the map to the end of the last lane, in pixels; 0 for no labels
 };
 
-/// The largest maps that a room takes, of so many numbers a side; below 60 pixels it scrolls.
-LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
-                         std::size_t n_numbers);
+/// The sizes of the maps of layers × heads, in pixels.
+struct LayersTiling {
+  float map = 64;             ///< a side of a map
+  float gap = 8;              ///< between columns
+  float labels = 76;          ///< of the layers, at the left
+  TokenLabels rows, columns;  ///< of the first map of each layer, and of the maps of the first layer
+  float header = 19;          ///< above a map: its name and role
+  float bar_gap = 5, bar = 4, foot = 2;
+  float top = 0;          ///< above everything: the numbers of the heads, where maps are small
+  bool is_small = false;  ///< roles are abbreviated, heads are numbered once at the top
 
-/// Every head of every layer of a whole model as a small map of its weights, with what each layer would
-/// guess.
+  float column(std::size_t head) const { return labels + rows.room + static_cast<float>(head) * (map + gap); }
+  float pitch() const { return header + map + bar_gap + bar + foot; }
+  float first_row() const { return top + header + columns.room; }
+  float width(std::size_t n_heads) const { return column(n_heads) - gap; }
+  float height(std::size_t n_layers) const {
+    return top + columns.room + static_cast<float>(n_layers) * pitch();
+  }
+};
+
+/// Returns the tiling with the largest maps of n_tokens rows that a room takes: gaps shrink first, then maps.
+/// Below a smallest size the grid scrolls.
+LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
+                         std::size_t n_tokens);
+
+/// Draws every head of every layer of a whole model as a small map of its weights, and the logit lens of each
+/// layer.
 void draw_layers(const Frame& frame);
 
 }  // namespace app::panels

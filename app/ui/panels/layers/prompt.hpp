@@ -20,10 +20,7 @@ std::string plain_of(const std::string& lines);
 /// Where a place of the text stands in its wrapped lines, in bytes.
 std::size_t place_in_lines(const std::string& lines, std::size_t place_in_text);
 
-/// Right of the layers: which token comes next, now and before the edits, and what the selected head does.
-void draw_next_token(const Frame& frame);
-
-/// The text that the model reads, typed live, its tokens, and one token more or back.
+/// Draws the prompt, which is read as it is typed, its tokens, and the controls of generation.
 void draw_prompt(const Frame& frame, float width);
 
 }  // namespace app::panels

@@ -4,13 +4,17 @@
 #include <cmath>
 #include <numeric>
 
+#include "app/session/navigation.hpp"
 #include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/panels/layers/head_map.hpp"
+#include "app/ui/panels/layers/next_token.hpp"
 #include "app/ui/panels/layers/prompt.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
+#include "core/base/text.hpp"
 
 namespace app::panels {
 
@@ -85,7 +89,7 @@ struct Lines {
                        packed(frame.palette.dim), words);
     draw_signed_bar(frame, {left, middle}, right, zero, value && end > 0 ? *value / end : 0);
     widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
-                       packed(frame.palette.text), value ? signed_text(*value, 2) : "–");
+                       packed(frame.palette.text), value ? widgets::signed_text(*value, 2) : "–");
     ImGui::Dummy({width, frame.metrics.px(21)});
   }
 };
@@ -117,15 +121,15 @@ void draw_query(const Lines& lines, const Reading& now, const core::transformer:
   const std::size_t n = now.names.size(), row = pinned && *pinned < n ? *pinned
                                                 : now.place           ? now.place->row
                                                                       : n - 1;
-  lines.heading("From " + std::to_string(row) + " " + quoted_token(now.names[row]), "", "weight");
+  lines.heading("Row of " + widgets::quoted_token(now.names[row]) + " " + std::to_string(row), "", "weight");
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t count = std::min(n_listed, n);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::size_t a, std::size_t b) { return head.map(row, a) > head.map(row, b); });
   for (std::size_t k = 0; k < count; ++k)
-    lines.share(std::to_string(order[k]) + "  " + visible_token(now.names[order[k]]), head.map(row, order[k]),
-                "", widgets::fixed(head.map(row, order[k]), 2), lines.width * 0.44f);
+    lines.share(std::to_string(order[k]) + "  " + widgets::visible_token(now.names[order[k]]),
+                head.map(row, order[k]), "", widgets::fixed(head.map(row, order[k]), 2), lines.width * 0.44f);
 }
 
 void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool is_off) {
@@ -133,13 +137,13 @@ void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool 
   const WholeReading& reading = *frame.newest.reading;
   const Prediction* next = reading.prediction();
   if (!next || next->table.empty()) return;
-  lines.heading("Effect", "", ("logit of " + quoted_token(next->chosen.text)).c_str());
+  lines.heading("Effect", "", ("logit of " + widgets::quoted_token(next->chosen.text)).c_str());
   std::optional<double> adds;
   if (next->adds && head < next->adds->heads[layer].size()) adds = next->adds->heads[layer][head];
   const auto effect = reading.effects().of({layer, head});
   const double end = std::max(
       {next->largest_addition, adds ? std::abs(*adds) : 0.0, effect ? std::abs(effect->logit_change) : 0.0});
-  lines.change("direct logit attribution", adds, end);
+  lines.change("direct attribution", adds, end);
   if (!next->adds)
     widgets::tooltip(frame.newest.whole->model->description().is_attached
                          ? "Not available for an attached model: PyTorch does not tell the parts of a logit."
@@ -147,37 +151,17 @@ void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool 
   lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end);
   if (effect && !is_off)
     widgets::paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,
-                       quoted_token(next->chosen.text) +
-                           " if ablated: " + widgets::fixed(next->chosen.now * 100, 1) + " % → " +
-                           widgets::fixed(effect->probability * 100, 1) + " %.");
+                       "Ablating it: P(" + widgets::visible_token(next->chosen.text) + ") " +
+                           widgets::fixed(next->chosen.now * 100, 1) + " % → " +
+                           widgets::fixed(effect->probability * 100, 1) + " %");
 }
 
 }  // namespace
 
-std::string signed_text(double value, int decimals) {
-  return (value > 0 ? "+" : "") + widgets::fixed(value, decimals);
-}
-
-std::string visible_token(std::string token) {
-  std::string text;
-  for (const char c : token) {
-    if (c == ' ')
-      text += "·";
-    else if (c == '\n')
-      text += "⏎";
-    else if (c == '\t')
-      text += "→";
-    else
-      text += c;
-  }
-  return text;
-}
-
-std::string quoted_token(const std::string& token) {
-  return "‘" + visible_token(token) + "’";
-}
-
-void draw_selected_head(const Frame& frame, float width) {
+void draw_selected_head(const Frame& frame) {
+  if (!has_next_token(frame)) return;
+  const float width = ImGui::GetContentRegionAvail().x;
+  draw_token_table(frame, width);
   const Reading& now = *frame.newest.reading->readings()->now;
   const std::size_t layer = std::min(frame.newest.whole->experiment.layer, now.layers.size() - 1),
                     head = frame.newest.look.head;
@@ -203,40 +187,25 @@ void draw_selected_head(const Frame& frame, float width) {
   ImGui::Dummy({width, frame.metrics.px(4)});
   if (widgets::button(frame, "head/stages", "Open in Stages",
                       "Shows every stage of this head, number by number"))
-    frame.commands.add(set<&Look::tab>(Tab::stages));
+    frame.commands.add(OpenInStages{Stage::weights});
   ImGui::SameLine();
-  if (widgets::button(frame, "head/switch", is_off ? "Enable" : "Ablate", "x"))
+  if (widgets::button(frame, "head/switch", is_off ? "Enable" : "Ablate",
+                      is_off ? "Restores the head (X)" : "Sets the output of this head to zero (X)"))
     frame.commands.add(SwitchHead{layer, head});
-  const Prediction* next = frame.newest.reading->prediction();
-  if (!next || next->table.empty()) return;
-  const bool sweeps = frame.newest.reading->effects().is_sweeping(),
-             effects = frame.newest.layers->shows_effects;
-  if (sweeps) {
-    std::size_t n_heads = 0;
-    for (const auto& of_layer : now.layers) n_heads += of_layer->heads.size();
-    n_heads -= std::min(n_heads, now.experiment.heads_off.size());
-    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
-                       std::to_string(frame.newest.reading->effects().n_known()) + " of " +
-                           std::to_string(n_heads) + " ablation effects computed");
-  } else if (widgets::button(frame, "head/sweep", "Compute all ablation effects",
-                             "Shows them as bars under the maps")) {
-    frame.commands.add(SweepHeads{});
-  }
-  if (effects &&
-      widgets::button(frame, "head/adds", "Show direct logit attribution", "Shows it as bars under the maps"))
-    frame.commands.add(set<&LayersLook::shows_effects>(false));
 }
 
 namespace {
 
 constexpr std::size_t most_layer_buttons = 8;
 
-/// 957 k, 124 M.
-std::string amount(double count) {
-  if (count < 1e4) return widgets::fixed(count, 0);
-  if (count < 1e6) return widgets::fixed(count / 1e3, 0) + " k";
-  if (count < 1e9) return widgets::fixed(count / 1e6, count < 1e8 ? 1 : 0) + " M";
-  return widgets::fixed(count / 1e9, 1) + " G";
+/// What the model is, in a sentence.
+std::string description(const Frame& frame) {
+  const auto& model = frame.newest.whole->model->description();
+  const std::string sizes = "A " + model.family + " with " +
+                            widgets::grouped(static_cast<std::size_t>(model.n_parameters)) +
+                            " parameters and " + widgets::grouped(model.sizes.n_vocabulary) + " tokens";
+  const bool is_own = std::ranges::find(frame.forms.models, model.path) != frame.forms.models.end();
+  return sizes + (is_own ? ", trained on Jane Austen’s six novels." : ".");
 }
 
 void draw_sizes(const Frame& frame, float width) {
@@ -246,8 +215,11 @@ void draw_sizes(const Frame& frame, float width) {
   const std::string name = model.path.filename().string();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text_within(frame.fonts.sans16, at, width, frame.palette.text, name);
+  ImGui::Dummy({width, frame.metrics.px(22)});
+  widgets::paragraph(frame.fonts.sans13, frame.palette.faint, width, description(frame));
+  const ImVec2 below = ImGui::GetCursorScreenPos();
   const float pitch = frame.metrics.px(22), half = width / 2;
-  float y = at.y + frame.metrics.px(28);
+  float y = below.y + frame.metrics.px(2);
   const auto pair = [&](float x, const char* words, const std::string& number) {
     widgets::draw_text(frame.fonts.sans14, {x, y}, frame.palette.dim, words);
     widgets::draw_text_right(frame.fonts.mono13, x + half - frame.metrics.px(12), y, frame.palette.text,
@@ -259,12 +231,9 @@ void draw_sizes(const Frame& frame, float width) {
   pair(at.x + half, "heads", heads);
   y += pitch;
   pair(at.x, "d_model", std::to_string(sizes.d_model));
-  pair(at.x + half, "context", std::to_string(sizes.n_context));
-  y += pitch;
-  pair(at.x, "vocabulary", std::to_string(sizes.n_vocabulary));
-  pair(at.x + half, "parameters", amount(model.n_parameters));
-  platform::move_to(at);
-  ImGui::Dummy({width, y + pitch - at.y});
+  pair(at.x + half, "context", widgets::grouped(sizes.n_context));
+  platform::move_to(below);
+  ImGui::Dummy({width, y + pitch - below.y});
 }
 
 void rule(const Frame& frame, float width) {
@@ -283,7 +252,7 @@ void draw_share(const Frame& frame, const char* words, double value, double end,
                      packed(frame.palette.dim), words);
   draw_signed_bar(frame, {left, middle}, right, (left + right) / 2, end > 0 ? value / end : 0);
   widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
-                     packed(frame.palette.text), signed_text(value, 2));
+                     packed(frame.palette.text), widgets::signed_text(value, 2));
   ImGui::Dummy({width, frame.metrics.px(20)});
 }
 
@@ -303,7 +272,7 @@ void draw_layer_shares(const Frame& frame, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   widgets::draw_text_within(
       frame.fonts.sans14, at, width, frame.palette.dim,
-      "Layer " + std::to_string(layer) + " adds to the logit of " + quoted_token(next->chosen.text));
+      "Layer " + std::to_string(layer) + " adds to the logit of " + widgets::quoted_token(next->chosen.text));
   ImGui::Dummy({width, frame.metrics.px(18)});
   draw_share(frame, "heads", heads, end, width);
   draw_share(frame, "MLP", adds.mlps[layer], end, width);
@@ -366,16 +335,17 @@ void draw_edits(const Frame& frame, float width) {
   if (count == 0) {
     widgets::paragraph(
         frame.fonts.sans14, frame.palette.faint, width,
-        "None: the model is as it was opened. X ablates the selected head; every number of a layer can be edited in Stages.");
+        "None: the model is as it was opened. X ablates the selected head; every number of a layer can be edited "
+        "in Stages.");
     return;
   }
   for (const auto& [layer, head] : experiment.heads_off) {
     const std::string name = std::to_string(layer) + "." + std::to_string(head);
-    if (draw_edit(frame, "whole/edit/" + name, "head " + name + " ablated", width))
+    if (draw_edit(frame, "whole/edit/" + name, "Head " + name + " ablated", width))
       frame.commands.add(SwitchHead{layer, head});
   }
   for (const auto& [layer, edit] : experiment.layers) {
-    std::string words = "layer " + std::to_string(layer);
+    std::string words = "Layer " + std::to_string(layer);
     for (const std::string& done : edit.words) words += (&done == &edit.words.front() ? ": " : ", ") + done;
     if (draw_edit(frame, "whole/edit/" + std::to_string(layer), words, width))
       frame.commands.add(DropEdits{layer});

@@ -216,24 +216,23 @@ void take_guess(const Frame& frame) {
   set_in_lesson(frame, [&](LessonPlace& place) { place.guess = *pinned; });
 }
 
+/// The room for "Try it" left of the words, or above them beside the maps of a whole model.
 float box_label_width(const Frame& frame) {
+  if (lesson_is_beside(frame)) return frame.metrics.px(12);
   return widgets::text_width(frame.fonts.sans15, "✓ Seen") + frame.metrics.px(24);
 }
 
 float box_height(const Frame& frame, float width) {
   const float room = width - box_label_width(frame) - frame.metrics.px(12);
-  return widgets::glossed_height(frame, frame.fonts.sans15, room, invitation(frame)) + frame.metrics.px(8);
+  return widgets::glossed_height(frame, frame.fonts.sans15, room, invitation(frame)) +
+         frame.metrics.px(lesson_is_beside(frame) ? 30 : 8);
 }
 
 /// One bar a step: filled up to the shown one, with a tick of good color where it was tried.
-void draw_progress(const Frame& frame, float right, float middle) {
+void draw_progress(const Frame& frame, float x, float middle, float pitch) {
   const LessonState& state = *frame.lesson;
   const std::size_t n = state.lesson->steps.size();
-  const float width = frame.metrics.px(14), pitch = width + frame.metrics.px(3), half = frame.metrics.px(3);
-  float x = right - pitch * static_cast<float>(n) + frame.metrics.px(3);
-  const std::string words = "step " + std::to_string(state.step + 1) + " of " + std::to_string(n);
-  widgets::draw_text(frame.fonts.sans14, {x - frame.metrics.px(12), middle}, widgets::Align::right_middle,
-                     packed(frame.palette.dim), words);
+  const float width = pitch - frame.metrics.px(3), half = frame.metrics.px(3);
   ImDrawList* list = ImGui::GetWindowDrawList();
   for (std::size_t k = 0; k < n; ++k, x += pitch) {
     const Rgb color = k <= state.step ? frame.palette.accent : frame.palette.control.active;
@@ -246,19 +245,25 @@ void draw_progress(const Frame& frame, float right, float middle) {
   }
 }
 
+std::string step_words(const Frame& frame) {
+  return std::to_string(frame.lesson->step + 1) + " of " + std::to_string(frame.lesson->lesson->steps.size());
+}
+
 void draw_box(const Frame& frame, float width) {
+  const bool is_sibling = lesson_is_beside(frame);
   const bool seen = !frame.lesson->seen.empty();
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = box_height(frame, width), label = box_label_width(frame);
   ImFont* font = frame.fonts.sans15;
-  ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + width, at.y + height},
-                                            packed(frame.palette.ground.panel), frame.metrics.px(3));
+  ImGui::GetWindowDrawList()->AddRectFilled(
+      at, {at.x + width, at.y + height},
+      packed(is_sibling ? frame.palette.ground.raised : frame.palette.ground.panel), frame.metrics.px(3));
   const ImVec2 words(at.x + frame.metrics.px(12), at.y + frame.metrics.px(6));
   widgets::draw_text(font, words, seen ? frame.palette.status.good : frame.palette.accent,
                      seen          ? "✓ Seen"
                      : asks(frame) ? "Guess"
                                    : "Try it");
-  platform::move_to({at.x + label, words.y});
+  platform::move_to({at.x + label, words.y + frame.metrics.px(is_sibling ? 21 : 0)});
   widgets::glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12),
                         invitation(frame));
   frame.landmarks.mark(seen ? "lesson/seen" : "lesson/try", at, {at.x + width, at.y + height});
@@ -274,7 +279,7 @@ struct KeyButton {
 
 /// The lesson after this one, or nullptr.
 const core::lessons::Lesson* next_lesson(const Frame& frame) {
-  const auto all = core::lessons::lessons();
+  const auto& all = core::lessons::lessons();
   const auto at = static_cast<std::size_t>(frame.lesson->lesson - all.data());
   return at + 1 < all.size() ? &all[at + 1] : nullptr;
 }
@@ -295,9 +300,11 @@ void draw_keys(const Frame& frame, float room) {
     return widgets::text_width(frame.fonts.sans14, key.key) + frame.metrics.px(14 + 8 + 24) +
            widgets::text_width(frame.fonts.sans14, key.words);
   };
+  const bool is_sibling = lesson_is_beside(frame);
+  if (is_sibling) keys[2].words = "again", keys[3].words = "leave";
   float all = -frame.metrics.px(24);
   for (const KeyButton& key : keys) all += wide(key);
-  if (all > room) {  // a long name of the next lesson
+  if (all > room && !is_sibling) {  // a long name of the next lesson
     const float before = wide(keys[2]) + wide(keys[3]);
     keys[2].words = "again", keys[3].words = "leave";
     all += wide(keys[2]) + wide(keys[3]) - before;
@@ -308,9 +315,12 @@ void draw_keys(const Frame& frame, float room) {
   ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans14;
   const float height = frame.metrics.px(22);
-  for (const KeyButton& key : keys) {
+  const float left = at.x;
+  for (KeyButton& key : keys) {
     const float cap = widgets::text_width(font, key.key) + frame.metrics.px(14);
+    key.words = widgets::shortened(font, key.words, room - cap - frame.metrics.px(8));
     const float width = cap + frame.metrics.px(8) + widgets::text_width(font, key.words);
+    if (at.x + width > left + room + 1 && at.x > left) at = {left, at.y + height + frame.metrics.px(6)};
     platform::move_to(at);
     if (widgets::hit_area(key.name, {width, height})) frame.commands.add(key.command);
     frame.landmarks.mark_item(key.name);
@@ -325,12 +335,54 @@ void draw_keys(const Frame& frame, float room) {
                        packed(lit ? frame.palette.text : frame.palette.dim), key.words);
     at.x += width + frame.metrics.px(24);
   }
+  platform::move_to({left, at.y});
+  ImGui::Dummy({room, height});
 }
 
 }  // namespace
 
+bool lesson_is_beside(const Frame& frame) {
+  return frame.lesson && frame.newest.whole && frame.shown.look.tab == Tab::layers;
+}
+
+void draw_lesson_beside(const Frame& frame) {
+  take_guess(frame);
+  const auto& f = frame;
+  const Step& step = f.lesson->shown();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x, middle = at.y + f.metrics.px(8);
+  const std::string place = step_words(f);
+  widgets::draw_text(f.fonts.sans13, {at.x + width, middle}, widgets::Align::right_middle,
+                     packed(f.palette.faint), place);
+  widgets::draw_text(
+      f.fonts.sans13, {at.x, middle}, widgets::Align::left_middle, packed(f.palette.dim),
+      widgets::shortened(f.fonts.sans13, f.lesson->lesson->title,
+                         width - widgets::text_width(f.fonts.sans13, place) - f.metrics.px(12)));
+  const auto n = static_cast<float>(f.lesson->lesson->steps.size());
+  draw_progress(f, at.x, at.y + f.metrics.px(24), (width + f.metrics.px(3)) / n);
+  ImGui::Dummy({width, f.metrics.px(30)});
+  widgets::paragraph(f.fonts.sans19, f.palette.text, width, step.title);
+  f.landmarks.mark_item("lesson/title");
+  ImGui::Dummy({width, 1});
+  widgets::glossed_text(f, f.fonts.sans15, f.palette.text, width, step.text);
+  ImGui::Dummy({width, f.metrics.px(2)});
+  draw_box(f, width);
+  ImGui::Dummy({width, f.metrics.px(gap)});
+  draw_keys(f, width);
+  ImGui::Dummy({width, f.metrics.px(6)});
+  const ImVec2 end = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(window, {window.x + ImGui::GetWindowWidth(), window.y + ImGui::GetWindowHeight()});
+  list->AddRectFilled({window.x, window.y}, {window.x + f.metrics.px(3), end.y}, packed(f.palette.accent));
+  list->AddRectFilled({window.x, end.y}, {window.x + ImGui::GetWindowWidth(), end.y + 1},
+                      packed(f.palette.line));
+  list->PopClipRect();
+  f.landmarks.mark("region/lesson", window, {window.x + ImGui::GetWindowWidth(), end.y});
+  ImGui::Dummy({width, f.metrics.px(8)});
+}
+
 float lesson_panel_height(const Frame& frame, float width) {
-  if (!frame.lesson) return 0;
+  if (!frame.lesson || lesson_is_beside(frame)) return 0;
   const float room = text_width_within(frame, width);
   const float words = widgets::glossed_height(frame, frame.fonts.sans15, room, frame.lesson->shown().text);
   return frame.metrics.px(edges + top_line + title_line + gap + keys_line) + words + box_height(frame, room);
@@ -352,7 +404,11 @@ void draw_lesson(const Frame& frame) {
   const float middle = at.y + frame.metrics.px(top_line) / 2;
   widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
                      packed(frame.palette.dim), frame.lesson->lesson->title);
-  draw_progress(frame, at.x + width, middle);
+  const auto n = static_cast<float>(frame.lesson->lesson->steps.size());
+  const float pitch = frame.metrics.px(17), bars = at.x + width - pitch * n + frame.metrics.px(3);
+  draw_progress(frame, bars, middle, pitch);
+  widgets::draw_text(frame.fonts.sans14, {bars - frame.metrics.px(12), middle}, widgets::Align::right_middle,
+                     packed(frame.palette.dim), "step " + step_words(frame));
   const float title = at.y + frame.metrics.px(top_line);
   widgets::draw_text(frame.fonts.sans17,
                      {at.x, widgets::centred_y(frame.fonts.sans17, title, frame.metrics.px(title_line))},

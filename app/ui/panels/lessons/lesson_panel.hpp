@@ -6,6 +6,12 @@
 
 namespace app::panels {
 
+/// Whether the lesson stands on top of the inspector and not below the view: that of a whole model does,
+/// beside its maps.
+bool lesson_is_beside(const Frame& frame);
+/// Draws it there; the marks are those of draw_lesson().
+void draw_lesson_beside(const Frame& frame);
+
 /// Outlines what the lesson's step speaks of, and covers the other stages of the strip.
 ///
 /// To be called inside a panel's window after the panel was drawn; it marks only what lies in that window.

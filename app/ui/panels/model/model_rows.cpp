@@ -75,27 +75,72 @@ std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out
   return heads;
 }
 
+/// Disables fields whose numbers are those of the whole model or its prompt.
+struct OfWholeModel {
+  const Frame& frame;
+  const bool is_one = frame.newest.whole != nullptr;
+  explicit OfWholeModel(const Frame& f) : frame(f) { ImGui::BeginDisabled(is_one); }
+  OfWholeModel(const OfWholeModel&) = delete;
+  OfWholeModel& operator=(const OfWholeModel&) = delete;
+  ~OfWholeModel() { ImGui::EndDisabled(); }
+  void tooltip(const char* words, const char* reason) const { widgets::tooltip(is_one ? reason : words); }
+};
+
+constexpr const char* fixed_by_model = "Fixed: the other layers of the whole model depend on it.";
+
 void tokens_row(const Form& form) {
   const Model& model = form.frame.newest.model;
+  const OfWholeModel fields(form.frame);
   form.label("tokens");
   const auto one = [](std::uint64_t v, int direction) { return step_by(v, direction, 1); };
   if (const auto n = widgets::count_field(form.frame, "model/tokens", "tokens", model.n_tokens(),
                                           form.field_width(), one))
     form.frame.commands.edit(SetTokenCount{*n});
-  widgets::tooltip("The number of tokens, the rows of X. Up and down change it by one.");
+  fields.tooltip("The number of tokens, the rows of X. Up and down change it by one.",
+                 "The tokens of a whole model come from its prompt.");
   second_label(form, "heads");
   const auto divisor = [&](std::uint64_t v, int direction) {
     return step_heads(v, direction, model.d_out());
   };
+  using Offer = std::pair<std::string, std::vector<Command>>;
+  const auto wider = [&](const std::string& text) -> std::optional<Offer> {
+    const auto heads = core::text::parse_whole_number(text);
+    if (!heads || *heads == 0 || *heads > 4 * model.d_out() || model.d_out() % *heads == 0) return {};
+    const std::size_t width = (model.d_out() / *heads + 1) * *heads;
+    return Offer{"Set d_out to " + std::to_string(width),
+                 {ApplyEdit{SetOutputWidth{width}}, ApplyEdit{SetHeadCount{*heads}}}};
+  };
   if (const auto n = widgets::count_field(form.frame, "model/heads", "heads", model.n_heads,
-                                          form.field_width(), divisor))
+                                          form.field_width(), divisor, wider))
     form.frame.commands.edit(SetHeadCount{*n});
-  widgets::tooltip("The number of heads, a divisor of d_out.");
+  fields.tooltip("The number of heads, a divisor of d_out.", fixed_by_model);
+}
+
+bool is_of_whole_model(const Frame& frame) {
+  return frame.newest.whole != nullptr;
+}
+
+bool is_of_one_layer(const Frame& frame) {
+  return !is_of_whole_model(frame);
+}
+
+/// Where the tokens come from, with the way there.
+void prompt_row(const Form& form) {
+  const Frame& frame = form.frame;
+  ImFont* font = frame.fonts.sans13;
+  const float middle = form.at.y + frame.metrics.px(8);
+  const std::string words = "Tokens come from the prompt. ";
+  widgets::draw_text(font, {form.at.x, middle}, widgets::Align::left_middle, packed(frame.palette.faint),
+                     words);
+  if (widgets::link(frame, "model/prompt", font, {form.at.x + widgets::text_width(font, words), middle},
+                    widgets::Align::left_middle, frame.palette.accent, "Edit it"))
+    frame.commands.add(set<&Look::tab>(Tab::layers));
 }
 
 void widths_row(const Form& form) {
   const Model& model = form.frame.newest.model;
   const bool projected = model.projections.has_value();
+  const OfWholeModel fields(form.frame);
   form.label("d_in");
   const auto input = [&](std::uint64_t v, int direction) {
     return step_by(v, direction, projected ? 1 : model.n_heads);
@@ -103,14 +148,14 @@ void widths_row(const Form& form) {
   if (const auto n =
           widgets::count_field(form.frame, "model/d_in", "d_in", model.d_model(), form.field_width(), input))
     form.frame.commands.edit(SetInputWidth{*n});
-  widgets::tooltip("The size of an embedding, the columns of X.");
+  fields.tooltip("The size of an embedding, the columns of X.", fixed_by_model);
   second_label(form, "d_out");
   const auto output = [&](std::uint64_t v, int direction) { return step_by(v, direction, model.n_heads); };
   if (!projected) ImGui::BeginDisabled();
   if (const auto n =
           widgets::count_field(form.frame, "model/d_out", "d_out", model.d_out(), form.field_width(), output))
     form.frame.commands.edit(SetOutputWidth{*n});
-  if (projected) widgets::tooltip("The columns of queries, keys and values, over all heads.");
+  if (projected) fields.tooltip("The columns of queries, keys and values, over all heads.", fixed_by_model);
   if (!projected) {
     ImGui::EndDisabled();
     widgets::tooltip("Without projections the values are the embeddings, so d_out equals d_in.");
@@ -177,10 +222,10 @@ bool has_evidence(const Frame& frame) {
   return preset && preset->evidence != Evidence::drawn;
 }
 constexpr std::array shape_table{
-    ModelRow{always, preset_row, 2},       ModelRow{has_evidence, evidence_row, 0, 8},
-    ModelRow{has_layers, layer_row, 2},    ModelRow{always, tokens_row, 2},
-    ModelRow{always, widths_row, 0},       ModelRow{always, projections_row, 0},
-    ModelRow{has_projections, bias_row, 0}};
+    ModelRow{always, preset_row, 2},      ModelRow{has_evidence, evidence_row, 0, 8},
+    ModelRow{has_layers, layer_row, 2},   ModelRow{always, tokens_row, 2},
+    ModelRow{always, widths_row, 0},      ModelRow{is_of_whole_model, prompt_row, 0},
+    ModelRow{always, projections_row, 0}, ModelRow{has_projections, bias_row, 0}};
 
 }  // namespace
 
@@ -199,9 +244,9 @@ void head_row(const Form& form) {
   const std::string label = "head " + std::to_string(head);
   form.label(label.c_str());
   const char* help =
-      "Enables or ablates the head (H). An ablated head contributes zeros to the output; its stages stay visible.";
-  if (const auto on =
-          widgets::checkbox(form.frame, "model/head_on", "on", !form.frame.newest.model.is_off(head), help))
+      "Enables or ablates the head (H). An ablated head contributes zeros to the output; its stages stay on the screen.";
+  if (const auto on = widgets::checkbox(form.frame, "model/head_on", "enabled",
+                                        !form.frame.newest.model.is_off(head), help))
     form.frame.commands.edit(SwitchHead{head, *on});
 }
 
@@ -372,10 +417,13 @@ void sequence_row(const Form& form) {
 bool has_factor(const Frame& frame) {
   return frame.newest.model.scale.rule == ScaleRule::factor;
 }
-constexpr std::array rule_table{ModelRow{always, scale_row, 4},           ModelRow{has_factor, factor_row, 0},
-                                ModelRow{always, scores_row, 0},          ModelRow{always, merge_row, 0},
-                                ModelRow{has_projections, output_row, 0}, ModelRow{always, context_row, 0},
-                                ModelRow{always, sequence_row, 0}};
+constexpr std::array rule_table{ModelRow{always, scale_row, 4},
+                                ModelRow{has_factor, factor_row, 0},
+                                ModelRow{always, scores_row, 0},
+                                ModelRow{always, merge_row, 0},
+                                ModelRow{has_projections, output_row, 0},
+                                ModelRow{is_of_one_layer, context_row, 0},
+                                ModelRow{is_of_one_layer, sequence_row, 0}};
 
 }  // namespace
 

@@ -146,9 +146,17 @@ float draw_cap(const Frame& frame, float right, float middle, const char* key, c
   return left - frame.metrics.px(8);
 }
 
+/// Whether all heads of a whole model are presented, and no stage.
+bool presents_heads(const Frame& frame) {
+  return frame.newest.whole && frame.shown.look.tab == Tab::layers;
+}
+
 /// Which step of the lesson, else which stage of those that there are, from 1.
 std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
   if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps.size()};
+  if (presents_heads(frame))
+    return {frame.newest.whole->experiment.layer + 1,
+            frame.newest.whole->model->description().sizes.n_layers};
   std::size_t index = 0, count = 0;
   for (const auto& stage : core::attention::stages())
     if (stage.present(frame.shown.model)) {
@@ -160,6 +168,9 @@ std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
 
 /// Where one is and what goes on: the lesson's step, else the flight, else the stage.
 std::pair<std::string, std::string> where(const Frame& frame) {
+  if (presents_heads(frame) && !frame.lesson)
+    return {"layer " + std::to_string(frame.newest.whole->experiment.layer),
+            "head " + std::to_string(frame.newest.look.head)};
   const auto [index, count] = index_of_count(frame);
   const std::string place = std::to_string(index) + " of " + std::to_string(count);
   if (frame.lesson)

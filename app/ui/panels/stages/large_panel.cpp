@@ -106,13 +106,13 @@ ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const core::atte
 }
 
 /// Name, formula, shape; at the right the measure of the picture and the way back.
-void draw_title(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
-                float cell, ImVec2 at, float width) {
+void draw_title(const Frame& frame, const StageInfo& stage, float cell, ImVec2 at, float width) {
   const auto& f = frame.fonts;
   const float middle = at.y + frame.metrics.px(title_height) / 2;
   const float top = std::round(middle - platform::font_size(f.sans17) * 0.56f);
   draw_stage_title(frame, "large/title", stage.stage, f.sans17, {at.x, top});
-  float x = at.x + widgets::text_width(f.sans17, stage.title) + frame.metrics.px(10);
+  float x =
+      at.x + widgets::text_width(f.sans17, widgets::stage_title(frame, stage.stage)) + frame.metrics.px(10);
   const auto lowered = [&](ImFont* small) { return top + widgets::baseline_drop(f.sans17, small); };
   std::string words = computed_formula(stage, frame.shown.model, false);
   x += widgets::draw_formula(f.sans14, {x, lowered(f.sans14)}, packed(frame.palette.dim), words) +
@@ -123,7 +123,7 @@ void draw_title(const Frame& frame, const StageInfo& stage, const core::attentio
     x += widgets::text_width(f.sans14, words) + frame.metrics.px(10);
   }
   widgets::draw_text(f.mono12, {x, lowered(f.mono12)}, Align::left_top, packed(frame.palette.faint),
-                     core::text::shape_text(numbers.n_rows(), numbers.n_cols()));
+                     core::attention::shape_words(frame.shown.model, stage.stage));
   const float right = at.x + width, back = frame.metrics.px(92), fit = frame.metrics.px(36),
               gap = frame.metrics.px(8);
   const float button_top = std::round(middle - frame.metrics.frame / 2);
@@ -173,7 +173,7 @@ void draw_large(const Frame& frame) {
                         std::clamp(std::floor(down - size.y) + profile, profile, widest)};
 
   const CellWindow part = shown_part(frame.shown.look, {numbers.n_rows(), numbers.n_cols()});
-  draw_title(frame, stage, numbers, size.x / static_cast<float>(part.right - part.left),
+  draw_title(frame, stage, size.x / static_cast<float>(part.right - part.left),
              {origin.x, origin.y + thumbnails}, room.x);
   const float lowered = std::max(0.0f, m.px(profile_heading) - widgets::column_label_height(frame, map));
   widgets::draw_heatmap(frame, map, {origin.x, top + lowered});

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/menus.hpp"
@@ -11,9 +16,11 @@
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/color_bar.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
+#include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/line_words.hpp"
 
@@ -29,7 +36,7 @@ void switch_large(const Frame& frame, Stage stage) {
 }  // namespace
 
 void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font, ImVec2 at) {
-  const char* words = core::attention::info(stage).title;
+  const std::string words = widgets::stage_title(frame, stage);
   const ImVec2 size{widgets::text_width(font, words), platform::font_size(font) + 2};
   platform::move_to({std::round(at.x), std::round(at.y)});
   const bool pressed = widgets::hit_area(name.c_str(), size);
@@ -55,140 +62,10 @@ void handle_stage(const Frame& frame, Stage stage) {
     switch_large(frame, stage);
 }
 
-namespace {
-
-constexpr float lowest_cell = 17, highest_cell = 40;  // of token × token maps, at scale 1
-constexpr float most_upright = 0.95f;                 // height of a cell for its width
-
-using Lines = std::array<std::vector<StripBlock>, 4>;
-
-/// Heights of the cells of token × token maps and of the others, in pixels.
-struct Heights {
-  float square = 0, narrow = 0;
-};
-
-/// In the proportions of the two densities, with room for a line of text.
-Heights heights_for(const Frame& frame, float square) {
-  const float least = std::round(frame.metrics.px(16) * widgets::text_growth(frame));
-  const float share = frame.metrics.compact ? 17.0f / 19 : 18.0f / 24;
-  return {square, std::max(least, std::round(square * share))};
-}
-
-StripMap map_of(const Frame& frame, const StripBlock& b, const LineCells& cells, const Heights& heights,
-                bool first, float room) {
-  StripMap s;
-  s.map.place = std::string("strip/") + b.stage->name;
-  s.map.stage = b.stage->stage;
-  s.map.head = frame.shown.look.head;
-  s.map.width = picture_width(frame, b, cells, room);
-  s.map.height = picture_height(frame, b, b.square ? heights.square : heights.narrow);
-  s.map.bar_beside = has_bar_beside(b);
-  s.map.max_decimals = cells.decimals;
-  s.map.label_width = row_label_room(b, cells, first, static_cast<float>(s.map.width), room);
-  s.map.row_tokens = s.map.label_width >= b.names;
-  if (frame.metrics.compact) s.map.columns = widgets::ColumnLabels::indices;
-  s.map.show_bar = b.stage->columns != core::attention::Columns::single;
-  if (frame.shown.look.gutters && b.square) s.map.gutter_width = frame.metrics.px(42);
-  s.width = block_width(frame, b, cells, first, room);
-  return s;
-}
-
-float gap(const Frame& frame, const StripRow& row, std::size_t before) {
-  const bool after_embeddings =
-      row.line == 1 && before > 0 && row.maps[before - 1].map.stage == Stage::embeddings;
-  return gap_in_line(frame, row.line, after_embeddings);
-}
-
-std::vector<StripRow> rows_of(const Frame& frame, const Lines& lines, const std::array<LineCells, 4>& cells,
-                              const Heights& heights, float width) {
-  std::vector<StripRow> rows;
-  for (std::size_t l = 0; l < lines.size(); ++l) {
-    const std::vector<std::size_t> starts = row_starts(frame, lines.at(l), cells.at(l), width);
-    for (std::size_t r = 0; r < starts.size(); ++r) {
-      rows.push_back({.line = static_cast<int>(l) + 1, .first = r == 0, .maps = {}});
-      const std::size_t end = r + 1 < starts.size() ? starts[r + 1] : lines.at(l).size();
-      for (std::size_t k = starts[r]; k < end; ++k)
-        rows.back().maps.push_back(
-            map_of(frame, lines.at(l)[k], cells.at(l), heights, k == starts[r], width));
-    }
-  }
-  return rows;
-}
-
-/// Gives every row and map its place; returns the height of all.
-float place(const Frame& frame, std::vector<StripRow>& rows, float width) {
-  const bool compact = frame.metrics.compact;
-  const float grown = widgets::text_growth(frame);
-  const auto px = [&](float length) { return std::round(frame.metrics.px(length) * grown); };
-  float y = 0;
-  for (StripRow& row : rows) {
-    row.heading = y + px(compact ? 6 : 10);
-    y += px(compact ? (row.line == 1 && row.first ? 2 : 13) : 26);
-    row.top = y;
-    float used = 0, bottom = y;
-    std::vector<float> labels;
-    for (const StripMap& map : row.maps) labels.push_back(widgets::column_label_height(frame, map.map));
-    // Rows of tokens stand beside each other, so that the highest labels push all pictures down.
-    const float highest = std::ranges::max(labels);
-    for (std::size_t k = 0; k < row.maps.size(); ++k)
-      used += row.maps[k].width + (k > 0 ? gap(frame, row, k) : 0);
-    const float spare = std::max(0.0f, width - used);
-    const bool grouped =
-        row.line == 1 && row.first && row.maps.size() > 2;  // queries, keys and values stand together
-    float x = 0;
-    for (std::size_t k = 0; k < row.maps.size(); ++k) {
-      StripMap& map = row.maps[k];
-      if (k > 0) {
-        const float share = grouped ? (k == 1 ? 0.5f : 0.5f / static_cast<float>(row.maps.size() - 2))
-                                    : 1.0f / static_cast<float>(row.maps.size() - 1);
-        x += gap(frame, row, k) + std::floor(std::min(spare * share, px(grouped && k > 1 ? 60 : 120)));
-      }
-      map.title = {x, y};
-      const float above = y + px(compact ? 20 : 21);
-      map.labels = {x, above + highest - labels[k]};
-      const float picture_bottom = above + highest + static_cast<float>(map.map.height);
-      bottom = std::max(
-          bottom, picture_bottom + (map.map.bar_beside || !map.map.show_bar ? px(8) : px(compact ? 22 : 26)));
-      x += map.width;
-    }
-    row.bottom = bottom;
-    y = bottom + px(compact ? 4 : 6);
-  }
-  return y;
-}
-
-}  // namespace
-
 std::string group_words(const Frame& frame, Stage stage) {
   const auto& model = frame.shown.model;
   const bool shared = core::attention::n_matrices(model, stage) < model.n_heads;
   return shared ? widgets::head_words(model, stage, frame.shown.look.head) : "";
-}
-
-std::vector<StripRow> lay_out_strip(const Frame& frame, float width, float height) {
-  const float grown = widgets::text_growth(frame);
-  const auto length = [&](float at_scale_1) { return std::round(frame.metrics.px(at_scale_1) * grown); };
-  const Lines lines = strip_blocks(frame, width);
-  const std::array<LineCells, 4> cells = choose_cells(frame, lines, width);
-  float highest = length(highest_cell);
-  for (const StripBlock& b : lines[1])
-    if (!b.picture) highest = std::min(highest, std::floor(cell_width(b, cells[1]) * most_upright));
-  // The highest cells with which all of it can be seen; where none are, the usual ones, and it scrolls.
-  const auto with_height = [&](float square) {
-    std::vector<StripRow> rows = rows_of(frame, lines, cells, heights_for(frame, square), width);
-    const bool fits = place(frame, rows, width) <= height;
-    return std::pair(std::move(rows), fits);
-  };
-  auto [rows, fits] = with_height(length(lowest_cell));
-  if (!fits) return with_height(length(frame.metrics.compact ? 19 : 24)).first;
-  float low = length(lowest_cell), high = std::max(low, highest) + 1;
-  while (high - low > 1) {
-    const float middle = std::floor((low + high) / 2);
-    auto [higher, also_fits] = with_height(middle);
-    (also_fits ? low : high) = middle;
-    if (also_fits) rows = std::move(higher);
-  }
-  return rows;
 }
 
 namespace {
@@ -196,14 +73,102 @@ namespace {
 using core::attention::Columns;
 using core::attention::StageInfo;
 
-constexpr std::size_t most_cells_with_numbers = 16;  // of a row or a column
-// Of maps that are to stand beside each other, whatever decimals that costs: three of six tokens do, while
-// matrices of features rather have three decimals in rows of their own.
-constexpr std::size_t columns_of_a_row = 24, features_of_a_row = 12;
-constexpr float largest_map = 420;    // at scale 1, of a matrix without numbers
-constexpr float smallest_map = 240;   // and at least so large, though two would stand side by side
-constexpr float many_features = 104;  // the width of features beside so many tokens
-constexpr float narrowest_cell = 26, widest_cell = 64;
+// In place of a count of decimals, of which there are 2 to 4: two without room around them, or hundredths.
+constexpr int no_numbers = -1, hundredths = 0, tight = 1;
+
+/// A stage that changes nothing: a few words beside the map before it, which turn it on.
+struct Pill {
+  const StageInfo* stage;
+  const char *words, *help;
+  core::editing::Edit turn_on;
+};
+
+/// One stage of the strip with what it needs, and its place relative to the strip's corner. What is measured
+/// is that of the head that needs most, so that no map moves when another head is chosen.
+struct Block {
+  const StageInfo* stage = nullptr;
+  std::size_t rows = 0, columns = 0;
+  bool square = false;           ///< a column a token
+  bool is_main = false;          ///< keeps its decimals when the others of its line lose theirs
+  std::array<float, 5> cell{};   ///< width of a cell by its decimals
+  float names = 0, indices = 0;  ///< room for labels with names, or with indices alone
+  float around = 0;              ///< gutters, and a bar beside the cells
+  bool own_names = false;        ///< its rows are other tokens than those of the map before
+  bool starts_row = false;       ///< even where there is room in the row before
+  std::vector<Pill> pills;
+  float least_title = 0;  ///< what a title cannot do without: its name, the words on a group and its pills
+  int decimals = no_numbers;
+  float picture = 0;  ///< width of all cells
+  bool named = false;
+  widgets::Heatmap map;
+  ImVec2 title, labels;  ///< top left of the title's text and of the labels above the picture
+  float title_end = 0;
+  std::string code;  ///< its line of PyTorch, where that is shown
+  float code_top = 0;
+
+  bool has_numbers() const { return decimals != no_numbers; }
+  float width(float cells) const { return std::max(map.label_width + cells + around, least_title); }
+  float width() const { return width(picture); }
+};
+
+/// A row of maps; a line of the strip may need several.
+struct Row {
+  int line = 1;               ///< 1 … 4
+  bool first = true;          ///< whether the line's heading stands above it
+  float heading = 0;          ///< y of the heading, or of the return arrow
+  float top = 0, bottom = 0;  ///< of all of it
+  std::vector<Block> blocks;
+};
+
+// At scale 1.
+constexpr float lowest_cell = 17, highest_cell = 40, widest_cell = 64, narrowest_cell = 26;
+constexpr float plain_cell = 13, least_plain_cell = 8, pill_height = 18, code_height = 17;
+constexpr float largest_map = 420, least_picture = 40;
+constexpr std::size_t most_rows_with_numbers = 32, most_columns_with_numbers = 32,
+                      most_columns_beside = 16;  // of a map with its bar at the right
+
+float grown(const Frame& frame, float length) {
+  return std::round(frame.metrics.px(length) * widgets::text_growth(frame));
+}
+
+/// Why a stage changes nothing, or nothing when it does.
+std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
+  const auto& m = frame.shown.model;
+  const auto is_here = [&](const auto& cell) { return cell.place.stage == stage.stage; };
+  if (m.given.find(stage.stage) || std::ranges::any_of(m.given.cells, is_here)) return std::nullopt;
+  if (frame.lesson) {  // which may speak of it
+    const auto& focus = frame.lesson->shown().focus;
+    if (std::ranges::find(focus, std::string("strip/") + stage.name) != focus.end()) return std::nullopt;
+  }
+  switch (stage.stage) {
+    case Stage::dropout_mask:
+    case Stage::dropped_weights:
+      if (m.dropout.active() || m.dropout.place != core::attention::DropoutPlace::weights) return {};
+      if (m.dropout.rate > 0)
+        return Pill{&stage, "Dropout off", "Evaluation mode: no weight is dropped. Click for training mode.",
+                    core::editing::SetTraining{true}};
+      return Pill{&stage, "Dropout off", "The dropout rate is 0. Click to set it to 0.5.",
+                  core::editing::SetDropoutRate{0.5}};
+    case Stage::scaled_scores:
+      if (m.scale.rule != core::attention::ScaleRule::none) return {};
+      return Pill{&stage, "Scale 1", "The scores are not scaled. Click to divide them by √d_head.",
+                  core::editing::SetScale{{}}};
+    case Stage::masked_scores:
+      if (m.mask.causal || m.mask.hides()) return {};
+      return Pill{&stage, "No mask", "Every query attends to every key. Click for the causal mask.",
+                  core::editing::SetCausal{true}};
+    case Stage::concatenated: {
+      if (m.n_heads > 1 || m.d_value() < 2) return {};
+      std::size_t heads = 2;
+      while (m.d_value() % heads != 0) ++heads;
+      return Pill{&stage, "One head: not concatenated",
+                  "The output takes the context vectors as they are. Click for more heads.",
+                  core::editing::SetHeadCount{heads}};
+    }
+    default:
+      return std::nullopt;
+  }
+}
 
 /// The room that the words on a group and the ways to arrows or to the laboratory need in a title.
 float group_width(const Frame& frame, Stage stage) {
@@ -211,19 +176,24 @@ float group_width(const Frame& frame, Stage stage) {
   const char* way = has_turning(frame, stage)                                ? turning_link
                     : stage == Stage::dropout_mask && !frame.metrics.compact ? laboratory_link
                                                                              : "";
-  const float link = *way ? widgets::text_width(frame.fonts.sans13, way) + frame.metrics.px(10) : 0;
-  return link + (words.empty() ? 0 : widgets::text_width(frame.fonts.sans13, words) + frame.metrics.px(10));
+  const float gap = frame.metrics.px(10);
+  return (*way ? widgets::text_width(frame.fonts.sans13, way) + gap : 0) +
+         (words.empty() ? 0 : widgets::text_width(frame.fonts.sans13, words) + gap);
 }
 
-float title_width(const Frame& frame, const StripBlock& b) {
-  const bool compact = frame.metrics.compact;
-  const auto& f = frame.fonts;
-  const std::string formula = formula_of(*b.stage, frame.shown.model, compact);
-  const float gap = frame.metrics.px(10);
-  return widgets::text_width(compact ? f.sans16 : f.sans17, b.stage->title) + gap +
-         (formula.empty() ? 0 : widgets::formula_width(compact ? f.sans13 : f.sans14, formula) + gap) +
-         widgets::text_width(f.mono12, core::text::shape_text(b.rows, b.columns)) +
-         group_width(frame, b.stage->stage);
+ImFont* title_font(const Frame& frame) {
+  return frame.metrics.compact ? frame.fonts.sans16 : frame.fonts.sans17;
+}
+
+float pill_width(const Frame& frame, const Pill& pill) {
+  return widgets::text_width(frame.fonts.sans12, pill.words) + frame.metrics.px(8 + 8 + 6 + 8);
+}
+
+float least_title(const Frame& frame, const Block& b) {
+  float width = widgets::text_width(title_font(frame), widgets::stage_title(frame, b.stage->stage)) +
+                group_width(frame, b.stage->stage);
+  for (const Pill& pill : b.pills) width += pill_width(frame, pill) + frame.metrics.px(8);
+  return width;
 }
 
 /// The widest name of a token, at most as wide as a label may be.
@@ -232,47 +202,178 @@ float widest_name(const Frame& frame) {
   float widest = 0;
   for (const auto* names : {&sequence.tokens, &sequence.keys()})
     for (std::size_t i = 0; i < std::min<std::size_t>(names->size(), 512); ++i)
-      widest = std::max(widest, widgets::text_width(frame.fonts.sans13, (*names)[i]));
-  return std::min(std::ceil(widest), frame.metrics.px(frame.metrics.compact ? 64 : 76));
+      widest = std::max(widest, widgets::text_width(frame.fonts.sans13, widgets::visible_token((*names)[i])));
+  return std::min(std::ceil(widest), frame.metrics.px(64));
 }
 
-StripBlock measure(const Frame& frame, const StageInfo& stage, float index, float name, float room) {
+Block measure(const Frame& frame, const StageInfo& stage, float index, float name) {
   const auto& m = frame.metrics;
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, frame.shown.look.head);
-  StripBlock b;
+  const auto& model = frame.shown.model;
+  Block b;
   b.stage = &stage;
-  b.rows = numbers.n_rows(), b.columns = numbers.n_cols();
+  const auto shape = core::attention::shape_of(model, stage.stage);
+  b.rows = shape.n_rows, b.columns = shape.n_cols;
   b.square = stage.columns == Columns::tokens;
-  b.picture = std::max(b.rows, b.columns) > most_cells_with_numbers;
-  if (!b.picture) {
-    const core::text::NumberNeeds needs = widgets::needs_of_stage(frame, stage.stage, frame.shown.look.head);
-    for (int d = 0; d < 5; ++d)
-      b.narrowest.at(static_cast<std::size_t>(d)) = widgets::cell_width_for(frame, needs.characters(d));
-  }
-  b.own_names = frame.shown.model.has_key_embeddings() && stage.rows == core::attention::Rows::keys &&
-                stage.stage != Stage::values;
+  b.own_names =
+      model.has_key_embeddings() && stage.rows == core::attention::Rows::keys && stage.stage != Stage::values;
   b.names = std::max(index + m.px(13) + name, m.px(46));
-  widgets::Heatmap map;
-  map.stage = stage.stage, map.head = frame.shown.look.head;
-  map.bar_beside = has_bar_beside(b);
-  map.show_bar = stage.columns != Columns::single;
+  b.map.place = std::string("strip/") + stage.name;
+  b.map.stage = stage.stage;
+  b.map.show_bar = stage.columns != Columns::single;
+  b.map.bar_beside = !b.square && b.rows <= most_rows_with_numbers && b.columns <= most_columns_beside;
+  const bool has_numbers = b.rows <= most_rows_with_numbers && b.columns <= most_columns_with_numbers;
+  const std::size_t n =
+      stage.per_head ? std::max<std::size_t>(1, core::attention::n_matrices(model, stage.stage)) : 1;
+  float low_room = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t head = k * (stage.per_head ? model.n_heads / n : 1);
+    b.map.head = head;
+    low_room = std::max(low_room, widgets::bar_low_room(frame, b.map));
+    if (b.map.bar_beside) b.around = std::max(b.around, widgets::bar_room(frame, b.map));
+    if (!has_numbers) continue;
+    const core::text::NumberNeeds needs = widgets::needs_of_stage(frame, stage.stage, head),
+                                  brief = widgets::needs_of_stage(frame, stage.stage, head, 0.01);
+    for (int d = 0; d < 5; ++d) {
+      const int characters = d == hundredths ? brief.characters(0) : needs.characters(d == tight ? 2 : d);
+      const float digit = widgets::text_width(frame.fonts.mono12, "0"),
+                  width = d == tight ? std::ceil(digit * static_cast<float>(characters)) + 1
+                                     : widgets::cell_width_for(frame, characters);
+      b.cell.at(static_cast<std::size_t>(d)) = std::max(b.cell.at(static_cast<std::size_t>(d)), width);
+    }
+  }
+  b.map.head = frame.shown.look.head;
+  if (frame.shown.look.code_lines.contains(stage.stage))
+    b.code = core::explain::code_line(model, stage.stage);
+  b.names = std::max(b.names, low_room + m.px(1));
   // The low end of a bar needs no more than what the gap before it leaves free.
-  b.indices = std::max(index + m.px(10), widgets::bar_low_room(frame, map) - m.px(widgets::bar_end_in_gap));
-  b.indices_alone = std::max(b.indices, widgets::bar_low_room(frame, map) + m.px(1));
-  b.around = map.bar_beside ? widgets::bar_room(frame, map) : 0;
-  if (frame.shown.look.gutters && b.square)
+  b.indices = std::max(index + m.px(10), low_room - m.px(widgets::bar_end_in_gap));
+  if (frame.shown.look.gutters && b.square) {
+    b.map.gutter_width = m.px(42);
     b.around += m.px(42) * static_cast<float>(widgets::gutter_count(stage.stage));
-  b.title = title_width(frame, b);
-  const float two_beside = std::floor((room - b.names - b.indices - m.px(20)) / 2);
-  b.largest = std::min(m.px(largest_map), std::max(two_beside, m.px(smallest_map)));
+  }
   return b;
 }
 
-/// Length of a picture side: whole cells as long as they fit the largest map, else that much for all of them.
-int side(std::size_t count, float pitch, float largest) {
-  const int most = static_cast<int>(largest), n = static_cast<int>(count);
-  if (static_cast<float>(n) * pitch <= largest) return n * static_cast<int>(pitch);
-  return n <= most ? n * (most / n) : most;
+float gap_before(const Frame& frame, std::span<const Block> blocks, std::size_t k) {
+  const bool after_embeddings = blocks[k - 1].stage->stage == Stage::embeddings;
+  return frame.metrics.px(after_embeddings ? 30 : 14);  // at least: what is left over goes between them
+}
+
+/// The stages that are shown, by line; what changes nothing is a pill of the map before.
+std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
+  const core::attention::Sequence& sequence = frame.shown.sequence();
+  const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
+  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(n - 1));
+  const float name = widest_name(frame);
+  const bool normed = core::attention::info(Stage::normed_queries).present(frame.shown.model);
+  std::array<std::vector<Block>, 4> lines;
+  Block* before = nullptr;
+  for (const StageInfo& stage : core::attention::stages()) {
+    if (!stage.present(frame.shown.model) || frame.shown.look.folded.contains(stage.stage)) continue;
+    if (auto pill = before ? pill_of(frame, stage) : std::nullopt) {
+      if (before->pills.empty() || before->pills.back().words != pill->words)
+        before->pills.push_back(*std::move(pill));
+      continue;
+    }
+    auto line = static_cast<std::size_t>(stage.line - 1);
+    const bool alone = lines[2].size() == 1 && lines[2].front().stage->stage == Stage::weights;
+    if (stage.stage == Stage::contexts && alone) line = 2;  // beside the weights, which then are the largest
+    Block b = measure(frame, stage, index, name);
+    b.starts_row = stage.stage == Stage::normed_queries || (stage.stage == Stage::rotated_queries && !normed);
+    b.is_main = (stage.stage == Stage::weights && lines[2].empty()) || stage.stage == Stage::output;
+    lines.at(line).push_back(std::move(b));
+    before = &lines.at(line).back();
+  }
+  if (lines[2].size() > 1 && lines[2][1].square) lines[2].front().is_main = false;
+  for (auto& line : lines)
+    for (Block& b : line) b.least_title = least_title(frame, b);
+  return lines;
+}
+
+/// Rows of numbers and their decimals that are tried, the best first: of the main map and of the others.
+constexpr std::array<std::pair<int, int>, 11> ladder{{{4, 4},
+                                                      {4, 3},
+                                                      {3, 3},
+                                                      {3, 2},
+                                                      {2, 2},
+                                                      {2, tight},
+                                                      {tight, tight},
+                                                      {2, hundredths},
+                                                      {2, no_numbers},
+                                                      {tight, no_numbers},
+                                                      {no_numbers, no_numbers}}};
+
+/// The width that all cells of a block take without numbers, as far as they may choose.
+float wish(const Frame& frame, const Block& b, bool beside_squares) {
+  const auto n = static_cast<float>(b.columns);
+  if (b.square) return std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(largest_map));
+  const float all = n * frame.metrics.px(b.columns <= 16 ? 36 : plain_cell);
+  return beside_squares ? std::min(all, frame.metrics.px(160)) : all;
+}
+
+float least_width(const Frame& frame, const Block& b) {
+  const auto n = static_cast<float>(b.columns);
+  const float cells = b.square ? std::min(n * frame.metrics.px(least_plain_cell), frame.metrics.px(150))
+                               : std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(least_picture));
+  return std::max(cells, b.least_title - b.map.label_width - b.around);
+}
+
+/// Whole cells where their edges can be told apart.
+float whole_cells(float width, std::size_t n) {
+  constexpr float whole = 4;
+  const float each = width / static_cast<float>(n);
+  return each >= whole ? std::floor(each) * static_cast<float>(n) : std::floor(width);
+}
+
+/// Gives blocks the decimals of a rung, and pictures what room is left; false where they do not fit.
+bool fit(const Frame& frame, std::span<Block> row, std::pair<int, int> rung, float width, bool named) {
+  float left = width, wished = 0;  // beyond the least of each picture
+  const bool squares = std::ranges::any_of(row, &Block::square);
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    Block& b = row[k];
+    b.decimals = b.cell[0] > 0 ? (b.is_main ? rung.first : rung.second) : no_numbers;
+    b.named = k == 0 || named || b.own_names;
+    b.map.label_width = b.named ? b.names : b.indices;
+    left -= b.map.label_width + b.around + (k > 0 ? gap_before(frame, row, k) : 0);
+    if (b.has_numbers()) {
+      b.picture = std::max(grown(frame, narrowest_cell), b.cell.at(static_cast<std::size_t>(b.decimals))) *
+                  static_cast<float>(b.columns);
+      left -= b.width() - b.map.label_width - b.around;
+    } else {
+      b.picture = least_width(frame, b);
+      wished += std::max(0.0f, wish(frame, b, squares) - b.picture);
+      left -= b.picture;
+    }
+  }
+  if (left < 0) return false;
+  const float share = wished > 0 ? std::min(1.0f, left / wished) : 1;
+  for (Block& b : row)
+    if (!b.has_numbers())
+      b.picture =
+          whole_cells(b.picture + std::max(0.0f, wish(frame, b, squares) - b.picture) * share, b.columns);
+  return true;
+}
+
+/// The width of cells when those of numbers, of the main map or of the others, are at least that wide.
+float widened(const Block& b, bool main, float cell) {
+  const bool changes = b.has_numbers() && b.is_main == main;
+  return changes ? std::max(b.picture, cell * static_cast<float>(b.columns)) : b.picture;
+}
+
+float used_width(const Frame& frame, std::span<const Block> row, bool main = true, float cell = 0) {
+  float used = 0;
+  for (std::size_t k = 0; k < row.size(); ++k)
+    used += row[k].width(widened(row[k], main, cell)) + (k > 0 ? gap_before(frame, row, k) : 0);
+  return used;
+}
+
+/// Widens cells with numbers as far as the row has room: the main map's first.
+void widen(const Frame& frame, std::span<Block> row, float width) {
+  for (const bool main : {true, false}) {
+    float cell = grown(frame, main || !frame.metrics.compact ? widest_cell : 48);
+    while (cell > 0 && used_width(frame, row, main, cell) > width) --cell;
+    for (Block& b : row) b.picture = widened(b, main, cell);
+  }
 }
 
 /// Whether the preset that the model was made from says that its numbers are printed somewhere.
@@ -282,170 +383,139 @@ bool claims_printed_digits(const Frame& frame) {
                     preset->evidence == core::editing::Evidence::published);
 }
 
-float gap_before(const Frame& frame, const std::vector<StripBlock>& line, std::size_t k) {
-  return gap_in_line(frame, line[k].stage->line, k > 0 && line[k - 1].stage->stage == Stage::embeddings);
-}
-
-/// Whether the maps that make a row fit beside each other; titles have their width whatever the decimals are.
-bool rows_fit(const Frame& frame, const std::vector<StripBlock>& line, const LineCells& cells, float width) {
-  float used = 0;
-  std::size_t columns = 0;
-  for (std::size_t k = 0; k < line.size(); ++k) {
-    columns += line[k].columns;
-    const bool first =
-        k == 0 || line[k].starts_row || line[k].picture ||
-        columns > (line[k].square || cells.decimals > 3 ? columns_of_a_row : features_of_a_row);
-    if (first) columns = line[k].columns;
-    const auto picture = static_cast<float>(picture_width(frame, line[k], cells, width));
-    used = (first ? 0 : used + gap_before(frame, line, k)) +
-           row_label_room(line[k], cells, first, picture, width) + picture + line[k].around;
-    if (used > width && !line[k].picture) return false;
-  }
-  return true;
-}
-
-/// The width of cells whose numbers would do with less.
-float least_width(const Frame& frame) {
-  return std::round(frame.metrics.px(narrowest_cell) * widgets::text_growth(frame));
-}
-
-/// The most decimals with which the maps of a row fit beside each other.
-int fitting_decimals(const Frame& frame, const std::vector<StripBlock>& line, float width) {
-  constexpr int most = 4;
-  for (int decimals = most; decimals > core::text::least_decimals; --decimals) {
-    LineCells cells{.decimals = decimals, .width = least_width(frame)};
-    // More than three are worth neither names nor cells of one width.
-    if (decimals == most) {
-      cells.named = !frame.metrics.compact;
-      for (const StripBlock& b : line)
-        if (!b.picture) cells.width = std::max(cells.width, cell_width(b, cells));
-    }
-    if (rows_fit(frame, line, cells, width)) return decimals;
-  }
-  return core::text::least_decimals;
-}
-
-}  // namespace
-
-std::array<std::vector<StripBlock>, 4> strip_blocks(const Frame& frame, float width) {
-  const core::attention::Sequence& sequence = frame.shown.sequence();
-  const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
-  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(n - 1));
-  const float name = widest_name(frame);
-  const bool normed = core::attention::info(Stage::normed_queries).present(frame.shown.model);
-  std::array<std::vector<StripBlock>, 4> lines;
-  for (const StageInfo& stage : core::attention::stages()) {
-    if (!stage.present(frame.shown.model) || frame.shown.look.folded.contains(stage.stage)) continue;
-    StripBlock b = measure(frame, stage, index, name, width);
-    // What is made of queries and keys stands in pairs.
-    const float wide = block_width(frame, b, {}, true, width);
-    b.starts_row =
-        stage.stage == Stage::normed_queries ||
-        (stage.stage == Stage::rotated_queries && (!normed || 4 * wide + 3 * frame.metrics.px(24) > width));
-    lines.at(static_cast<std::size_t>(stage.line - 1)).push_back(b);
-  }
-  return lines;
-}
-
-float cell_width(const StripBlock& block, const LineCells& cells) {
-  return std::max(cells.width, block.narrowest.at(static_cast<std::size_t>(cells.decimals)));
-}
-
-int picture_width(const Frame& frame, const StripBlock& block, const LineCells& cells, float room) {
-  const auto& m = frame.metrics;
-  if (!block.picture) return static_cast<int>(cell_width(block, cells)) * static_cast<int>(block.columns);
-  if (!block.square) {
-    const bool many = block.rows > most_cells_with_numbers;
-    const float most = m.px(!many                   ? largest_map
-                            : block.stage->per_head ? many_features
-                                                    : 1.5f * many_features);
-    return side(block.columns, m.px(m.compact ? 36 : 38), std::min(most, room - block.names - block.around));
-  }
-  return side(block.columns, m.px(m.compact ? 31 : 39), block.largest);
-}
-
-float row_label_room(const StripBlock& block, const LineCells& cells, bool first_of_row, float picture,
-                     float room) {
-  const bool named =
-      (first_of_row || cells.named || block.own_names) && block.names + picture + block.around <= room;
-  return named ? block.names : first_of_row ? block.indices_alone : block.indices;
-}
-
-float block_width(const Frame& frame, const StripBlock& block, const LineCells& cells, bool first_of_row,
-                  float room) {
-  const auto picture = static_cast<float>(picture_width(frame, block, cells, room));
-  return std::max(row_label_room(block, cells, first_of_row, picture, room) + picture + block.around,
-                  block.title);
-}
-
-int picture_height(const Frame& frame, const StripBlock& block, float cell) {
-  if (block.rows <= most_cells_with_numbers) return static_cast<int>(cell) * static_cast<int>(block.rows);
-  return side(block.rows, frame.metrics.px(frame.metrics.compact ? 19 : 24), block.largest);
-}
-
-bool has_bar_beside(const StripBlock& block) {
-  return !block.square && block.rows <= most_cells_with_numbers;
-}
-
-float gap_in_line(const Frame& frame, int line, bool after_embeddings) {
-  if (frame.metrics.compact) return frame.metrics.px(after_embeddings ? 30 : 14);
-  return frame.metrics.px(after_embeddings ? 44 : line == 1 || line == 4 ? 24 : 20);
-}
-
-std::vector<std::size_t> row_starts(const Frame& frame, const std::vector<StripBlock>& line,
-                                    const LineCells& cells, float width) {
-  std::vector<std::size_t> starts;
-  float used = 0;
-  for (std::size_t k = 0; k < line.size(); ++k) {
-    const float beside = used + gap_before(frame, line, k) + block_width(frame, line[k], cells, false, width);
-    if (k == 0 || line[k].starts_row || beside > width) {
-      starts.push_back(k);
-      used = block_width(frame, line[k], cells, true, width);
-    } else {
-      used = beside;
+/// Breaks blocks that belong together into as few rows as they need. Numbers lose decimals, and then
+/// themselves, before more than one row holds less than four maps.
+std::vector<std::vector<Block>> rows_of(const Frame& frame, std::span<const Block> line, float width) {
+  const std::size_t fewest = (line.size() + 3) / 4;
+  for (std::size_t n_rows = fewest;; ++n_rows) {
+    const std::size_t each = (line.size() + n_rows - 1) / n_rows;
+    for (const auto& rung : ladder) {
+      const bool printed = claims_printed_digits(frame) || frame.settings.pytorch_numbers;
+      if (printed && rung.second < 4 && n_rows < line.size()) continue;
+      // More rows than in a wider window have no more decimals than there.
+      if (!printed && n_rows > fewest && std::max(rung.first, rung.second) > 2) continue;
+      std::vector<std::vector<Block>> rows;
+      bool fits = true;
+      for (std::size_t k = 0; k < line.size(); k += each) {
+        rows.emplace_back(line.begin() + static_cast<std::ptrdiff_t>(k),
+                          line.begin() + static_cast<std::ptrdiff_t>(std::min(line.size(), k + each)));
+        fits = fits && fit(frame, rows.back(), rung, width, false);
+      }
+      if (!fits && n_rows < line.size()) continue;
+      if (!fits && rung != ladder.back()) continue;
+      for (auto& row : rows) {
+        std::vector<Block> with_names = row;
+        if (!frame.metrics.compact && fit(frame, with_names, rung, width, true)) row = std::move(with_names);
+        widen(frame, row, width);
+      }
+      return rows;
     }
   }
-  return starts;
 }
 
-std::array<LineCells, 4> choose_cells(const Frame& frame, const std::array<std::vector<StripBlock>, 4>& lines,
-                                      float width) {
-  const auto& m = frame.metrics;
-  const float grown = widgets::text_growth(frame);
-  std::array<LineCells, 4> all;
-  std::array<std::size_t, 4> fewest{};
-  const bool printed = claims_printed_digits(frame);
-  const auto rows = [&](std::size_t l) { return row_starts(frame, lines.at(l), all.at(l), width).size(); };
+/// The height of a row's cells together, for cells of the main map that are that high.
+float rows_height(const Frame& frame, const std::vector<Block>& row, float square) {
+  const auto n_rows = static_cast<float>(row.front().rows);
+  const bool numbers = std::ranges::any_of(row, &Block::has_numbers);
+  const bool main = std::ranges::any_of(row, [](const Block& b) { return b.is_main && b.square; });
+  if (row.front().rows <= most_rows_with_numbers) {
+    const float least = grown(frame, numbers ? 16 : least_plain_cell);
+    const float each = main      ? square
+                       : numbers ? square * 0.78f
+                                 : std::min(square * 0.53f, grown(frame, plain_cell));
+    return std::max(least, std::round(each)) * n_rows;
+  }
+  float widest = 0;
+  for (const Block& b : row)
+    if (b.square) widest = std::max(widest, b.picture);
+  return whole_cells(widest > 0 ? widest : frame.metrics.px(220), row.front().rows);
+}
+
+/// Gives every row and map its place; returns the height of all.
+float place(const Frame& frame, std::vector<Row>& rows, float width, float square) {
+  const bool compact = frame.metrics.compact;
+  const auto px = [&](float length) { return grown(frame, length); };
+  float y = 0;
+  for (Row& row : rows) {
+    row.heading = y + px(compact ? 6 : 10);
+    y += px(compact ? (row.line == 1 && row.first ? 2 : 13) : 26);
+    row.top = y;
+    float bottom = y, highest = 0;
+    const float height = rows_height(frame, row.blocks, square);
+    for (Block& b : row.blocks) {
+      b.map.width = static_cast<int>(b.picture);
+      // Keys of other tokens are more or fewer rows of the same height.
+      b.map.height = static_cast<int>(
+          std::round(height * static_cast<float>(b.rows) / static_cast<float>(row.blocks.front().rows)));
+      b.map.max_decimals = b.decimals == tight ? 2 : std::max(0, b.decimals);
+      b.map.show_numbers = b.has_numbers();
+      b.map.hundredths = b.decimals == hundredths;
+      b.map.row_tokens = b.named;
+      b.map.columns = !compact || (b.is_main && b.square) ? widgets::ColumnLabels::tokens
+                                                          : widgets::ColumnLabels::indices;
+      highest = std::max(highest, widgets::column_label_height(frame, b.map));
+    }
+    const float spare = std::max(0.0f, width - used_width(frame, row.blocks));
+    const bool grouped = row.line == 1 && row.first && row.blocks.size() > 2;  // Q, K and V stand together
+    float x = 0;
+    for (std::size_t k = 0; k < row.blocks.size(); ++k) {
+      Block& b = row.blocks[k];
+      if (k > 0) {
+        const auto others = static_cast<float>(row.blocks.size() - 1);
+        const float share = grouped ? (k == 1 ? 0.5f : 0.5f / (others - 1)) : 1.0f / others;
+        x += gap_before(frame, row.blocks, k) +
+             std::floor(std::min(spare * share, px(grouped && k > 1 ? 60 : 120)));
+        row.blocks[k - 1].title_end = x - px(8);
+      }
+      b.title = {x, y};
+      const float above = y + px(compact ? 20 : 21);
+      b.labels = {x, above + highest - widgets::column_label_height(frame, b.map)};
+      const float picture_bottom = above + highest + static_cast<float>(b.map.height);
+      const bool bar_below = b.map.show_bar && !b.map.bar_beside;
+      b.code_top = picture_bottom + px(!bar_below ? 6 : 20);
+      bottom = std::max(bottom, b.code.empty() ? picture_bottom + px(!bar_below ? 8
+                                                                     : compact  ? 22
+                                                                                : 26)
+                                               : b.code_top + px(code_height + 4));
+      x += b.width();
+      b.title_end = std::max(x, width);
+    }
+    row.bottom = bottom;
+    y = bottom + px(compact ? 4 : 6);
+  }
+  return y;
+}
+
+/// Places all visible stages into the given width; cells grow until the strip fills the height.
+std::vector<Row> lay_out(const Frame& frame, float width, float height) {
+  std::vector<Row> rows;
+  const auto lines = stage_lines(frame);
   for (std::size_t l = 0; l < lines.size(); ++l) {
-    LineCells& cells = all.at(l);
-    cells.decimals = printed ? 4 : fitting_decimals(frame, lines.at(l), width);
-    cells.width = least_width(frame);
-    fewest.at(l) = rows(l);
-    cells.named = !m.compact;
-    if (cells.named) cells.named = rows(l) <= fewest.at(l);
-  }
-  const auto overflows = [&](std::size_t l) {
-    return std::ranges::any_of(lines.at(l), [&](const StripBlock& b) {
-      const auto picture = static_cast<float>(picture_width(frame, b, all.at(l), width));
-      return !b.picture && b.names + picture + b.around > width;  // names come before wider cells
-    });
-  };
-  // What is left widens the cells, those of lines that look alike together.
-  const auto alike = [&](std::size_t a, std::size_t b) { return fewest.at(a) == fewest.at(b) ? b : a; };
-  using Lines = std::pair<std::size_t, std::size_t>;
-  for (const auto& [a, b] : {Lines{0, alike(0, 3)}, {3, alike(3, 0)}, {1, alike(1, 2)}, {2, alike(2, 1)}})
-    for (float wide = std::round(m.px(widest_cell) * grown); wide > m.px(narrowest_cell); --wide) {
-      const float before = all.at(a).width;
-      all.at(a).width = all.at(b).width = wide;
-      if (rows(a) <= fewest.at(a) && rows(b) <= fewest.at(b) && !overflows(a) && !overflows(b)) break;
-      all.at(a).width = all.at(b).width = before;
+    const auto& line = lines.at(l);
+    for (std::size_t k = 0; k < line.size();) {
+      std::size_t end = k + 1;
+      while (end < line.size() && !line[end].starts_row) ++end;
+      for (auto& blocks : rows_of(frame, std::span(line).subspan(k, end - k), width))
+        rows.push_back({.line = static_cast<int>(l) + 1,
+                        .first = k == 0 && (rows.empty() || rows.back().line != static_cast<int>(l) + 1),
+                        .blocks = std::move(blocks)});
+      k = end;
     }
-  return all;
+  }
+  // The highest cells with which all of it can be seen; where none are, the usual ones, and it scrolls.
+  const auto fits = [&](float square) { return place(frame, rows, width, square) <= height; };
+  float low = grown(frame, lowest_cell), high = grown(frame, highest_cell) + 1;
+  if (!fits(low)) {
+    place(frame, rows, width, grown(frame, frame.metrics.compact ? 19 : 24));
+    return rows;
+  }
+  while (high - low > 1) {
+    const float middle = std::floor((low + high) / 2);
+    (fits(middle) ? low : high) = middle;
+  }
+  place(frame, rows, width, low);
+  return rows;
 }
-
-namespace {
-
-using core::attention::StageInfo;
 
 constexpr float folded_height = 20;  // of the line of folded stages, at scale 1
 
@@ -453,7 +523,7 @@ std::string heading(const Frame& frame, int line) {
   return core::explain::line_words(frame.shown.model, frame.shown.trace, frame.shown.look.head, line);
 }
 
-void draw_heading(const Frame& frame, const StripRow& row, ImVec2 origin) {
+void draw_heading(const Frame& frame, const Row& row, ImVec2 origin) {
   if (frame.metrics.compact || !row.first) return;
   const float y = origin.y + row.heading;
   widgets::draw_text(frame.fonts.mono12, {origin.x, y}, widgets::Align::left_middle,
@@ -466,7 +536,7 @@ void draw_heading(const Frame& frame, const StripRow& row, ImVec2 origin) {
 }
 
 /// The line that leads from the end of one row back to the beginning of the next.
-void draw_return(const Frame& frame, const StripRow& from, const StripRow& to, ImVec2 origin, float width) {
+void draw_return(const Frame& frame, const Row& from, const Row& to, ImVec2 origin, float width) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float right = origin.x + width - 1, y = origin.y + to.heading;
   const float top = origin.y + from.bottom - frame.metrics.px(3);
@@ -500,42 +570,101 @@ void draw_way_to_positions(const Frame& frame, Stage stage, ImVec2 at, float end
     ImGui::SetTooltip("The rotary pairs of a query and a key, their angles and the score");
 }
 
-void draw_title(const Frame& frame, const StripMap& s, ImVec2 origin) {
-  const StageInfo& stage = core::attention::info(s.map.stage);
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, s.map.head);
+/// The line of PyTorch below a map.
+void draw_code(const Frame& frame, const Block& b, ImVec2 origin) {
+  if (b.code.empty()) return;
+  const float inset = frame.metrics.px(8), left = origin.x + b.title.x + b.map.label_width,
+              top = origin.y + b.code_top, height = grown(frame, code_height);
+  const std::string words =
+      widgets::shortened(frame.fonts.mono12, b.code, origin.x + b.title_end - left - 2 * inset);
+  const float right = left + widgets::text_width(frame.fonts.mono12, words) + 2 * inset;
+  ImGui::GetWindowDrawList()->AddRectFilled({left, top}, {right, top + height},
+                                            packed(frame.palette.ground.raised), frame.metrics.px(3));
+  widgets::draw_text(frame.fonts.mono12, {left + inset, top + height / 2}, widgets::Align::left_middle,
+                     packed(frame.palette.dim), words);
+  platform::move_to({left, top});
+  if (widgets::hit_area((std::string("code ") + b.stage->name).c_str(), {right - left, height}))
+    frame.commands.add(CopyText{b.code});
+  frame.landmarks.mark_item(std::string("strip/code/") + b.stage->name);
+  widgets::tooltip(b.code + "\nClick to copy it");
+}
+
+/// Draws a pill that ends at right; a press turns its stage on.
+void draw_pill(const Frame& frame, const Pill& pill, float right, float middle) {
+  const Metrics& m = frame.metrics;
+  const float width = pill_width(frame, pill), height = m.px(pill_height), side = m.px(8);
+  const ImVec2 min{right - width, std::round(middle - height / 2)};
+  platform::move_to(min);
+  const std::string name = std::string("strip/pill/") + pill.stage->name;
+  const bool pressed = widgets::hit_area(name.c_str(), {width, height});
+  frame.landmarks.mark_item(name);
+  const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(min, {right, min.y + height},
+                      packed(lit ? frame.palette.control.hovered : frame.palette.control.rest), m.px(3));
+  const ImVec2 square{min.x + m.px(8), std::round(middle - side / 2)};
+  list->AddRectFilled(square, {square.x + side, square.y + side},
+                      packed(render::color_at(render::ColorMap::mask, frame.palette.dark, 1)));
+  widgets::draw_text(frame.fonts.sans12, {square.x + side + m.px(6), middle}, widgets::Align::left_middle,
+                     packed(lit ? frame.palette.text : frame.palette.dim), pill.words);
+  widgets::tooltip(pill.help);
+  if (pressed) frame.commands.edit(pill.turn_on);
+}
+
+/// The name; where there is room its formula, and then its shape.
+void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
+  const StageInfo& stage = *s.stage;
   const auto& f = frame.fonts;
-  ImFont* title = frame.metrics.compact ? f.sans16 : f.sans17;
+  ImFont* title = title_font(frame);
   ImFont* formula = frame.metrics.compact ? f.sans13 : f.sans14;
   const auto lowered = [&](ImFont* small) { return widgets::baseline_drop(title, small); };
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
-  draw_stage_title(frame, std::string("strip/title/") + stage.name, s.map.stage, title, at);
-  at.x += widgets::text_width(title, stage.title) + frame.metrics.px(10);
-  const std::string words = formula_of(stage, frame.shown.model, frame.metrics.compact);
-  if (!words.empty())
-    at.x +=
-        widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words) +
-        frame.metrics.px(10);
-  const std::string shape = core::text::shape_text(numbers.n_rows(), numbers.n_cols());
-  widgets::draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, widgets::Align::left_top,
-                     packed(frame.palette.faint), shape);
-  at.x += widgets::text_width(f.mono12, shape) + frame.metrics.px(10);
-  if (const std::string group = group_words(frame, s.map.stage); !group.empty()) {
-    const float top = at.y + lowered(f.sans13), width = widgets::text_width(f.sans13, group);
-    widgets::draw_text(f.sans13, {at.x, top}, widgets::Align::left_top, packed(frame.palette.dim), group);
+  const float middle = at.y + platform::font_size(title) / 2, gap = frame.metrics.px(10);
+  float end = origin.x + s.title_end;
+  draw_stage_title(frame, std::string("strip/title/") + stage.name, stage.stage, title, at);
+  at.x += widgets::text_width(title, widgets::stage_title(frame, stage.stage)) + gap;
+  float right = std::min(end, std::max(at.x, origin.x + s.title.x + s.map.label_width + s.picture));
+  for (const Pill& pill : s.pills) {
+    right = std::max(right, at.x + pill_width(frame, pill));
+    draw_pill(frame, pill, right, middle);
+    end = right = right - pill_width(frame, pill) - frame.metrics.px(8);
+  }
+  const std::string words = widgets::stage_formula(frame, stage.stage, frame.metrics.compact);
+  const float group = group_width(frame, stage.stage);
+  if (const float width = widgets::formula_width(formula, words);
+      !words.empty() && at.x + width + group <= end) {
+    widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words);
+    platform::move_to(at);
+    if (widgets::hit_area((std::string("formula ") + stage.name).c_str(),
+                          {width, platform::font_size(title)})) {
+      std::set<Stage> lines = frame.newest.look.code_lines;
+      if (lines.erase(stage.stage) == 0) lines.insert(stage.stage);
+      frame.commands.add(set<&Look::code_lines>(std::move(lines)));
+    }
+    frame.landmarks.mark_item(std::string("strip/formula/") + stage.name);
+    widgets::tooltip("Click for the line of PyTorch that computes it");
+    at.x += width + gap;
+  }
+  const std::string shape = core::attention::shape_words(frame.shown.model, stage.stage);
+  if (const float width = widgets::text_width(f.mono12, shape); at.x + width + group <= end) {
+    widgets::draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, widgets::Align::left_top,
+                       packed(frame.palette.faint), shape);
+    at.x += width + gap;
+  }
+  if (const std::string group_name = group_words(frame, stage.stage); !group_name.empty()) {
+    const float top = at.y + lowered(f.sans13), width = widgets::text_width(f.sans13, group_name);
+    widgets::draw_text(f.sans13, {at.x, top}, widgets::Align::left_top, packed(frame.palette.dim),
+                       group_name);
     frame.landmarks.mark(std::string("strip/group/") + stage.name, {at.x, top},
                          {at.x + width, top + platform::font_size(f.sans13)});
-    at.x += width + frame.metrics.px(10);
+    at.x += width + gap;
   }
-  if (has_turning(frame, s.map.stage))
-    draw_way_to_positions(frame, s.map.stage, {at.x, at.y + platform::font_size(title) / 2},
-                          origin.x + s.title.x + s.width);
-  if (s.map.stage == Stage::dropout_mask)
-    draw_way_to_laboratory(frame, {at.x, at.y + platform::font_size(title) / 2},
-                           origin.x + s.title.x + s.width);
+  if (has_turning(frame, stage.stage)) draw_way_to_positions(frame, stage.stage, {at.x, middle}, end);
+  if (stage.stage == Stage::dropout_mask) draw_way_to_laboratory(frame, {at.x, middle}, end);
 }
 
 /// Thin arrows between neighbours, where there is room and one leads to the other.
-void draw_arrow_between(const Frame& frame, const StripMap& a, const StripMap& b, ImVec2 origin) {
+void draw_arrow_between(const Frame& frame, const Block& a, const Block& b, ImVec2 origin) {
   const bool siblings = (core::attention::info(b.map.stage).line == 1 && b.map.stage != Stage::queries) ||
                         a.map.stage == Stage::key_embeddings || b.map.stage == Stage::position_bias;
   const float from = origin.x + a.title.x + a.map.label_width + static_cast<float>(a.map.width) +
@@ -587,7 +716,7 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
 }
 
 /// The stage with its title, labels and bar, whose low end may stick out at the left, for lessons.
-void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
+void mark_block(const Frame& frame, const Block& s, ImVec2 origin) {
   const bool below = s.map.show_bar && !s.map.bar_beside;
   const float low_end = below ? widgets::text_width(frame.fonts.mono12, "−00.00") + frame.metrics.px(5) : 0;
   const float left = origin.x + s.title.x, top = origin.y + s.title.y;
@@ -595,7 +724,7 @@ void mark_block(const Frame& frame, const StripMap& s, ImVec2 origin) {
                        static_cast<float>(s.map.height) +
                        (below ? widgets::bar_room(frame, s.map) : frame.metrics.px(6));
   frame.landmarks.mark(std::string("block/") + core::attention::info(s.map.stage).name,
-                       {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width, bottom});
+                       {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width(), bottom});
 }
 
 /// A model that was just opened is seen from its beginning.
@@ -610,6 +739,19 @@ void begin_at_top(const Frame& frame) {
   ImGui::GetStateStorage()->SetInt(here, document);
 }
 
+/// Scrolls so that the sought stage is in view, with as much as fits of what follows.
+void scroll_to_sought(const Frame& frame, const std::vector<Row>& rows) {
+  const auto& sought = frame.shown.selection.sought;
+  if (!sought) return;
+  for (const Row& row : rows)
+    for (const Block& s : row.blocks)
+      if (s.map.stage == *sought) {
+        const float height = ImGui::GetWindowHeight() - 2 * ImGui::GetStyle().WindowPadding.y;
+        ImGui::SetScrollY(std::max(0.0f, std::min(s.title.y, row.bottom - height)));
+      }
+  frame.commands.add(set<&Selection::sought>(std::nullopt));
+}
+
 }  // namespace
 
 void draw_stages(const Frame& frame) {
@@ -622,23 +764,26 @@ void draw_stages(const Frame& frame) {
   const float padding = origin.x - ImGui::GetWindowPos().x + ImGui::GetScrollX();
   const float width = std::floor(ImGui::GetWindowWidth() - 2 * padding - ImGui::GetStyle().ScrollbarSize);
   const float below = has_folded(frame) ? frame.metrics.px(folded_height) : 0;
-  const std::vector<StripRow> rows = lay_out_strip(frame, width, room.y - below);
+  const std::vector<Row> rows = lay_out(frame, width - frame.metrics.px(6), room.y - below);
+  scroll_to_sought(frame, rows);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     draw_heading(frame, rows[r], origin);
     if (r > 0) draw_return(frame, rows[r - 1], rows[r], origin, width);
-    for (std::size_t k = 0; k < rows[r].maps.size(); ++k) {
-      const StripMap& s = rows[r].maps[k];
+    for (std::size_t k = 0; k < rows[r].blocks.size(); ++k) {
+      const Block& s = rows[r].blocks[k];
       draw_title(frame, s, origin);
-      if (k > 0) draw_arrow_between(frame, rows[r].maps[k - 1], s, origin);
+      if (k > 0) draw_arrow_between(frame, rows[r].blocks[k - 1], s, origin);
       widgets::draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
       handle_stage(frame, s.map.stage);
+      draw_code(frame, s, origin);
       mark_block(frame, s, origin);
     }
   }
   const float bottom = draw_folded(frame, origin, width, rows.empty() ? 0 : rows.back().bottom);
   platform::move_to(origin);
   float widest = 1;
-  for (const StripRow& row : rows) widest = std::max(widest, row.maps.back().title.x + row.maps.back().width);
+  for (const Row& row : rows)
+    widest = std::max(widest, row.blocks.back().title.x + row.blocks.back().width());
   if (widest > width) frame.landmarks.mark("strip/wider", origin, {origin.x + widest, origin.y + bottom});
   ImGui::Dummy({widest > width ? widest : 1, std::max(1.0f, bottom)});
 }

@@ -151,7 +151,8 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
   ImFont* font = l.box >= frame.metrics.px(20) ? frame.fonts.sans15 : frame.fonts.sans12;
   const float from = left_text + frame.metrics.px(8);
   widgets::draw_text(font, {from, middle}, Align::left_middle, packed(style.ink),
-                     widgets::shortened(font, style.tokens[row], left + width - from - frame.metrics.px(4)));
+                     widgets::shortened(font, widgets::visible_token(style.tokens[row]),
+                                        left + width - from - frame.metrics.px(4)));
 }
 
 void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
@@ -375,7 +376,7 @@ TokenLayout columns(const Frame& frame, float left, float width) {
   const core::attention::Sequence& sequence = frame.shown.sequence();
   for (const auto* tokens : {&sequence.tokens, &sequence.keys()})
     for (const std::string& token : *tokens)
-      longest = std::max(longest, widgets::text_width(frame.fonts.sans15, token));
+      longest = std::max(longest, widgets::text_width(frame.fonts.sans15, widgets::visible_token(token)));
   const float digits = widgets::text_width(frame.fonts.mono12, std::to_string(n_rows(frame) - 1));
   l.query_width = l.key_width = std::round(std::clamp(longest + digits + m.px(26), narrow, wide));
   const float number = widgets::text_width(frame.fonts.mono13, "0.0000") + m.px(10);
@@ -419,7 +420,7 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   const std::string& token = frame.shown.sequence().tokens[*query];
   const float room = l.right - l.takes;
   const std::string name = widgets::shortened(
-      frame.fonts.sans16, token,
+      frame.fonts.sans16, widgets::visible_token(token),
       std::max(frame.metrics.px(30), room - widgets::text_width(frame.fonts.sans16, "What  attends to")));
   title(
       l.takes, ("What " + name + " attends to").c_str(),

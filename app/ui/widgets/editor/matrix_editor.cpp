@@ -166,7 +166,7 @@ void draw_label(const EditorFrame& e, std::size_t row) {
     draw_text(mono, {min.x + m.px(7), centred_y(mono, min.y, height)}, p.faint, index);
     const float x = min.x + m.px(7) + text_width(mono, index) + m.px(7);
     draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3),
-                     e.matrix.tokens ? p.text : p.dim, (*names)[row]);
+                     e.matrix.tokens ? p.text : p.dim, visible_token((*names)[row]));
   }
   const auto& marked = e.matrix.marked_rows;
   if (std::find(marked.begin(), marked.end(), row) != marked.end()) {
@@ -396,6 +396,32 @@ void drag_number(const EditorFrame& e) {
   e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor->row, cursor->column, number});
 }
 
+/// A right click on a number: the menu of the cell under the cursor.
+void cell_menu(const EditorFrame& e, bool over) {
+  constexpr const char* name = "number";
+  if (over && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) {
+    if (const auto cell = e.grid.cell_at(ImGui::GetMousePos())) put_cursor(e.frame, cell->row, cell->column);
+    ImGui::OpenPopup(name);
+  }
+  if (!ImGui::BeginPopup(name)) return;
+  if (const auto& cursor = e.frame.newest.selection.cursor;
+      cursor && cursor->row < e.grid.n_rows && cursor->column < e.grid.n_columns) {
+    const std::string number = core::text::number_text(e.matrix.numbers.at(cursor->row, cursor->column));
+    const auto line = [&](const char* words, const char* key) {
+      const bool chosen = ImGui::MenuItem(words);
+      e.frame.landmarks.mark_item("edit/cell_menu/" + std::string(key));
+      return chosen;
+    };
+    ImGui::TextDisabled("%zu, %zu:  %s", cursor->row, cursor->column, number.c_str());
+    ImGui::Separator();
+    if (line("Copy", "copy")) e.frame.commands.add(CopyText{number});
+    if (line("Type a value", "type")) start_typing(e.frame, number, true);
+    if (line("Set to 0", "zero"))
+      e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor->row, cursor->column, 0});
+  }
+  ImGui::EndPopup();
+}
+
 void edit_by_mouse(const EditorFrame& e) {
   const MatrixGrid& g = e.grid;
   const ImVec2 min(g.view_min.x + g.label_width, g.view_min.y + g.header_height);
@@ -407,6 +433,7 @@ void edit_by_mouse(const EditorFrame& e) {
     if (!ImGui::IsItemActive() && !is_typing_cell(e.frame.forms))
       tooltip(core::text::told_number(e.matrix.numbers.at(cell->row, cell->column)));
   }
+  const bool over = ImGui::IsItemHovered() && cell;
   if (ImGui::IsItemActivated() && cell) put_cursor(e.frame, cell->row, cell->column);
   if (ImGui::IsItemHovered() && cell && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
     put_cursor(e.frame, cell->row, cell->column);
@@ -414,6 +441,7 @@ void edit_by_mouse(const EditorFrame& e) {
   } else if (ImGui::IsItemActive() && !is_typing_cell(e.frame.forms)) {
     drag_number(e);
   }
+  cell_menu(e, over);
 }
 
 void follow_focus(const Frame& frame) {
@@ -424,7 +452,7 @@ void follow_focus(const Frame& frame) {
     EditCursor arrived = *cursor;
     arrived.waiting = false;
     frame.commands.add(set<&Selection::cursor>(arrived));
-  } else if (!ImGui::IsWindowFocused()) {
+  } else if (!ImGui::IsWindowFocused() && !ImGui::IsPopupOpen("number")) {
     frame.commands.add(set<&Selection::cursor>(std::nullopt));
   }
 }

@@ -171,8 +171,7 @@ struct BarStyle {
 };
 
 /// A note in the room beside a bar: in two lines where one is too long.
-std::vector<std::string> beside_bar(const Frame& frame, const Note& note) {
-  const float room = frame.metrics.px(46);
+std::vector<std::string> beside_bar(const Frame& frame, const Note& note, float room) {
   const auto fitted = [&](const std::string& words) { return shortened(frame.fonts.sans12, words, room); };
   const std::size_t equals = note.brief.find("= ");
   if (text_width(frame.fonts.sans12, note.brief) <= room || equals == note.brief.npos)
@@ -205,15 +204,20 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, co
     list->AddRectFilled({x - 2, y - 1}, {x + s.thick + 2, y + 1}, s.chosen);
   }
   // Next to the end that they are about: an arrow to the next map may begin at the middle.
-  const float line = frame.metrics.px(14);
+  const float line = frame.metrics.px(14),
+              room = std::min(frame.metrics.px(46), list->GetClipRectMax().x - text_x);
   float from_top = d.corner.y + half - 2, from_bottom = bottom - half + 3;
   for (const Note& note : notes) {
     if (height < frame.metrics.px(44)) break;  // the tooltip says it
-    for (const std::string& words : beside_bar(frame, note)) {
+    for (const std::string& words : beside_bar(frame, note, room)) {
       const float y = note.of_low_end ? from_bottom -= line : from_top += line;
       draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, packed(frame.palette.dim), words);
     }
   }
+}
+
+const char* scale_words(const Frame& frame) {
+  return frame.shown.look.colors.logarithmic ? "back to linear" : "use log scale";
 }
 
 void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale,
@@ -225,7 +229,10 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
   const float low_room = text_width(frame.fonts.mono12, low) + frame.metrics.px(5),
               left =
                   d.corner.x + std::max(0.0f, low_room - map.label_width - frame.metrics.px(bar_end_in_gap));
-  const float y = d.far.y + frame.metrics.px(8), all = d.far.x - 1 - left - high_room;
+  const float y = d.far.y + frame.metrics.px(8),
+              link = map.other ? 0 : scale_link_width(frame, map.stage, map.head),
+              all = d.far.x - 1 - left - high_room - link;
+  if (link > 0) draw_scale_link(frame, map.place, {d.far.x, y + s.thick / 2});
   std::string words = core::text::joined(notes, "; ", &Note::words);
   const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
   if (text_width(frame.fonts.sans12, words) + gap > all - least)
@@ -259,6 +266,45 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
 }
 
 }  // namespace
+
+bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
+  constexpr std::size_t fewest = 40, most = 64;
+  constexpr double small = 0.02, share = 0.95;
+  if (core::attention::info(stage).coloring != Coloring::weights || !is_ready(frame, stage, head))
+    return false;
+  const auto& weights = core::attention::info(stage).matrix(frame.shown.trace, head);
+  const std::size_t n_rows = weights.n_rows(), n_columns = weights.n_cols();
+  if (n_columns < fewest) return false;
+  std::size_t n_visible = 0, n_small = 0;
+  for (std::size_t j = 0; j < most; ++j)
+    for (std::size_t i = 0; i < most; ++i) {
+      const std::size_t row = (2 * i + 1) * n_rows / (2 * most),
+                        column = (2 * j + 1) * n_columns / (2 * most);
+      const double weight = weights(row, column);
+      if (weight == 0) continue;
+      ++n_visible;
+      if (weight < small) ++n_small;
+    }
+  return n_visible > 0 && static_cast<double>(n_small) >= share * static_cast<double>(n_visible);
+}
+
+float scale_link_width(const Frame& frame, Stage stage, std::size_t head) {
+  const bool is_logarithmic = frame.shown.look.colors.logarithmic;
+  const bool offers = is_logarithmic ? core::attention::info(stage).coloring == Coloring::weights
+                                     : are_mostly_small(frame, stage, head);
+  if (!offers) return 0;
+  return text_width(frame.fonts.sans12, scale_words(frame)) + frame.metrics.px(12);
+}
+
+void draw_scale_link(const Frame& frame, const std::string& place, ImVec2 right_middle) {
+  if (link(frame, place + "/log", frame.fonts.sans12, right_middle, Align::right_middle, frame.palette.accent,
+           scale_words(frame)))
+    frame.commands.add(set<&ColorChoice::logarithmic>(!frame.shown.look.colors.logarithmic),
+                       set<&ColorChoice::locked>(std::nullopt));
+  tooltip(frame.shown.look.colors.logarithmic
+              ? "Colors in proportion to the numbers"
+              : "95 % of the weights are below 0.02: equal ratios get equal steps of color");
+}
 
 std::string end_text(double value) {
   return core::figures::end_text(value, false);

@@ -84,6 +84,8 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d);
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
+/// A faint × in each masked cell that is large enough: it has no number.
+void draw_masked(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 /// The color bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen
 /// cell's value; for 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.

@@ -59,7 +59,7 @@ bool has_column_tokens(const Heatmap& map) {
 /// The room that a name takes above its column; what is longer than a label may be is shortened.
 float name_width(const Frame& frame, const std::vector<std::string>& tokens, std::size_t j) {
   if (j >= tokens.size()) return 0;
-  return std::min(text_width(frame.fonts.sans12, tokens[j]), grown(frame, longest_level));
+  return std::min(text_width(frame.fonts.sans12, visible_token(tokens[j])), grown(frame, longest_level));
 }
 
 /// Whether the names of every so many columns stand beside each other without touching.
@@ -116,7 +116,8 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const float right = index_right - digits - frame.metrics.px(5);
     const float room = right - (d.corner.x - map.label_width);
     draw_text(font, {right, middle}, Align::right_middle,
-              packed(bright ? frame.palette.text : frame.palette.dim), shortened(font, tokens[i], room));
+              packed(bright ? frame.palette.text : frame.palette.dim),
+              shortened(font, visible_token(tokens[i]), room));
   }
 }
 
@@ -141,13 +142,13 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
     const ImU32 ink = packed(bright ? frame.palette.text : frame.palette.dim);
     if (names.turned) {
       draw_text_turned(frame.fonts.sans12, {middle, d.corner.y - grown(frame, 18)}, ink,
-                       shortened(frame.fonts.sans12, tokens[j], height - grown(frame, 20)));
+                       shortened(frame.fonts.sans12, visible_token(tokens[j]), height - grown(frame, 20)));
       continue;
     }
     const float room = names.step == 1 ? grown(frame, longest_level)
                                        : d.cell_width * static_cast<float>(names.step) - frame.metrics.px(4);
     draw_text(frame.fonts.sans12, {middle, index_middle - grown(frame, 15)}, Align::middle, ink,
-              shortened(frame.fonts.sans12, tokens[j], room));
+              shortened(frame.fonts.sans12, visible_token(tokens[j]), room));
   }
 }
 
@@ -374,10 +375,27 @@ int characters_in(float cell, ImFont* font) {
   return static_cast<int>((cell + 0.01f) / text_width(font, "0")) - 1;
 }
 
+int tight_characters_in(float cell, ImFont* font) {
+  return static_cast<int>((cell - 1 + 0.01f) / text_width(font, "0"));
+}
+
 NumberNeeds needs_in(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const bool few = d.numbers.n_rows * d.numbers.n_cols <= few_cells;
   const CellRange all{0, d.numbers.n_rows, 0, d.numbers.n_cols};
-  return core::text::needs_of(d.numbers, few ? all : cells_on_screen(d), unit_in(frame, map));
+  const NumberNeeds needs =
+      core::text::needs_of(d.numbers, few ? all : cells_on_screen(d), unit_in(frame, map));
+  return frame.settings.pytorch_numbers && !map.hundredths ? needs.printed_by_pytorch() : needs;
+}
+
+NumberNeeds needs_of(const Frame& frame, Stage stage, std::size_t head, std::optional<double> unit) {
+  // While a number is dragged cells keep their width.
+  const bool is_dragged = frame.work.changes && frame.work.changes->is_under_way();
+  const auto* before = is_dragged ? numbers_before(frame, stage, head) : nullptr;
+  const auto& numbers = before ? *before : core::attention::info(stage).matrix(frame.shown.trace, head);
+  if (numbers.n_rows() * numbers.n_cols() <= few_cells)
+    return core::text::needs_of(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit);
+  const ValueRange& e = extent_of_stage(frame, stage, head);
+  return core::text::needs_of(arma::mat{e.smallest, e.largest}, {0, 1, 0, 2}, unit);
 }
 
 }  // namespace
@@ -390,15 +408,14 @@ float cell_width_for(const Frame& frame, int characters) {
   return std::ceil(static_cast<float>(characters + 1) * text_width(frame.fonts.mono12, "0") - 0.01f);
 }
 
-NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head) {
-  const auto& numbers = core::attention::info(stage).matrix(frame.shown.trace, head);
-  if (numbers.n_rows() * numbers.n_cols() <= few_cells)
-    return core::text::needs_of(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()});
-  const ValueRange& e = extent_of_stage(frame, stage, head);
-  return core::text::needs_of(arma::mat{e.smallest, e.largest}, {0, 1, 0, 2});
+NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head, std::optional<double> unit) {
+  if (frame.settings.pytorch_numbers && !unit) return needs_of(frame, stage, head, 1.0).printed_by_pytorch();
+  return needs_of(frame, stage, head, unit);
 }
 
 double unit_in(const Frame& frame, const Heatmap& map) {
+  if (map.hundredths) return 0.01;
+  if (frame.settings.pytorch_numbers) return 1;
   const ValueRange e = shown_extent(frame, map);
   return unit_for(std::max(-e.smallest, e.largest));
 }
@@ -412,8 +429,13 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
       characters_in(d.cell_width, f.mono12) < 1)
     return {};
   const NumberNeeds needs = needs_in(frame, map, d);
-  const NumberFormat format =
-      needs.format(characters_in(d.cell_width, f.mono12), std::max(map.max_decimals, 1));
+  if (map.hundredths)
+    return characters_in(d.cell_width, f.mono12) < needs.characters(0)
+               ? CellDigits{}
+               : CellDigits{f.mono12, {0, needs.unit, true}};
+  NumberFormat format = needs.format(characters_in(d.cell_width, f.mono12), std::max(map.max_decimals, 1));
+  if (!format.fits)  // with a pixel between neighbors, as cells have their own grounds
+    format = needs.format(tight_characters_in(d.cell_width, f.mono12), core::text::least_decimals);
   if (!format.fits) return {};
   // The largest font that costs no decimals.
   const auto fits = [&](ImFont* font, float room) {
@@ -427,6 +449,22 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
   return {!m.compact && fits(f.mono13, room_for_line) ? f.mono13 : f.mono12, format};
 }
 
+void draw_masked(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
+  if (!marks_hidden(map) || std::min(d.cell_width, d.cell_height) < frame.metrics.px(12)) return;
+  const CellRange shown = cells_on_screen(d);
+  const ImU32 ink = packed(readable_on(scale.color(0)), 0.2f);
+  const float arm = frame.metrics.px(3);
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (std::size_t i = shown.row0; i < shown.row1; ++i)
+    for (std::size_t j = shown.column0; j < shown.column1; ++j) {
+      if (!is_hidden(frame, map, i, j)) continue;
+      const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
+      const ImVec2 m{std::floor((a.x + b.x) / 2), d.middle_of_row(i)};
+      list->AddLine({m.x - arm, m.y - arm}, {m.x + arm, m.y + arm}, ink, 1);
+      list->AddLine({m.x - arm, m.y + arm}, {m.x + arm, m.y - arm}, ink, 1);
+    }
+}
+
 void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
   const auto [font, format] = cell_digits(frame, map, d);
   if (!font) return;
@@ -435,16 +473,12 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
       const double v = d.numbers(i, j);
-      const bool dropped = v == 0 && is_dropped(frame, map, i, j);
-      const bool hidden = is_hidden(frame, map, i, j);
-      if (dropped && !(hidden && d.cell_width >= frame.metrics.px(26))) continue;
+      if (is_hidden(frame, map, i, j) || (v == 0 && is_dropped(frame, map, i, j))) continue;  // marks say it
       Rgb ink = readable_on(ground_of(frame, d, scale, i, j));
       if (std::isnan(v)) ink = frame.palette.status.bad;
-      if (std::isinf(v) || hidden) ink = frame.palette.faint;
+      if (std::isinf(v)) ink = frame.palette.faint;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
-      // Beside the cross of what is dropped, which then stands as far at the left.
-      const float across = dropped ? 0.67f : 0.5f;
-      const ImVec2 middle{std::floor(a.x + (b.x - 1 - a.x) * across), d.middle_of_row(i)};
+      const ImVec2 middle{std::floor((a.x + b.x - 1) / 2), d.middle_of_row(i)};
       const std::string text = cell_text(v, format, plain_one);
       const float half_width = text_width(font, text) / 2, half_height = platform::font_size(font) / 2;
       // A number of which only a part is in the picture would be another number.

@@ -413,6 +413,7 @@ void draw_heatmap(const Frame& frame, const Heatmap& map, ImVec2 top_left) {
     draw_row_labels(frame, map, d);
     draw_column_labels(frame, map, d);
     list->PushClipRect(d.corner, d.far, true);
+    draw_masked(frame, map, d, scale);
     draw_numbers(frame, map, d, scale);
     list->PopClipRect();
     draw_marks(frame, map, d);

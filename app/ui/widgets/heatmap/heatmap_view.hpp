@@ -49,6 +49,7 @@ struct Heatmap {
   bool show_bar = true;
   bool show_numbers = true;  ///< where they fit
   int max_decimals = 4;      ///< of the numbers, though more would fit
+  bool hundredths = false;   ///< numbers are written in hundredths and without decimals
   bool whole = false;        ///< shows all of the matrix, whatever is zoomed
   float gutter_width =
       0;  ///< of each of the columns of row sums and entropies right of the picture; 0 = none
@@ -67,7 +68,8 @@ float text_growth(const Frame& frame);
 /// The width of cells that hold numbers of so many characters with a digit's width between neighbours.
 float cell_width_for(const Frame& frame, int characters);
 /// What the numbers of a stage take in its cells; of a very large one its largest number alone says so.
-core::text::NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head);
+core::text::NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head,
+                                       std::optional<double> unit = std::nullopt);
 
 /// The numbers that a heatmap shows.
 Numbers shown_numbers(const Frame& frame, const Heatmap& map);

@@ -1,0 +1,307 @@
+#include "app/ui/panels/start/start_page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
+#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/text.hpp"
+#include "core/editing/presets.hpp"
+#include "core/lessons/lessons.hpp"
+
+namespace app::panels {
+namespace {
+
+using widgets::Align;
+
+struct Box {
+  ImVec2 min, max;
+  float width() const { return max.x - min.x; }
+  float height() const { return max.y - min.y; }
+};
+
+/// One way into the program: a card that is a button as a whole.
+struct Door {
+  const char *name, *title;
+  std::string words, foot;
+  std::vector<Command> opens;
+  void (*picture)(const Frame&, const Box&);
+};
+
+/// The weights of the model that is open, six tokens of the example at the beginning.
+void draw_example(const Frame& frame, const Box& box) {
+  const auto& m = frame.metrics;
+  const std::size_t n = frame.shown.model.n_tokens(), n_keys = frame.shown.model.n_keys();
+  if (!core::attention::info(Stage::weights).present(frame.shown.model) || n > 16 || n_keys > 16) return;
+  const float labels = m.px(72), top = m.px(18);
+  const auto cell = [](float room, std::size_t count) {
+    return std::floor(room / static_cast<float>(count));
+  };
+  widgets::Heatmap map;
+  map.place = "start/weights";
+  map.head = 0;
+  map.label_width = labels;
+  map.width =
+      static_cast<int>(std::min(cell(box.width() - labels, n_keys), m.px(64)) * static_cast<float>(n_keys));
+  map.height =
+      static_cast<int>(std::min(cell(box.height() - top - m.px(50), n), m.px(26)) * static_cast<float>(n));
+  if (map.width <= 0 || map.height <= 0) return;
+  map.show_bar = false;
+  map.whole = true;
+  widgets::draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(6)}, Align::left_middle,
+                     packed(frame.palette.text), "Weights");
+  ImGui::BeginDisabled();  // the card takes the mouse
+  widgets::draw_heatmap(frame, map, {box.min.x, box.min.y + top});
+  ImGui::EndDisabled();
+}
+
+/// The lesson that was left, or the first, and its step.
+std::pair<const core::lessons::Lesson*, std::size_t> lesson_at_hand(const Frame& frame) {
+  const auto& all = core::lessons::lessons();
+  if (frame.work.progress)
+    for (const auto& lesson : all)
+      if (const auto known = frame.work.progress->find(lesson.name);
+          known != frame.work.progress->end() && known->second.step > 0 &&
+          known->second.step + 1 < lesson.steps.size())
+        return {&lesson, known->second.step};
+  return {&all.front(), 0};
+}
+
+void draw_lesson_picture(const Frame& frame, const Box& box) {
+  const auto& m = frame.metrics;
+  const auto [lesson, step] = lesson_at_hand(frame);
+  const auto n = static_cast<float>(lesson->steps.size());
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  widgets::draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(8)}, Align::left_middle,
+                     packed(frame.palette.text),
+                     widgets::shortened(frame.fonts.sans16, lesson->title, box.width()));
+  const float pitch = box.width() / n, bars = box.min.y + m.px(28);
+  for (std::size_t k = 0; k < lesson->steps.size(); ++k) {
+    const float x = box.min.x + pitch * static_cast<float>(k);
+    list->AddRectFilled({x, bars}, {x + pitch - m.px(3), bars + m.px(4)},
+                        packed(k < step ? frame.palette.accent : frame.palette.control.active));
+  }
+  float y = bars + m.px(22);
+  for (std::size_t k = step; k < lesson->steps.size(); ++k) {
+    widgets::draw_text(frame.fonts.mono13, {box.min.x, y}, Align::left_middle, packed(frame.palette.faint),
+                       std::to_string(k + 1));
+    widgets::draw_text(
+        frame.fonts.sans14, {box.min.x + m.px(28), y}, Align::left_middle,
+        packed(k == step ? frame.palette.text : frame.palette.dim),
+        widgets::shortened(frame.fonts.sans14, lesson->steps[k].title, box.width() - m.px(28)));
+    y += m.px(23);
+    if (y > box.max.y - m.px(8)) break;
+  }
+}
+
+/// Every head of the first layers of the model that the program brings, on its first text.
+void draw_model_picture(const Frame& frame, const Box& box) {
+  if (!frame.work.start_model) return;
+  constexpr std::size_t side = 4;
+  const auto& layers = frame.work.start_model->reading->layers;
+  const float gap = frame.metrics.px(10),
+              each = std::floor((std::min(box.width(), box.height() - frame.metrics.px(8)) -
+                                 static_cast<float>(side - 1) * gap) /
+                                static_cast<float>(side));
+  if (each < 1) return;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const auto color = [&](double weight) {
+    return packed(render::color_at(render::ColorMap::weights, frame.palette.dark, weight));
+  };
+  for (std::size_t layer = 0; layer < std::min(side, layers.size()); ++layer)
+    for (std::size_t head = 0; head < std::min(side, layers[layer]->heads.size()); ++head) {
+      const ImVec2 a{box.min.x + (each + gap) * static_cast<float>(head),
+                     box.min.y + (each + gap) * static_cast<float>(layer)};
+      const arma::mat& map = layers[layer]->heads[head].map;
+      const auto edge = [&](float corner, std::size_t k, std::size_t n) {
+        return corner + std::round(each * static_cast<float>(k) / static_cast<float>(n));
+      };
+      list->AddRectFilled(a, {a.x + each, a.y + each}, color(0));
+      for (std::size_t i = 0; i < map.n_rows; ++i)
+        for (std::size_t j = 0; j < map.n_cols; ++j)
+          if (map(i, j) > 0)
+            list->AddRectFilled({edge(a.x, j, map.n_cols), edge(a.y, i, map.n_rows)},
+                                {edge(a.x, j + 1, map.n_cols), edge(a.y, i + 1, map.n_rows)},
+                                color(map(i, j)));
+    }
+}
+
+/// "957,184 parameters, 4 layers of 4 heads", once the model has been read.
+std::string model_words(const Frame& frame) {
+  if (frame.forms.models.empty()) return "No model lies beside the program.";
+  if (!frame.work.start_model) return frame.forms.models.front().filename().string();
+  const auto& model = frame.work.start_model->model->description();
+  return widgets::grouped(static_cast<std::size_t>(model.n_parameters)) + " parameters, " +
+         std::to_string(model.sizes.n_layers) + " layers of " + std::to_string(model.sizes.n_heads) +
+         " heads";
+}
+
+std::vector<Door> doors(const Frame& frame) {
+  const auto close = set<&Forms::start_page>(false);
+  const auto [lesson, step] = lesson_at_hand(frame);
+  std::vector<Command> example{close, LoadPreset{core::editing::default_preset().name},
+                               set<&Look::tab>(Tab::stages)};
+  if (!frame.settings.knows_tour) example.emplace_back(StartTour{});
+  const auto& models = frame.forms.models;
+  const std::vector<Command> model = models.empty()
+                                         ? std::vector<Command>{close, ShowDialog{Dialog::open}}
+                                         : std::vector<Command>{close, OpenFile{.path = models.front()}};
+  return {{"start/example", "A small example",
+           "Six tokens, two heads. Drag a number and watch scores, weights and output follow.",
+           "‘Your journey starts with one step’", example, draw_example},
+          {"start/lessons",
+           "Lessons",
+           std::to_string(core::lessons::lessons().size()) +
+               " lessons: predict a number, then see it worked out.",
+           (step > 0 ? "Resume: " : "Start: ") + std::string(lesson->title) +
+               (step > 0 ? ", step " + std::to_string(step + 1) : ""),
+
+           {close, StartLesson{lesson->name}},
+           draw_lesson_picture},
+          {"start/model", "A whole model",
+           models.empty() ? "A folder with a config.json, weights and a tokenizer."
+                          : "A tiny GPT. Type a prompt, ablate a head, watch the next token.",
+           model_words(frame), model, draw_model_picture}};
+}
+
+/// Key caps that end at right.
+void draw_caps(const Frame& frame, const std::vector<std::string>& keys, float right, float middle) {
+  ImFont* font = frame.fonts.sans13;
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
+    const float width = widgets::text_width(font, *key) + frame.metrics.px(12), half = frame.metrics.px(10);
+    ImGui::GetWindowDrawList()->AddRectFilled({right - width, middle - half}, {right, middle + half},
+                                              packed(frame.palette.control.rest), frame.metrics.px(3));
+    widgets::draw_text(font, {right - width / 2, middle}, Align::middle, packed(frame.palette.text), *key);
+    right -= width + frame.metrics.px(8);
+  }
+}
+
+void draw_door(const Frame& frame, const Door& door, std::size_t index, const Box& card, bool is_tall) {
+  const auto& m = frame.metrics;
+  const auto& p = frame.palette;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float pad = m.px(20);
+  Box picture{card.min, {card.max.x, card.max.y - m.px(126)}};
+  Box text{{card.min.x, picture.max.y}, card.max};
+  if (!is_tall) {
+    picture = {card.min, {card.min.x + std::round(card.width() * 0.4f), card.max.y}};
+    text = {{picture.max.x, card.min.y}, card.max};
+  }
+  platform::move_to(card.min);
+  if (index == 0) ImGui::SetItemDefaultFocus();
+  const bool pressed = widgets::hit_area(door.name, {card.width(), card.height()});
+  frame.landmarks.mark_item(door.name);
+  const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
+  list->AddRectFilled(card.min, card.max, packed(p.ground.back), m.px(3));
+  list->AddRectFilled(text.min, text.max, packed(lit ? p.ground.raised : p.ground.panel), m.px(3));
+  list->AddRect(card.min, card.max, packed(p.line), m.px(3));
+  if (ImGui::IsItemFocused())
+    widgets::outline(list, {card.min.x - 3, card.min.y - 3}, {card.max.x + 3, card.max.y + 3},
+                     packed(p.accent), 2);
+  const bool typed =
+      frame.forms.dialog == Dialog::none && widgets::typed_letters() == std::to_string(index + 1);
+  if (pressed || typed)
+    for (const Command& command : door.opens) frame.commands.add(command);
+  list->PushClipRect(picture.min, picture.max, true);
+  door.picture(frame,
+               {{picture.min.x + pad, picture.min.y + pad}, {picture.max.x - pad, picture.max.y - pad / 2}});
+  list->PopClipRect();
+  const float left = text.min.x + pad, width = text.width() - 2 * pad;
+  widgets::draw_text(frame.fonts.sans17, {left, text.min.y + m.px(24)}, Align::left_middle, packed(p.text),
+                     door.title);
+  draw_caps(frame, {std::to_string(index + 1)}, text.max.x - pad, text.min.y + m.px(24));
+  widgets::draw_two_lines(frame.fonts.sans14, {left, text.min.y + m.px(44)}, width, m.px(19), p.dim,
+                          door.words);
+  widgets::draw_text(frame.fonts.sans13, {left, text.max.y - m.px(22)}, Align::left_middle, packed(p.faint),
+                     widgets::shortened(frame.fonts.sans13, door.foot, width));
+}
+
+/// The files that were opened last, each a link.
+void draw_recent(const Frame& frame, ImVec2 at, float width) {
+  constexpr std::size_t most = 5;
+  const auto& recent = frame.document.recent;
+  if (recent.empty()) return;
+  const auto& m = frame.metrics;
+  widgets::draw_text(frame.fonts.sans13, {at.x, at.y}, Align::left_middle, packed(frame.palette.dim),
+                     "RECENT");
+  const float pitch = width / static_cast<float>(most);
+  for (std::size_t k = 0; k < std::min(most, recent.size()); ++k) {
+    const float x = at.x + pitch * static_cast<float>(k), room = pitch - m.px(16);
+    const std::string name = recent[k].filename().string();
+    if (widgets::link(frame, "start/recent/" + std::to_string(k), frame.fonts.sans15, {x, at.y + m.px(26)},
+                      Align::left_middle, frame.palette.text,
+                      widgets::shortened(frame.fonts.sans15, name, room)))
+      frame.commands.add(set<&Forms::start_page>(false), OpenFile{recent[k]});
+    widgets::tooltip(recent[k].string());
+    widgets::draw_text(frame.fonts.sans13, {x, at.y + m.px(46)}, Align::left_middle,
+                       packed(frame.palette.dim),
+                       widgets::shortened(frame.fonts.sans13, recent[k].parent_path().string(), room));
+  }
+}
+
+}  // namespace
+
+bool shows_start(const Frame& frame) {
+  return frame.forms.start_page && !frame.lesson && !frame.newest.selection.tour &&
+         !frame.shown.selection.presenting.on;
+}
+
+void draw_start(const Frame& frame) {
+  const auto& m = frame.metrics;
+  const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->PushClipRect(window, {window.x + size.x, window.y + size.y});
+  list->AddRectFilled(window, {window.x + size.x, window.y + size.y}, packed(frame.palette.ground.back));
+  list->PopClipRect();
+  const bool is_wide = size.x >= 1500 * m.scale, is_tall = size.x >= 1100 * m.scale;
+  const float margin = m.px(is_wide ? 96 : is_tall ? 56 : 24), gap = m.px(is_wide ? 32 : 24);
+  const float left = window.x + margin, width = size.x - 2 * margin;
+  float y = window.y + m.px(is_tall ? 44 : 24);
+  widgets::draw_text(frame.fonts.sans19, {left, y}, Align::left_middle, packed(frame.palette.text),
+                     "Take attention apart, number by number");
+  y += m.px(30);
+  widgets::draw_text(
+      frame.fonts.sans15, {left, y}, Align::left_middle, packed(frame.palette.dim),
+      widgets::shortened(frame.fonts.sans15,
+                         "Every number of the layer is on the screen. Change one, and all that "
+                         "depend on it follow at once.",
+                         width));
+  y += m.px(28);
+  const std::vector<Door> all = doors(frame);
+  const auto n = static_cast<float>(all.size());
+  const float foot = m.px(frame.document.recent.empty() ? 76 : 156),
+              room = std::max(m.px(300), window.y + size.y - y - foot);
+  const ImVec2 card =
+      is_tall ? ImVec2{std::floor((width - gap * (n - 1)) / n), std::min(room, m.px(is_wide ? 492 : 422))}
+              : ImVec2{width, std::floor((room - gap * (n - 1)) / n)};
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const auto i = static_cast<float>(k);
+    const ImVec2 at = is_tall ? ImVec2{left + (card.x + gap) * i, y} : ImVec2{left, y + (card.y + gap) * i};
+    draw_door(frame, all[k], k, {at, {at.x + card.x, at.y + card.y}}, is_tall);
+  }
+  y += is_tall ? card.y : (card.y + gap) * n - gap;
+  draw_recent(frame, {left, y + m.px(30)}, width);
+  const float line = window.y + size.y - m.px(44), middle = line + m.px(20);
+  ImGui::GetWindowDrawList()->AddRectFilled({left, line}, {left + width, line + 1},
+                                            packed(frame.palette.line));
+  const std::string words = "or drop a file here, or ";
+  widgets::draw_text(frame.fonts.sans14, {left, middle}, Align::left_middle, packed(frame.palette.dim),
+                     words);
+  if (widgets::link(frame, "start/open", frame.fonts.sans14,
+                    {left + widgets::text_width(frame.fonts.sans14, words), middle}, Align::left_middle,
+                    frame.palette.accent, "open one…"))
+    frame.commands.add(ShowDialog{Dialog::open});
+  const float box = m.px(24) + widgets::text_width(frame.fonts.sans15, "show at start");
+  platform::move_to({left + width - box, middle - m.frame / 2});
+  if (const auto on = widgets::checkbox(frame, "start/show", "show at start", frame.settings.start_page))
+    frame.commands.add(set<&Settings::start_page>(*on));
+}
+
+}  // namespace app::panels

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "app/ui/frame.hpp"
+
+namespace app::panels {
+
+/// Whether the start page fills the window in place of the panels.
+bool shows_start(const Frame& frame);
+
+/// Draws the three doors, a small example, lessons and a whole model, and the recent files.
+///
+/// Marks "start/example", "start/lessons", "start/model", "start/recent/0" … and "start/show".
+void draw_start(const Frame& frame);
+
+}  // namespace app::panels

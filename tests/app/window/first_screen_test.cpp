@@ -1,0 +1,283 @@
+// The strip of stages, menus, dialogs and the first minute, as people see them in small and large windows.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/ui/actions/actions.hpp"
+#include "core/editing/presets.hpp"
+#include "core/graph/line_words.hpp"
+#include "core/graph/stages.hpp"
+#include "tests/support/drawn_texts.hpp"
+#include "tests/support/look.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/random_model.hpp"
+
+namespace {
+
+using app::Key;
+using core::attention::Stage;
+
+struct FirstScreen : testing::Test {
+  gui::Program ui{{1280, 800}};
+
+  void SetUp() override {
+    ui.screen.has_fonts = true;
+    ui.run(4);
+  }
+  std::vector<std::string> texts_in(const std::string& name) {
+    const auto place = ui.rect(name);
+    std::vector<std::string> words;
+    support::TextReader reader;
+    for (const support::DrawnText& t : reader.texts())
+      if (t.min.x > place.min.x - 2 && t.max.x < place.max.x + 2 && t.min.y > place.min.y - 2 &&
+          t.max.y < place.max.y + 2)
+        words.push_back(t.text);
+    return words;
+  }
+  std::map<std::string, ImVec2> corners(const std::string& prefix) const {
+    std::map<std::string, ImVec2> found;
+    for (const auto& [name, rect] : ui.landmarks().all())
+      if (name.starts_with(prefix)) found[name] = rect.min;
+    return found;
+  }
+  /// A model of two heads of that many tokens.
+  void show_tokens(std::size_t n) {
+    ui.edit(core::editing::SetTokenCount{n});
+    support::Random random(5);
+    ui.edit(core::editing::SetBlock{{core::editing::MatrixName::embeddings, 0},
+                                    0,
+                                    0,
+                                    support::matrix(random, n, ui.store.model().d_model())});
+    ui.run(4);
+  }
+};
+
+TEST_F(FirstScreen, MovesNoMapWhenAnotherHeadIsChosen) {
+  const auto before = corners("strip/");
+  ASSERT_GT(before.size(), 8u);
+  ui.key(Key::digit_2);
+  ui.run(3);
+  ASSERT_EQ(ui.store.view().look.head, 1u);
+  for (const auto& [name, at] : corners("strip/")) {
+    const auto old = before.find(name);
+    if (old == before.end()) continue;
+    EXPECT_EQ(at.x, old->second.x) << name;
+    EXPECT_EQ(at.y, old->second.y) << name;
+  }
+}
+
+TEST_F(FirstScreen, KeepsTheWidthOfCellsWhileANumberIsDragged) {
+  const auto before = ui.rect("strip/queries");
+  const ImVec2 cell = ui.centre("edit/cell/0/0");
+  support::InputFrame hand;
+  hand.mouse = cell;
+  ui.play({hand});
+  hand.left = true;
+  ui.play({hand});
+  hand.left.reset();
+  for (float x = 0; x < 900; x += 150) {
+    hand.mouse = ImVec2(cell.x + x, cell.y);
+    ui.play({hand});
+  }
+  EXPECT_GT(std::abs(ui.store.model().sequences[0].embeddings.at(0, 0)), 5);
+  EXPECT_EQ(ui.rect("strip/queries").max.x - ui.rect("strip/queries").min.x, before.max.x - before.min.x);
+  hand.left = false;
+  ui.play({hand});
+}
+
+TEST_F(FirstScreen, HoldsThreeMapsALineOfFourteenTokensAndOfTwentyOneInALargerWindow) {
+  for (const auto& [n, size] : {std::pair(14u, ImVec2(1280, 800)), {21u, ImVec2(1600, 1000)}}) {
+    ImGui::GetIO().DisplaySize = size;
+    show_tokens(n);
+    const auto scores = ui.rect("strip/scores"), scaled = ui.rect("strip/scaled_scores"),
+               masked = ui.rect("strip/masked_scores");
+    EXPECT_EQ(scores.min.y, scaled.min.y) << n;
+    EXPECT_EQ(scores.min.y, masked.min.y) << n;
+    EXPECT_LT(masked.max.x, ui.rect("region/stages").max.x) << n;
+    ui.store.dispatch(app::OpenInStages{Stage::weights});
+    ui.run(4);
+    EXPECT_THAT(texts_in("strip/weights"), testing::Contains(testing::ContainsRegex("^0\\.[0-9][0-9]( |$)")))
+        << n;
+  }
+}
+
+TEST_F(FirstScreen, GivesNoRoomToStagesThatChangeNothing) {
+  EXPECT_FALSE(ui.has("strip/dropout_mask"));
+  EXPECT_FALSE(ui.has("strip/dropped_weights"));
+  EXPECT_EQ(ui.rect("strip/weights").min.y, ui.rect("strip/contexts").min.y) << "they are in one line";
+  ui.click("strip/pill/dropout_mask");
+  ui.run(3);
+  EXPECT_EQ(ui.store.model().dropout.rate, 0.5);
+  EXPECT_TRUE(ui.has("strip/dropout_mask"));
+  EXPECT_TRUE(ui.has("strip/dropped_weights"));
+  ui.edit(core::editing::SetHeadCount{1});
+  ui.run(3);
+  EXPECT_FALSE(ui.has("strip/concatenated"));
+  EXPECT_TRUE(ui.has("strip/pill/concatenated"));
+}
+
+TEST_F(FirstScreen, WritesNoNumberIntoMaskedCells) {
+  const auto words = texts_in("strip/weights");
+  EXPECT_EQ(words.size(), 21u) << "of 36 cells 15 are masked";
+  EXPECT_THAT(words, testing::Not(testing::Contains("0")));
+}
+
+TEST_F(FirstScreen, ShowsTheCodeOfAStageOnRequest) {
+  EXPECT_FALSE(ui.has("strip/code/weights"));
+  ui.click("strip/formula/weights");
+  ui.run(3);
+  ASSERT_TRUE(ui.has("strip/code/weights"));
+  EXPECT_EQ(core::explain::code_line(ui.store.model(), Stage::scores),
+            "scores = queries @ keys.transpose(-2, -1)");
+  EXPECT_THAT(core::explain::code_line(ui.store.model(), Stage::weights), testing::HasSubstr("softmax"));
+  EXPECT_EQ(core::explain::code_line(ui.store.model(), Stage::embeddings), "");
+}
+
+TEST_F(FirstScreen, WritesNumbersAsPyTorchPrintsThemOnRequest) {
+  ui.store.dispatch(app::set<&app::Settings::pytorch_numbers>(true));
+  ui.store.dispatch(app::OpenInStages{Stage::weights});
+  ui.run(4);
+  EXPECT_THAT(texts_in("strip/weights"), testing::Each(testing::MatchesRegex("[01]\\.[0-9][0-9][0-9][0-9]")));
+  EXPECT_THAT(texts_in("strip/weights"), testing::Contains("1.0000"));
+  EXPECT_THAT(texts_in("strip/masked_scores"), testing::Contains("-inf"));
+}
+
+TEST_F(FirstScreen, HasTwoGroupsOfWhatToCompareWith) {
+  ui.store.dispatch(app::set<&app::Look::tab>(app::Tab::compare));
+  ui.run(3);
+  EXPECT_EQ(ui.rect("reference/keep").min.y, ui.rect("reference/open").min.y);
+  ui.click("reference/scale");
+  ui.run(3);
+  ASSERT_EQ(ui.store.references().size(), 1u);
+  ui.click("reference/mask");
+  ui.run(3);
+  ASSERT_EQ(ui.store.references().size(), 2u);
+  ui.click("reference/mask");
+  ui.run(3);
+  EXPECT_EQ(ui.store.references().size(), 1u) << "a second click ends it";
+  EXPECT_EQ(ui.store.references()[0].experiment, 1u);
+}
+
+TEST_F(FirstScreen, PrintsShapesAsPyTorchDoes) {
+  EXPECT_THAT(texts_in("region/stages"), testing::Contains(testing::HasSubstr("(6, 3)")));
+  ui.edit(core::editing::AddSequence{});
+  ui.run(3);
+  EXPECT_THAT(texts_in("region/stages"), testing::Contains(testing::HasSubstr("(2, 6, 3)")));
+}
+
+TEST_F(FirstScreen, OffersTheWidthThatManyHeadsNeed) {
+  const std::size_t before = ui.store.model().d_out();
+  ui.fill_in("model/heads", "3");
+  ui.run(3);
+  ASSERT_TRUE(ui.has("model/heads/refused"));
+  EXPECT_FALSE(ui.has("status/message")) << "the field says it";
+  ui.click("model/heads/offer");
+  ui.run(3);
+  EXPECT_EQ(ui.store.model().n_heads, 3u);
+  EXPECT_GT(ui.store.model().d_out(), before);
+  EXPECT_FALSE(ui.has("model/heads/refused"));
+}
+
+TEST_F(FirstScreen, EndsARefusalWithEscape) {
+  ui.fill_in("model/heads", "3");
+  ui.run(3);
+  ASSERT_TRUE(ui.has("model/heads/refused"));
+  ui.key(Key::escape);
+  ui.run(3);
+  EXPECT_FALSE(ui.has("model/heads/refused"));
+}
+
+TEST_F(FirstScreen, OffersToInitializeNewRowsOfZeros) {
+  EXPECT_FALSE(ui.has("edit/initialize"));
+  ui.edit(core::editing::InsertToken{6, "more"});
+  ui.run(3);
+  ui.click("edit/initialize");
+  ui.run(3);
+  EXPECT_TRUE(arma::any((*ui.store.model().sequences[0].embeddings).row(6)));
+  EXPECT_FALSE(ui.has("edit/initialize"));
+}
+
+TEST_F(FirstScreen, HasAMenuOnEveryCellAndOnTheNumbersOfEdit) {
+  ui.right_click("strip/weights");
+  ui.run(3);
+  for (const char* line : {"cell/trace", "cell/mask", "cell/override", "cell/export"})
+    EXPECT_TRUE(ui.has(std::string("menu/") + line)) << line;
+  ui.click("menu/cell/trace");
+  EXPECT_TRUE(ui.store.view().selection.pinned);
+  ui.right_click("edit/cell/1/1");
+  ui.run(3);
+  ui.click("edit/cell_menu/zero");
+  ui.run(2);
+  EXPECT_EQ(ui.store.model().sequences[0].embeddings.at(1, 1), 0);
+}
+
+TEST_F(FirstScreen, HasMenusBySubject) {
+  std::vector<std::string> names;
+  for (const app::Subject& subject : app::subjects()) names.emplace_back(subject.menu);
+  EXPECT_THAT(names, testing::ElementsAre("File", "Edit", "View", "Model", "Compare", "Lessons", "Help"));
+}
+
+TEST_F(FirstScreen, BeginsThePaletteWithAFewLikelyActions) {
+  ui.key(Key::p, {.ctrl = true, .shift = true});
+  ui.run(3);
+  const auto lines = [&] {
+    return std::ranges::count_if(ui.landmarks().all(),
+                                 [](const auto& mark) { return mark.first.starts_with("palette/line/"); });
+  };
+  EXPECT_GE(lines(), 4);
+  EXPECT_LE(lines(), 8);
+  ui.type("gutter");
+  ui.run(2);
+  ui.key(Key::enter);
+  ui.run(2);
+  ui.key(Key::p, {.ctrl = true, .shift = true});
+  ui.run(3);
+  EXPECT_FALSE(ui.store.view().forms.used_actions.empty()) << "it is remembered as the latest";
+}
+
+TEST_F(FirstScreen, OpensADoorOfTheStartPage) {
+  ui.store.dispatch(app::set<&app::Forms::start_page>(true));
+  ui.run(3);
+  for (const char* door : {"start/example", "start/lessons", "start/model"})
+    EXPECT_TRUE(ui.has(door)) << door;
+  EXPECT_FALSE(ui.has("strip/weights"));
+  EXPECT_FALSE(ui.has("region/inspector"));
+  ui.click("start/example");
+  ui.run(3);
+  EXPECT_TRUE(ui.has("strip/weights"));
+  EXPECT_FALSE(ui.store.view().forms.start_page);
+  ui.store.dispatch(app::LeaveTour{});  // which the first door begins
+  ui.store.dispatch(app::set<&app::Forms::start_page>(true));
+  ui.run(3);
+  ui.type("2");
+  ui.run(3);
+  EXPECT_TRUE(ui.store.lesson());
+}
+
+TEST_F(FirstScreen, ScrollsTheLeftSideAsOneWhereItIsTooLow) {
+  for (const auto& [size, scale] : {std::pair(ImVec2(1280, 800), 1.5f), {ImVec2(1920, 1080), 2.0f}}) {
+    ImGui::GetIO().DisplaySize = size;
+    support::look(ui.store, [s = scale](app::View& v) { v.settings.scale = s; });
+    ui.run(4);
+    const auto column = ui.rect("region/model"), edit = ui.rect("region/edit");
+    EXPECT_GE(edit.max.y - edit.min.y, 200 * scale) << "EDIT has room";
+    EXPECT_LE(edit.max.x, column.max.x);
+    EXPECT_GT(column.max.y, size.y * 0.9f);
+  }
+}
+
+TEST_F(FirstScreen, ConfirmsASentenceWithEnter) {
+  ui.store.dispatch(app::ShowDialog{app::Dialog::sentence});
+  ui.run(4);
+  ui.type("one two three");
+  ui.run(2);
+  ui.key(Key::enter);
+  ui.run(4);
+  EXPECT_EQ(ui.store.view().forms.dialog, app::Dialog::none);
+  EXPECT_EQ(ui.store.model().n_tokens(), 3u);
+}
+
+}  // namespace
