@@ -221,7 +221,7 @@ void WholeReading::follow_heads(const WholeModel& whole) {
 }
 
 void WholeReading::follow_random_roles(const WholeModel& whole) {
-  const RandomKey key{whole.model.get()};
+  const RandomKey key{whole.model.get(), whole.model->state()};
   // An attached model answers in turn: it is asked once nothing else is awaited.
   if (whole.model->description().is_attached &&
       (readings_.is_busy() || filled_.is_busy() || prediction_.is_busy()))

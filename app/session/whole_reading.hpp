@@ -144,7 +144,9 @@ class WholeReading {
   /// The roles of every head on random repeated tokens, [layer][head]; nullptr while they are measured, empty
   /// where they cannot be.
   const std::vector<std::vector<core::transformer::HeadRoles>>* random_roles() const {
-    return random_roles_.value();
+    const bool is_of_readings =
+        random_roles_.key() && readings_.key() && random_roles_.key()->state == readings_.key()->state;
+    return is_of_readings ? random_roles_.value() : nullptr;
   }
 
   bool is_busy() const;
@@ -183,6 +185,7 @@ class WholeReading {
   };
   struct RandomKey {
     const void* model = nullptr;
+    std::uint64_t state = 0;
     bool is_near(const RandomKey& newest) const { return *this == newest; }
     friend bool operator==(const RandomKey&, const RandomKey&) = default;
   };

@@ -31,9 +31,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds any_time{0};
 constexpr milliseconds for_tokens{5'000};  // which the window waits for
 constexpr std::uint64_t max_size = std::uint64_t{1} << 24, max_layers = 4096;
+constexpr std::size_t quick_logits = 1 << 19;
 constexpr std::size_t max_known_layers = 4;  // whose projections are kept, so that undo shares them
 constexpr std::size_t max_piece = 4096;      // bytes
-constexpr double same_angles = 2e-5;         // of cosines and sines in float32 up to some thousand tokens
+// Of cosines and sines, which are rounded to the model's type; float32 up to some thousand tokens.
+constexpr double same_angles = 2e-5, same_in_float16 = 2e-3, same_in_bfloat16 = 1e-2;
 constexpr std::size_t max_masked_by_hand = 1 << 18;
 
 std::string field(const char* name, std::size_t number) {
@@ -82,6 +84,7 @@ struct LayerSizes {
 
 struct Greeting {
   Description description;
+  std::string dtype;
   std::vector<LayerSizes> layers;
 };
 
@@ -93,6 +96,7 @@ Greeting greeting_of(const Json& json) {
   of.path = name;
   of.is_attached = true;
   of.family = line_in(json, "family");
+  greeting.dtype = line_in(json, "dtype");
   Sizes& sizes = of.sizes;
   sizes.n_vocabulary = size_in(json, "n_vocabulary", 1);
   sizes.n_context = size_in(json, "n_context", 1);
@@ -159,6 +163,7 @@ class RemotePass : public Pass {
 
   std::vector<std::shared_ptr<const void>> layers;
   std::uint64_t of_parameters = 0;
+  bool is_edited = false;
 
   /// What was asked of layers already.
   mutable std::mutex mutex;
@@ -184,12 +189,24 @@ struct Rotation {
   double magnitude = 1;  ///< by which queries and keys become longer
 };
 
-Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_head) {
+/// Radians a position by the cosines and sines of positions 0, 1, 2 …
+double frequency_in(const arma::fvec& cosines, const arma::fvec& sines) {
+  double frequency = 0;
+  // Later rows tell it more exactly: the angle there is known but for whole turns.
+  for (std::size_t row = 1; row < cosines.n_elem; row *= 2) {
+    const double angle = std::atan2(double{sines[row]}, double{cosines[row]});
+    const double foreseen = frequency * static_cast<double>(row);
+    frequency += std::remainder(angle - foreseen, 2 * M_PI) / static_cast<double>(row);
+  }
+  return frequency;
+}
+
+Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_head,
+                     const std::string& dtype) {
   const auto pairs = answer.header().required("rotary");
   const auto& shape = answer.shape("cosines");
   if (shape.size() != 2 || shape[1] == 0 || 2 * shape[1] > d_head)
     throw Error("the cosines of rotary embeddings are of another width");
-  if (n_tokens < 2) throw NotRebuilt("a text of one token does not tell its rotary embedding");
   const std::size_t n = shape[1];
   const fmat cosines = answer.matrix("cosines", n_tokens, n), sines = answer.matrix("sines", n_tokens, n);
   Rotation rotation;
@@ -199,17 +216,12 @@ Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_he
   if (2 * n != d_head) rotation.rotary.dimensions = 2 * n;
   rotation.magnitude = std::hypot(double{cosines.at(0, 0)}, double{sines.at(0, 0)});
   arma::mat frequencies(1, n, arma::fill::zeros);
-  for (std::size_t p = 0; p < n; ++p) {
-    double& frequency = frequencies.at(0, p);
-    frequency = std::atan2(double{sines.at(1, p)}, double{cosines.at(1, p)});
-    // Later rows tell it more exactly: the angle there is known but for whole turns.
-    for (std::size_t row = 2; row < n_tokens; row *= 2) {
-      const double angle = std::atan2(double{sines.at(row, p)}, double{cosines.at(row, p)});
-      const double foreseen = frequency * static_cast<double>(row);
-      const double off = std::remainder(angle - foreseen, 2 * M_PI);
-      frequency += off / static_cast<double>(row);
-    }
-  }
+  if (answer.has("frequencies"))
+    frequencies = wide(fmat(arma::frowvec(answer.numbers<float>("frequencies", {n}))));
+  else if (n_tokens < 2)
+    throw NotRebuilt("a text of one token does not tell its rotary embedding");
+  else
+    for (std::size_t p = 0; p < n; ++p) frequencies.at(0, p) = frequency_in(cosines.col(p), sines.col(p));
   double worst = 0;
   for (std::size_t row = 0; row < n_tokens; ++row)
     for (std::size_t p = 0; p < n; ++p) {
@@ -217,7 +229,11 @@ Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_he
       worst = std::max({worst, std::abs(rotation.magnitude * std::cos(angle) - double{cosines.at(row, p)}),
                         std::abs(rotation.magnitude * std::sin(angle) - double{sines.at(row, p)})});
     }
-  if (!(worst <= same_angles * rotation.magnitude * std::max(1.0, static_cast<double>(n_tokens) / 256)))
+  const double rounded = dtype == "bfloat16" ? same_in_bfloat16
+                         : dtype == "float16"
+                             ? same_in_float16
+                             : same_angles * std::max(1.0, static_cast<double>(n_tokens) / 256);
+  if (!(worst <= rounded * rotation.magnitude))
     throw NotRebuilt("its rotary embedding has no frequencies that are the same at every position");
   rotation.rotary.inverse_frequencies = attention::SharedMatrix(std::move(frequencies));
   return rotation;
@@ -315,6 +331,7 @@ class RemoteModel : public WholeModel {
     description_ = std::move(greeting.description);
     description_.address = address;
     layers_ = std::move(greeting.layers);
+    dtype_ = std::move(greeting.dtype);
     for (std::size_t l = 0; l < layers_.size(); ++l) reasons_[l] = layers_[l].not_editable;
   }
 
@@ -364,6 +381,9 @@ class RemoteModel : public WholeModel {
     const std::lock_guard lock(mutex_);
     tokens_.emplace(id, std::move(token));
   }
+  /// Whether logits are to be the model's own to the last bit, which takes as long as those of all tokens: of
+  /// an edited text that is not small nobody waits for it.
+  bool is_exact(const RemotePass& pass) const;
   std::shared_ptr<const Frame> layer(const RemotePass& pass, std::size_t layer, const Token& progress) const;
   std::shared_ptr<const Parameters> projections(std::size_t layer, std::uint64_t state,
                                                 const Token& progress) const;
@@ -373,6 +393,7 @@ class RemoteModel : public WholeModel {
 
   std::shared_ptr<const Connection> connection_;
   Description description_;
+  std::string dtype_;  // of the model's numbers
   std::vector<LayerSizes> layers_;
   mutable std::atomic<std::size_t> last_pass_ = 0;
   mutable Computations computations_;
@@ -471,6 +492,7 @@ PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<
   if (n_layers < layers_.size()) request.fields += field("n_layers", n_layers);
   const auto pass = std::make_shared<RemotePass>(connection_, number);  // forgotten also when it is stopped
   pass->ids = ids;
+  pass->is_edited = !edits.empty();
   return named([&] {
     const Frame answer = call(request, means);
     for (const Json& computation : answer.header().required("layers").items_if_any("numbers of layers"))
@@ -543,7 +565,7 @@ attention::Model RemoteModel::rebuilt(std::size_t layer, const RemotePass& pass,
     throw NotRebuilt("this text is too short to show its sliding window, which looks to both sides");
   double factor = header.required("scale").number() * header.required("factor").number();
   if (header.given("rotary")) {
-    auto [rotary, magnitude] = rotation_of(answer, n_tokens, sizes.d_head);
+    auto [rotary, magnitude] = rotation_of(answer, n_tokens, sizes.d_head, dtype_);
     model.additions.positions.rotary = std::move(rotary);
     if (std::abs(magnitude - 1) > 1e-6) factor *= magnitude * magnitude;
   }
@@ -628,9 +650,14 @@ LayerHeads RemoteModel::maps(const Pass& pass, std::size_t of, std::size_t block
   });
 }
 
+bool RemoteModel::is_exact(const RemotePass& pass) const {
+  return !pass.is_edited || pass.ids.size() * description_.sizes.n_vocabulary <= quick_logits;
+}
+
 arma::frowvec RemoteModel::next(const Pass& pass, std::size_t row, const Means& means) const {
   return named([&] {
-    return arma::frowvec(call({"next", remote(pass).field_of_pass() + field("row", row)}, means)
+    const std::string exact = is_exact(remote(pass)) ? "" : ",\"exact\":false";
+    return arma::frowvec(call({"next", remote(pass).field_of_pass() + field("row", row) + exact}, means)
                              .matrix("logits", 1, description_.sizes.n_vocabulary));
   });
 }
@@ -642,7 +669,7 @@ fmat RemoteModel::lens(const Pass& pass, std::size_t row, const Means& means) co
     fmat logits = call({"lens", fields}, means).matrix("logits", sizes.n_layers, sizes.n_vocabulary);
     // The same but for rounding, as a product's last bits depend on how many rows it has; these are the
     // model's.
-    logits.tail_rows(1) = call({"next", fields}, means).matrix("logits", 1, sizes.n_vocabulary);
+    if (is_exact(remote(pass))) logits.tail_rows(1) = next(pass, row, means);
     return logits;
   });
 }

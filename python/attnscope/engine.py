@@ -426,10 +426,10 @@ class Engine:
         mask = mask[0, ..., :n_keys]
         return mask[0] if mask.shape[0] == 1 else mask
 
-    def next(self, made: Pass, row: int) -> Tensor:
-        """The logits after a row, 1 × n_vocabulary. A product's last bits depend on how many rows it has: of a text that is not
-        long all of them are computed, as in the model's own forward."""
-        whole = len(made.ids) * self.n_vocabulary <= ALL_LOGITS
+    def next(self, made: Pass, row: int, exact: bool = True) -> Tensor:
+        """The logits after a row, 1 × n_vocabulary. A product's last bits depend on how many rows it has: where they are to be
+        exact, and the text is not long, all of them are computed, as in the model's own forward."""
+        whole = exact and len(made.ids) * self.n_vocabulary <= ALL_LOGITS
         rows = made.residuals[-1][0] if whole else made.residuals[-1][0, row : row + 1]
         return self.head(rows)[row if whole else 0][None]
 
@@ -482,6 +482,19 @@ class Rotary:
     pairs: str  # halves or neighbors
     cosines: Tensor  # T × pairs
     sines: Tensor
+
+    def frequencies(self, known: Iterable[Tensor], tolerance: float) -> Tensor | None:
+        """Returns those of the known inverse frequencies that give these cosines and sines, which are rounded in a model of 16 bits."""
+        at, length = torch.arange(len(self.cosines), dtype=torch.float64)[:, None], self.cosines[0, 0].hypot(self.sines[0, 0])
+        best: Tensor | None = None
+        for each in known:
+            if each.shape != self.cosines.shape[1:]:
+                continue
+            angles = at * each.double().cpu()
+            off = max((f(angles) * length - t).abs().max().item() for f, t in ((torch.cos, self.cosines), (torch.sin, self.sines)))
+            if off < tolerance:
+                best, tolerance = each, off
+        return best
 
     def of(self, x: Tensor) -> Tensor:  # T × H × d_head; the first 2·pairs columns rotate
         n = self.cosines.shape[1]

@@ -30,6 +30,7 @@ from .showing import open_window, say
 from .wire import MAX_GREETING, Arrays, Closed, Frame, WireError, pack, receive
 
 PROTOCOL = 1
+ROUNDED = {torch.float16: 2e-3, torch.bfloat16: 1e-2}  # of cosines and sines
 PROGRESS_EVERY, WATCH_EVERY = 0.05, 0.5  # seconds
 MAX_WINDOWS = 8
 MAX_WAITING = 256
@@ -431,6 +432,9 @@ class Answers:
                     arrays[f"{k}_norm.bias"] = to_numpy(v.bias)
             if r.rotary:
                 header["rotary"] = r.rotary.pairs
+                known = (b for name, b in self.engine.original.named_buffers() if "inv_freq" in name)
+                if (found := r.rotary.frequencies(known, ROUNDED.get(a.queries.dtype, 1e-3))) is not None:
+                    arrays["frequencies"] = to_numpy(found)
                 arrays["cosines"], arrays["sines"] = to_numpy(r.rotary.cosines), to_numpy(r.rotary.sines)
         return header, arrays
 
@@ -457,7 +461,7 @@ class Answers:
     def next(self, frame: Frame) -> Answer:
         """The logits of all tokens after a row."""
         p, row = self._complete(frame), self._row(frame)
-        return {}, {"logits": to_numpy(self.engine.next(p, row))}
+        return {}, {"logits": to_numpy(self.engine.next(p, row, frame.header.get("exact") is not False))}
 
     def lens(self, frame: Frame) -> Answer:
         """The same if the model ended before the block of each later layer; the last row is that of `next`, but for rounding."""

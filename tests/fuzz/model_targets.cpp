@@ -1,3 +1,4 @@
+#include <sys/socket.h>
 #include <array>
 #include <bit>
 
@@ -6,6 +7,7 @@
 #include "core/files/layers.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/architecture.hpp"
+#include "core/model/connection.hpp"
 #include "core/model/tokenizer.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -240,6 +242,38 @@ Seeds names_seeds() {
       "q 1x3x2x4\nk 1x3x2x4\nv 1x3x2x4\nattn_mask 3x3\nscale \ntokens t3", "weights 4x2x3x3\nscores 2x3x3"};
 }
 
+/// What comes from a process that serves a model: frames, until the connection ends.
+void run_frames(Bytes bytes) {
+  int ends[2];
+  expect(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "two sockets");
+  const core::system::Socket there(core::system::Descriptor{ends[0]}),
+      here(core::system::Descriptor{ends[1]});
+  there.send(bytes.substr(0, 1 << 15));  // which the system holds until it is read
+  there.shut_down();
+  attempt([&] {
+    while (true) {
+      const auto frame = core::attached::Frame::receive(here, std::chrono::milliseconds(1));
+      for (const char* name : {"ids", "maps"})
+        attempt([&] {
+          const auto shape = frame.shape(name);
+          attempt([&] { frame.numbers<std::int64_t>(name, shape); });
+          if (shape.size() == 3) attempt([&] { frame.matrices(name, shape[0], shape[1], shape[2]); });
+        });
+    }
+  });
+}
+
+Seeds frames_seeds() {
+  using core::attached::array_of;
+  using core::attached::frame_bytes;
+  core::attached::Array maps = array_of("maps", arma::fmat(4, 3, arma::fill::ones));
+  maps.shape = {2, 2, 3};
+  return {frame_bytes(R"({"id":1,"pieces":["a","b"],"ends":[1,2]})",
+                      {array_of("ids", std::vector<std::size_t>{3, 4})}),
+          frame_bytes(R"({"id":2,"mask":"causal"})", {maps}) + frame_bytes(R"({"id":3,"progress":[1,2]})"),
+          frame_bytes(R"({"id":null,"error":{"code":"malformed","message":"no"}})")};
+}
+
 const std::array model_table{
     Target{"gguf",
            run_gguf,
@@ -258,6 +292,7 @@ const std::array model_table{
            config_seeds,
            {"\"rope_scaling\"", "\"yarn\"", "\"partial_rotary_factor\"", "\"sliding_window\"",
             "\"layer_types\"", "\"alibi\"", "\"text_config\""}},
+    Target{"frames", run_frames, frames_seeds, {"ATNS", "data_offsets", "\"F32\"", "\"I64\""}},
     Target{"names", run_names, names_seeds, {"attentions", "hidden_states", "resid_post", "query_key_value"}},
 };
 

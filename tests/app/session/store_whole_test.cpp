@@ -107,10 +107,13 @@ TEST_F(AttachedStore, ReadsItsTextAgainOnceTheParametersHaveChanged) {
   settle();
   server.take_operations();
   const auto before = store.newest().reading->readings()->before;
+  ASSERT_TRUE(store.newest().reading->random_roles());
   server.change_parameters();
   for (int k = 0; k < 200 && store.newest().reading->readings()->before == before; ++k) settle();
   EXPECT_NE(store.newest().reading->readings()->before, before);
   EXPECT_GE(std::ranges::count(server.take_operations(), "run"), 2);
+  for (int k = 0; k < 200 && !store.newest().reading->random_roles(); ++k) settle();
+  EXPECT_TRUE(store.newest().reading->random_roles());  // measured again
   EXPECT_NEAR(probability(), 0.37603, 1e-4);
 }
 

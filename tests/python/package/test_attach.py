@@ -525,7 +525,8 @@ class Server(unittest.TestCase):
                     client.call(op, {"ids": rng.choice(arrays), "output.0": rng.choice(arrays), "output.1": rng.choice(arrays)}, **fields)
                 except Refused as error:
                     self.assertEqual(error.code, "refused", error)
-            client.call("next", **{"pass": 1}, row=0)
+            exact, soon = (client.call("next", **{"pass": 1}, row=0, exact=e)[1]["logits"] for e in (True, False))
+            np.testing.assert_allclose(exact, soon, atol=1e-5)
 
 
 @needs_torch
@@ -574,6 +575,28 @@ class Program(unittest.TestCase):
                         names = sorted(n for n in got if "weights" in n)
                         shown = np.stack([got[n] for n in names]) if len(names) > 1 else got[names[0]]
                         np.testing.assert_allclose(shown.reshape(wanted[layer][0].shape), wanted[layer][0], atol=2e-5)
+
+    def test_layers_in_16_bits_are_rebuilt_too(self):
+        words = " ".join(str(i) for i in text().tolist())
+        for family in HAND:
+            with self.subTest(family), tempfile.TemporaryDirectory() as folder:
+                model = small(family).to(torch.bfloat16)
+                with attach(model) as server, Client(server) as client:
+                    plain = client.run(text())
+                    for layer in range(len(client.description["layers"])):
+                        file = os.path.join(folder, f"{layer}.json")
+                        self.run_program(server, "session", "--text", words, "--layer", str(layer), "--out", file)
+                        with open(file) as saved:
+                            self.assertIsNotNone(json.load(saved)["projections"])
+                        shown = self.shown_weights(folder, file)
+                        np.testing.assert_allclose(shown, client.of("maps", plain, layer, block=1, row=0)[1]["maps"], atol=3e-2)
+
+    def shown_weights(self, folder, *model):
+        file = os.path.join(folder, "weights.npz")
+        subprocess.run([os.environ["ATTNSCOPE"], "export", *model, "--stages", "weights", "--out", file], check=True)
+        with np.load(file) as got:
+            found = [got[n] for n in sorted(got) if "weights" in n]
+        return np.stack(found) if len(found) > 1 else found[0]
 
     def test_a_small_model_as_the_programs_own_engine_has_it(self):
         folder = str(pathlib.Path(__file__).parents[3] / "assets/examples/tiny_gpt")
