@@ -35,6 +35,21 @@ std::optional<LessonProgress> read_progress(std::string_view text, std::size_t n
   return progress;
 }
 
+const LessonProgress* progress_of(const std::map<std::string, LessonProgress>* progress,
+                                  const std::string& lesson) {
+  if (!progress) return nullptr;
+  const auto known = progress->find(lesson);
+  return known == progress->end() ? nullptr : &known->second;
+}
+
+const core::lessons::Lesson* left_lesson(const std::map<std::string, LessonProgress>* progress) {
+  for (const auto& lesson : core::lessons::lessons())
+    if (const auto* known = progress_of(progress, lesson.name);
+        known && known->step > 0 && known->step + 1 < lesson.steps.size())
+      return &lesson;
+  return nullptr;
+}
+
 namespace {
 
 using core::lessons::Lesson;

@@ -37,6 +37,12 @@ std::string progress_text(const LessonProgress& progress);
 /// Reads it back; nothing when it is no such text or names a step that the lesson has not.
 std::optional<LessonProgress> read_progress(std::string_view text, std::size_t n_steps);
 
+/// What is kept of a lesson, or nullptr; of no progress at all likewise.
+const LessonProgress* progress_of(const std::map<std::string, LessonProgress>* progress,
+                                  const std::string& lesson);
+/// The first lesson that was left on the way to its last step, or nullptr.
+const core::lessons::Lesson* left_lesson(const std::map<std::string, LessonProgress>* progress);
+
 /// The step of the history that a lesson is.
 constexpr const char* the_lesson = "the lesson";
 

@@ -133,24 +133,20 @@ Model flip_combine_rule(const Model& m) {
 constexpr std::array table{
     Switch{"mask", "Mask on vs. off",
            "A is the model with its mask taken away, or with the causal mask when it has none.", flip_mask,
-           [](const Model& m) -> std::string { return m.mask.hides() ? "mask on" : "mask off"; }},
+           [](const Model& m) { return m.mask.hides(); }, "mask on", "mask off"},
     Switch{"scale", "Scale on vs. off",
            "A is the model with unscaled scores, or scaled by 1/√d_head when they are not scaled.",
-           flip_scale,
-           [](const Model& m) -> std::string {
-             return m.scale.rule == ScaleRule::none ? "scale off" : "scale on";
-           }},
+           flip_scale, [](const Model& m) { return m.scale.rule != ScaleRule::none; }, "scale on",
+           "scale off"},
     Switch{"dropout", "Dropout on vs. off",
            "A is the model in evaluation, or in training when nothing is dropped (at rate 0.5 when it has "
            "none).",
-           flip_dropout,
-           [](const Model& m) -> std::string { return m.dropout.active() ? "dropout on" : "dropout off"; }},
+           flip_dropout, [](const Model& m) { return m.dropout.active(); }, "dropout on", "dropout off"},
     Switch{
         "merge", "Combine heads: two ways",
         "A combines the heads the other way: concatenated, or by the notebook's reshape without the transpose.",
-        flip_combine_rule, [](const Model& m) -> std::string {
-          return m.merge == CombineRule::concatenate ? "heads concatenated" : "reshaped without a transpose";
-        }}};
+        flip_combine_rule, [](const Model& m) { return m.merge == CombineRule::concatenate; },
+        "heads concatenated", "reshaped without a transpose"}};
 
 }  // namespace
 

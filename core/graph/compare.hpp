@@ -49,10 +49,11 @@ struct Switch {
   const char* about;  ///< one sentence on what the other state is
   /// The model with the switch the other way; every other number is the same.
   attention::Model (*flipped)(const attention::Model&);
-  /// The state of the switch in words: "mask off".
-  std::string (*state)(const attention::Model&);
+  bool (*is_on)(const attention::Model&);
+  const char *on, *off;  ///< the states in words: "mask on"
 
-  std::string other(const attention::Model& model) const { return state(flipped(model)); }
+  std::string state(const attention::Model& model) const { return is_on(model) ? on : off; }
+  std::string other(const attention::Model& model) const { return is_on(model) ? off : on; }
 };
 
 /// Mask, scale, dropout and the merging of heads.

@@ -178,9 +178,14 @@ const RemotePass& remote(const Pass& pass) {
   return dynamic_cast<const RemotePass&>(pass);
 }
 
-/// A row of numbers in float64.
+/// The same numbers in float64.
 arma::mat wide(const fmat& numbers) {
   return arma::conv_to<arma::mat>::from(numbers);
+}
+
+/// An array of n numbers as a row in float64.
+arma::mat row_in(const Frame& answer, const std::string& name, std::size_t n) {
+  return wide(fmat(arma::frowvec(answer.numbers<float>(name, {n}))));
 }
 
 /// Rotary embeddings with the cosines and sines of a pass; throws NotRebuilt where none has them.
@@ -217,7 +222,7 @@ Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_he
   rotation.magnitude = std::hypot(double{cosines.at(0, 0)}, double{sines.at(0, 0)});
   arma::mat frequencies(1, n, arma::fill::zeros);
   if (answer.has("frequencies"))
-    frequencies = wide(fmat(arma::frowvec(answer.numbers<float>("frequencies", {n}))));
+    frequencies = row_in(answer, "frequencies", n);
   else if (n_tokens < 2)
     throw NotRebuilt("a text of one token does not tell its rotary embedding");
   else
@@ -252,8 +257,7 @@ attention::HeadNorm norm_of(const Frame& answer, const Json& norms, std::size_t 
   const auto weight = [&](const std::string& name) {
     if (answer.shape(name) != std::vector{d_head})
       throw NotRebuilt("queries and keys are normalized over all heads at once");
-    return attention::SharedMatrix(
-        arma::conv_to<arma::mat>::from(arma::fmat(arma::frowvec(answer.numbers<float>(name, {d_head})))));
+    return attention::SharedMatrix(row_in(answer, name, d_head));
   };
   return {rule(*query) == "layer" ? attention::NormRule::layer : attention::NormRule::rms,
           weight("query_norm.weight"), weight("key_norm.weight"), epsilon(*query)};
@@ -308,11 +312,8 @@ attention::Model rules_of(const Frame& answer, const Description& of, std::size_
   model.mask = mask_of(answer, of, n_tokens);
   if (const auto cap = header.given("softcap"); cap && cap->number() != 0)
     model.additions.score_cap = cap->number();
-  if (answer.has("sinks")) {
-    const auto sinks = answer.numbers<float>("sinks", {sizes.n_heads});
-    model.additions.sink =
-        attention::SharedMatrix(arma::conv_to<arma::mat>::from(fmat(arma::frowvec(sinks))));
-  }
+  if (answer.has("sinks"))
+    model.additions.sink = attention::SharedMatrix(row_in(answer, "sinks", sizes.n_heads));
   return model;
 }
 
@@ -535,8 +536,7 @@ std::shared_ptr<const RemoteModel::Parameters> RemoteModel::projections(std::siz
     attention::Linear made{attention::SharedMatrix(wide(answer.matrix(name + ".weight", rows, columns))),
                            std::nullopt};
     if (answer.has(name + ".bias"))
-      made.bias = attention::SharedMatrix(
-          wide(fmat(arma::frowvec(answer.numbers<float>(name + ".bias", {columns})))));
+      made.bias = attention::SharedMatrix(row_in(answer, name + ".bias", columns));
     return made;
   };
   const std::size_t d = layers_[layer].d_head;

@@ -46,6 +46,9 @@ Description described(const fs::path& path, const Architecture& architecture, co
   of.family = architecture.family;
   of.sizes = architecture.sizes;
   of.causal = architecture.causal;
+  of.layer_input = architecture.norm.place != NormPlace::before                    ? "residual"
+                   : architecture.norm.kind == formats::checkpoints::NormKind::rms ? "RMSNorm(residual)"
+                                                                                   : "LayerNorm(residual)";
   const char* dense =
       formats::checkpoints::whole_family_named(architecture.family).names.of(Role::head_dense);
   if (!weights.predicts())

@@ -29,7 +29,8 @@ struct Description {
   std::string family;
   Sizes sizes;
   bool causal = true;
-  std::string why_no_prediction;   ///< of a model without an unembedding, else ""
+  std::string layer_input = {};   ///< what attention reads: "LayerNorm(residual)"; "" where that is not known
+  std::string why_no_prediction;  ///< of a model without an unembedding, else ""
   bool has_contributions = false;  ///< logits are sums of what heads and MLPs write to the residual stream
   bool reads_text = true;          ///< else a text is token IDs with spaces between them
   std::size_t n_tokens = 0;        ///< of its tokenizer; rows of the unembedding beyond it are padding

@@ -153,7 +153,7 @@ std::string AttachedServer::greeting() const {
       ",\"kv_heads\":" + std::to_string(sizes.kv_heads) + ",\"d_head\":" + std::to_string(sizes.d_head) +
       ",\"d_value\":" + std::to_string(sizes.d_head) + ",\"block\":0,\"not_editable\":\"\"}";
   return ",\"protocol\":1,\"state\":" + std::to_string(state_) +
-         ",\"model\":\"TinyModel\",\"dtype\":\"float32\",\"family\":" + json_quoted(of.family) +
+         ",\"model\":\"TinyModel\",\"dtype\":\"float32\",\"family\":\"one that is not ours\"" +
          ",\"n_vocabulary\":" + std::to_string(sizes.n_vocabulary) +
          ",\"n_context\":" + std::to_string(sizes.n_context) +
          ",\"d_model\":" + std::to_string(sizes.d_model) + ",\"n_tokens\":" + std::to_string(of.n_tokens) +

@@ -68,6 +68,15 @@ struct WholeModel : Program {
     ui.run();
   }
   const app::Prediction& next() const { return *ui.store.newest().reading->prediction(); }
+  /// Takes the causal mask of the displayed layer off, and goes back to the layers.
+  void unmask_in_stages() {
+    ui.click("tabs/Stages");
+    ui.click("model/causal");
+    settle();
+    EXPECT_FALSE(ui.model().mask.causal);
+    ui.click("tabs/Layers");
+    settle();
+  }
 };
 
 TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
@@ -126,12 +135,7 @@ TEST_F(WholeModel, IsEditedInOneLayerAndTheNextTokenFollows) {
   ui.store.open(tiny_gpt, "egg jam fig and egg jam f", 2);
   settle();
   const double before = next().chosen.now;
-  ui.click("tabs/Stages");
-  ui.click("model/causal");
-  settle();
-  EXPECT_FALSE(ui.model().mask.causal);
-  ui.click("tabs/Layers");
-  settle();
+  unmask_in_stages();
   EXPECT_NE(next().chosen.now, before);
   EXPECT_TRUE(ui.has("whole/edit/2"));
   ui.key(Key::z, {.ctrl = true});
@@ -189,12 +193,7 @@ TEST_F(WholeModel, IsAttachedAndEditedWhereItIs) {
   settle();
   const double before = next().chosen.now;
   ui.key(Key::escape);
-  ui.click("tabs/Stages");
-  ui.click("model/causal");
-  settle();
-  EXPECT_FALSE(ui.model().mask.causal);
-  ui.click("tabs/Layers");
-  settle();
+  unmask_in_stages();
   const double after = next().chosen.now;
   EXPECT_NE(after, before);
   ui.store.dispatch(app::SaveFile{});

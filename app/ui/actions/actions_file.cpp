@@ -1,6 +1,7 @@
 #include <array>
 
 #include "app/session/exporting.hpp"
+#include "app/session/lessons.hpp"
 #include "app/session/navigation.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "core/base/error.hpp"
@@ -367,9 +368,9 @@ std::function<Asked(const Situation&)> searches(Dialog dialog) {
 /// "Causal attention in eleven steps · 6 of 11": how many of its steps were tried.
 std::string title_with_progress(const core::lessons::Lesson& lesson, const Situation& s) {
   const std::size_t n = lesson.steps.size();
-  const auto known = s.progress ? s.progress->find(lesson.name) : decltype(s.progress->end())();
-  if (!s.progress || known == s.progress->end() || known->second.done.empty()) return lesson.title;
-  const std::size_t done = known->second.done.size();
+  const LessonProgress* known = progress_of(s.progress, lesson.name);
+  if (!known || known->done.empty()) return lesson.title;
+  const std::size_t done = known->done.size();
   return std::string(lesson.title) + " · " +
          (done == n ? "all " + std::to_string(n) + " done"
                     : std::to_string(done) + " of " + std::to_string(n));
@@ -377,30 +378,15 @@ std::string title_with_progress(const core::lessons::Lesson& lesson, const Situa
 
 }  // namespace
 
-namespace {
-
-/// The lesson that was left on the way, and its step; those under way and done are none.
-std::optional<std::pair<const core::lessons::Lesson*, std::size_t>> left_lesson(const Situation& s) {
-  if (!s.progress || s.shown.selection.lesson) return std::nullopt;
-  for (const auto& lesson : core::lessons::lessons()) {
-    const auto known = s.progress->find(lesson.name);
-    if (known != s.progress->end() && known->second.step > 0 && known->second.step + 1 < lesson.steps.size())
-      return std::pair(&lesson, known->second.step);
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::vector<Action> of_lessons(const Situation& s) {
   Rows rows;
-  if (const auto left = left_lesson(s))
-    rows.push_back(
-        {.id = "lesson/resume",
-         .title = "Resume: " + std::string(left->first->title) + ", step " + std::to_string(left->second + 1),
-         .menu = "Lessons",
-         .group = -1,
-         .command = always(StartLesson{left->first->name})});
+  if (const auto* left = s.shown.selection.lesson ? nullptr : left_lesson(s.progress))
+    rows.push_back({.id = "lesson/resume",
+                    .title = "Resume: " + left->title + ", step " +
+                             std::to_string(progress_of(s.progress, left->name)->step + 1),
+                    .menu = "Lessons",
+                    .group = -1,
+                    .command = always(StartLesson{left->name})});
   for (const auto& lesson : core::lessons::lessons())
     rows.push_back({.id = std::string("lessons/") + lesson.name,
                     .title = title_with_progress(lesson, s),
@@ -408,9 +394,8 @@ std::vector<Action> of_lessons(const Situation& s) {
                     .about = lesson.about,
                     .command = always(StartLesson{lesson.name}),
                     .checked = [name = lesson.name, n = lesson.steps.size()](const Situation& now) {
-                      const auto known =
-                          now.progress ? now.progress->find(name) : decltype(now.progress->end())();
-                      return now.progress && known != now.progress->end() && known->second.done.size() == n;
+                      const LessonProgress* known = progress_of(now.progress, name);
+                      return known && known->done.size() == n;
                     }});
   add_steps(rows);
   rows.push_back(

@@ -9,7 +9,6 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
-#include "core/files/families.hpp"
 #include "core/graph/sight_words.hpp"
 #include "core/graph/text.hpp"
 #include "core/graph/visible.hpp"
@@ -181,10 +180,7 @@ std::string stage_title(const Frame& frame, Stage stage) {
 std::string stage_formula(const Frame& frame, Stage stage, bool brief) {
   if (stage != Stage::embeddings || !frame.newest.whole)
     return core::attention::formula_of(core::attention::info(stage), frame.shown.model, brief);
-  namespace files = core::formats::checkpoints;
-  const auto& norm = files::whole_family_named(frame.newest.whole->model->description().family).norm;
-  if (norm.place != files::NormPlace::before) return "residual";
-  return norm.kind == files::NormKind::rms ? "RMSNorm(residual)" : "LayerNorm(residual)";
+  return frame.newest.whole->model->description().layer_input;
 }
 
 double cell_value(const Frame& frame, const CellRef& cell) {

@@ -1,7 +1,6 @@
 #include "app/ui/widgets/drawing.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cfloat>
 #include <cmath>
 #include <optional>

@@ -136,12 +136,13 @@ std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 s
     platform::push_font(frame.fonts.sans15);
     if (browser.is_listing) ImGui::TextUnformatted("…");
     int id = 0;
-    std::vector<BrowserEntry> entries = browser.entries;
+    std::vector<const BrowserEntry*> entries;
+    for (const BrowserEntry& entry : browser.entries)
+      if (is_listed(entry, browser.name, listed)) entries.push_back(&entry);
     if (browser.by_date) std::ranges::stable_sort(entries, std::ranges::greater(), &BrowserEntry::changed);
-    for (const BrowserEntry& entry : entries) {
+    for (const BrowserEntry* entry : entries) {
       ImGui::PushID(id++);
-      if (is_listed(entry, browser.name, listed) && entry_line(frame, entry))
-        chosen = browser.directory / entry.name;
+      if (entry_line(frame, *entry)) chosen = browser.directory / entry->name;
       ImGui::PopID();
     }
     ImGui::PopFont();

@@ -51,6 +51,8 @@ struct AttachedModel : testing::Test, Tools {
 TEST_F(AttachedModel, TellsTokensAndNumbersAsTheModelDoes) {
   EXPECT_EQ(remote->description().sizes.n_layers, own.description().sizes.n_layers);
   EXPECT_EQ(remote->description().path, "TinyModel");
+  EXPECT_EQ(own.description().layer_input, "LayerNorm(residual)");
+  EXPECT_EQ(remote->description().layer_input, "") << "its family is none that is known here";
   for (const std::string& some : {text, std::string("naïve café – 日本"), std::string()})
     EXPECT_EQ(remote->tokenize(some), own.tokenize(some));
   EXPECT_EQ(remote->token(686).bytes, own.token(686).bytes);

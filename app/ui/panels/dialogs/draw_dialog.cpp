@@ -163,10 +163,8 @@ std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::strin
 }
 
 bool dialog_buttons(const Frame& frame, const char* words, bool enabled) {
-  const std::string_view pressed = widgets::dialog_foot(
-      frame, draw_dialog_width(frame), {"dialog/confirm", words, enabled}, {"dialog/cancel", "Cancel"});
-  if (pressed == "dialog/cancel") close_dialog(frame);
-  return enabled && (pressed == "dialog/confirm" || widgets::enter_confirms());
+  const bool confirmed = confirm_buttons(frame, draw_dialog_width(frame), words, enabled) == "dialog/confirm";
+  return enabled && (confirmed || widgets::enter_confirms());
 }
 
 }  // namespace app::panels

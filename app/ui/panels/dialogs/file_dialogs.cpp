@@ -13,6 +13,14 @@
 
 namespace app::panels {
 
+std::string_view confirm_buttons(const Frame& frame, float width, const char* words, bool enabled,
+                                 const widgets::DialogButton& another) {
+  const std::string_view pressed = widgets::dialog_foot(frame, width, {"dialog/confirm", words, enabled},
+                                                        {"dialog/cancel", "Cancel"}, another);
+  if (pressed == "dialog/cancel") close_dialog(frame);
+  return pressed;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,14 +31,12 @@ ImVec2 browser_size(const Frame& frame) {
           std::min(frame.metrics.px(420), window.y - frame.metrics.px(200))};
 }
 
-/// The button that confirms, greyed without a name, Cancel, and perhaps another one. The one that was
-/// pressed.
-std::string_view confirm_buttons(const Frame& frame, const char* words, bool enabled,
-                                 const widgets::DialogButton& another = {}) {
-  const std::string_view pressed = widgets::dialog_foot(
-      frame, browser_size(frame).x, {"dialog/confirm", words, enabled}, {"dialog/cancel", "Cancel"}, another);
-  if (pressed == "dialog/cancel") close_dialog(frame);
-  return pressed;
+/// The answers to whether files are replaced. A second press in the place of Save or Export replaces nothing.
+void keep_or_replace(const Frame& frame, float width, const Command& replacing) {
+  const std::string_view pressed =
+      widgets::dialog_foot(frame, width, {"dialog/keep", "Keep"}, {}, {"dialog/replace", "Replace"});
+  if (pressed == "dialog/keep") frame.commands.add(set<&Browser::asks_to_replace>(false));
+  if (pressed == "dialog/replace") frame.commands.add(replacing);
 }
 
 bool is_there(const fs::path& path) {
@@ -46,11 +52,7 @@ bool is_folder(const fs::path& path) {
 void question_to_replace(const Frame& frame, const fs::path& path) {
   widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_size(frame).x,
                      path.filename().string() + " exists. Replace it?");
-  // A second press in the place of Save replaces nothing.
-  const std::string_view pressed = widgets::dialog_foot(frame, browser_size(frame).x, {"dialog/keep", "Keep"},
-                                                        {}, {"dialog/replace", "Replace"});
-  if (pressed == "dialog/keep") frame.commands.add(set<&Browser::asks_to_replace>(false));
-  if (pressed == "dialog/replace") frame.commands.add(SaveFileAs{path});
+  keep_or_replace(frame, browser_size(frame).x, SaveFileAs{path});
 }
 
 fs::path with_json(fs::path path) {
@@ -83,7 +85,8 @@ std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed,
                                      const std::function<void()>& on_another = {}) {
   auto path = widgets::file_browser(frame, listed, browser_size(frame));
   preview(frame);
-  const std::string_view pressed = confirm_buttons(frame, "Open", !frame.forms.browser.name.empty(), another);
+  const std::string_view pressed =
+      confirm_buttons(frame, browser_size(frame).x, "Open", !frame.forms.browser.name.empty(), another);
   if (pressed == "dialog/confirm") path = widgets::chosen_path(frame.forms.browser);
   if (another.name && pressed == another.name) on_another();
   if (!path || !is_folder(*path)) return path;
@@ -145,7 +148,7 @@ void draw_save_dialog(const Frame& frame) {
     question_to_replace(frame, with_json(widgets::chosen_path(browser)));
     return;
   }
-  if (confirm_buttons(frame, "Save", !browser.name.empty()) == "dialog/confirm")
+  if (confirm_buttons(frame, browser_size(frame).x, "Save", !browser.name.empty()) == "dialog/confirm")
     path = widgets::chosen_path(browser);
   if (!path) return;
   if (is_folder(*path)) {
@@ -256,11 +259,7 @@ void question_to_replace(const Frame& frame, const ExportAs& e, const std::vecto
   const std::string words = files.size() == 1 ? files.front().filename().string() + " exists. Replace it?"
                                               : std::to_string(n) + " of these files exist. Replace them?";
   widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, export_browser_size(frame).x, words);
-  // A second press in the place of Export replaces nothing.
-  const std::string_view pressed = widgets::dialog_foot(
-      frame, export_browser_size(frame).x, {"dialog/keep", "Keep"}, {}, {"dialog/replace", "Replace"});
-  if (pressed == "dialog/keep") frame.commands.add(set<&Browser::asks_to_replace>(false));
-  if (pressed == "dialog/replace") frame.commands.add(e);
+  keep_or_replace(frame, export_browser_size(frame).x, e);
 }
 
 }  // namespace
@@ -281,10 +280,9 @@ void draw_export_dialog(const Frame& frame) {
   const std::vector<fs::path> files = planned_files(frame.newest.model, e);
   say_what_is_written(frame, e, files);
   if (frame.forms.browser.asks_to_replace) return question_to_replace(frame, e, files);
-  const std::string_view pressed = widgets::dialog_foot(
-      frame, export_browser_size(frame).x, {"dialog/confirm", "Export"}, {"dialog/cancel", "Cancel"});
-  if (pressed == "dialog/cancel") close_dialog(frame);
-  if (pressed != "dialog/confirm" && !typed) return;
+  const bool confirmed =
+      confirm_buttons(frame, export_browser_size(frame).x, "Export", true) == "dialog/confirm";
+  if (!confirmed && !typed) return;
   if (already_there(files) > 0)
     frame.commands.add(set<&Browser::asks_to_replace>(true));
   else

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <string_view>
+
 #include "app/ui/frame.hpp"
+#include "app/ui/widgets/fields.hpp"
 
 namespace app::panels {
 
@@ -18,5 +21,10 @@ void draw_export_dialog(const Frame& frame);
 inline void close_dialog(const Frame& frame) {
   frame.commands.add(ShowDialog{Dialog::none});
 }
+
+/// The foot of a dialog that does something: "dialog/confirm", greyed unless enabled, "dialog/cancel", which
+/// closes it, and perhaps another one. The name of the one that was pressed, or "".
+std::string_view confirm_buttons(const Frame& frame, float width, const char* words, bool enabled,
+                                 const widgets::DialogButton& another = {});
 
 }  // namespace app::panels

@@ -509,11 +509,9 @@ void draw_import_dialog(const Frame& frame) {
   widgets::paragraph(frame.fonts.sans14, message.is_error ? frame.palette.status.bad : frame.palette.dim,
                      width, message.text.empty() ? " " : message.text);
   const auto choices = choices_of(frame.forms.import, tensors);
-  const std::string_view pressed = widgets::dialog_foot(
-      frame, width, {"dialog/confirm", "Open", choices.has_value()}, {"dialog/cancel", "Cancel"});
-  if (pressed == "dialog/cancel") close_dialog(frame);
+  const bool confirmed = confirm_buttons(frame, width, "Open", choices.has_value()) == "dialog/confirm";
   const bool enter = widgets::enter_confirms();
-  if (choices && (pressed == "dialog/confirm" || enter)) frame.commands.add(ImportTensors{*choices});
+  if (choices && (confirmed || enter)) frame.commands.add(ImportTensors{*choices});
 }
 
 bool takes_long(const Frame& frame) {

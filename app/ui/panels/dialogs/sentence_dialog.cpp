@@ -142,11 +142,9 @@ void draw_sentence_dialog(const Frame& frame) {
   frame.landmarks.mark_item("sentence/count");
   draw_chips(frame, taken.tokens, width);
   const bool ready = !taken.tokens.empty() && !bad;
-  const std::string_view pressed =
-      widgets::dialog_foot(frame, width, {"dialog/confirm", "Apply", ready}, {"dialog/cancel", "Cancel"});
-  if (pressed == "dialog/cancel") close_dialog(frame);
+  const bool confirmed = confirm_buttons(frame, width, "Apply", ready) == "dialog/confirm";
   const bool enter = platform::key_pressed(ImGuiKey_Enter, false) && !ImGui::GetIO().KeyShift;
-  if (ready && (pressed == "dialog/confirm" || enter)) put_in(frame, taken.tokens);
+  if (ready && (confirmed || enter)) put_in(frame, taken.tokens);
 }
 
 }  // namespace app::panels

@@ -328,8 +328,9 @@ std::optional<CellRef> telling_cell(const Frame& frame) {
     std::size_t keys = 0;
     for (std::size_t j = 0; j < weights.n_cols() && keys < 2; ++j) keys += trace.mask(i, j) != 0 ? 1 : 0;
     if (keys < 2 && n > 1) continue;
-    for (std::size_t j = 0; j < weights.n_cols(); ++j)
-      if (weights(i, j) > largest) largest = weights(i, j), best.row = i, best.column = j;
+    const arma::rowvec row = weights.row(i);  // at once: single weights of large models are computed each
+    for (std::size_t j = 0; j < row.n_elem; ++j)
+      if (row[j] > largest) largest = row[j], best.row = i, best.column = j;
   }
   return best;
 }

@@ -344,10 +344,14 @@ struct Grid {
   }
 };
 
+bool has_numbers(const Frame& frame, const Grid& g) {
+  return g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
+}
+
 void draw_cells(const Frame& frame, const Grid& g, const arma::mat& similarity,
                 const std::vector<std::size_t>& order) {
   ImDrawList* list = ImGui::GetWindowDrawList();
-  const bool numbers = g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
+  const bool numbers = has_numbers(frame, g);
   const float gap = g.cell >= 8 ? 1 : 0;
   for (std::size_t r = 0; r < g.count; ++r)
     for (std::size_t c = 0; c < g.count; ++c) {
@@ -445,8 +449,9 @@ void draw_likeness(Pen& pen, std::size_t head) {
                      g.at(row + 1, g.count), packed(frame.palette.selection), 1);
     handle_mouse(frame, g, similarity, order);
     pen.y = g.at(g.count, 0).y + frame.metrics.px(4);
-    const bool numbers = g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
-    pen.prose(std::string(numbers ? "in percent; " : "") + "click to select a head", frame.palette.faint);
+    pen.prose(std::string(has_numbers(frame, g) ? "in hundredths, 1 from 0.995 on; " : "") +
+                  "click to select a head",
+              frame.palette.faint);
     pen.skip(4);
   } else {
     pen.prose("The matrix is shown for up to " + std::to_string(most_likeness_heads) + " heads.",

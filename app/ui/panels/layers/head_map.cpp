@@ -219,8 +219,7 @@ void draw_header(const Map& m) {
                        packed(f.palette.faint), entropy);
     right = m.far.x - width - f.metrics.px(6);
   }
-  HeadRole role = role_of(f, m.layer, m.head);
-  draw_role(f, role, f.fonts.sans12, left, true, middle, right - left);
+  draw_role(f, role_of(f, m.layer, m.head), f.fonts.sans12, left, true, middle, right - left);
 }
 
 /// What the bar under a head shows: how much now, how much before the edits, and the end of its scale.

@@ -337,7 +337,7 @@ void draw_layers(const Frame& frame) {
   bool has_hollow = false;
   for (std::size_t l = 0; l < n_layers; ++l) {
     n_heads = std::max(n_heads, now.layers[l]->heads.size());
-    for (std::size_t h = 0; h < now.layers[l]->heads.size(); ++h)
+    for (std::size_t h = 0; now.layers[l]->is_edited && h < now.layers[l]->heads.size(); ++h)
       has_hollow = has_hollow || role_of(frame, l, h).source == RoleSource::before_edits;
   }
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();

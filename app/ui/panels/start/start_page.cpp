@@ -1,9 +1,7 @@
 #include "app/ui/panels/start/start_page.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,14 +62,9 @@ void draw_example(const Frame& frame, const Box& box) {
 
 /// The lesson that was left, or the first, and its step.
 std::pair<const core::lessons::Lesson*, std::size_t> lesson_at_hand(const Frame& frame) {
-  const auto& all = core::lessons::lessons();
-  if (frame.work.progress)
-    for (const auto& lesson : all)
-      if (const auto known = frame.work.progress->find(lesson.name);
-          known != frame.work.progress->end() && known->second.step > 0 &&
-          known->second.step + 1 < lesson.steps.size())
-        return {&lesson, known->second.step};
-  return {&all.front(), 0};
+  const auto* left = left_lesson(frame.work.progress);
+  if (!left) return {&core::lessons::lessons().front(), 0};
+  return {left, progress_of(frame.work.progress, left->name)->step};
 }
 
 void draw_lesson_picture(const Frame& frame, const Box& box) {
