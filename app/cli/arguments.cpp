@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -122,6 +123,29 @@ std::pair<std::size_t, std::size_t> read_head(Text option, Text layer_and_head) 
   return {*layer, *head};
 }
 
+core::positions::Rotary read_rope(Text option, Text words) {
+  core::positions::Rotary rotary;
+  std::istringstream parts(words);
+  std::string part;
+  const auto refuse_it = [&] {
+    refuse(option, "BASE[,halves or neighbours][,COLUMNS], as 500000,halves,64", words);
+  };
+  if (!std::getline(parts, part, ',')) refuse_it();
+  const auto base = core::text::parse_number(part);
+  if (!base || !std::isfinite(*base) || *base <= 0) refuse_it();
+  rotary.base = *base;
+  while (std::getline(parts, part, ',')) {
+    const auto columns = core::text::parse_whole_number(part);
+    if (part == "halves" || part == "neighbours")
+      rotary.pairs = part == "halves" ? core::positions::Pairs::halves : core::positions::Pairs::neighbours;
+    else if (columns && *columns > 0 && *columns % 2 == 0)
+      rotary.dimensions = *columns;
+    else
+      refuse_it();
+  }
+  return rotary;
+}
+
 /// Accepts what `read` accepts.
 template <class Accepts>
 CLI::Validator expecting(const std::string& expected, const char* name, Accepts accepts) {
@@ -205,8 +229,32 @@ CLI::Option* describe_preset(Options options, const char* about, Source& source)
   });
 }
 
+/// What is said of attention itself, where a file leaves it open.
+void describe_settings(Options options, core::importing::Settings& settings, const char* scale) {
+  std::vector<CLI::Option*> all;
+  all.push_back(
+      options.flag("--causal", "Each query attends to keys up to its own place", settings.causal, true));
+  all.push_back(options.flag("--no-causal", "Each query attends to every key", settings.causal, false)
+                    ->excludes(all[0]));
+  all.push_back(options.value(scale, "S", "What scores are multiplied by", settings.scale)
+                    ->check(number_from(-1e9, 1e9, "a number")));
+  all.push_back(options.text(
+      "--rope", "BASE[,PAIRS][,COLUMNS]",
+      "Rotary positions: their base, halves or neighbours, and how many columns of a head they rotate",
+      [&settings](Text option, Text text) { settings.rotary = read_rope(option, text); }));
+  all.push_back(options
+                    .value("--window", "N", "Sliding window: keys that a query attends to, its own included",
+                           settings.window)
+                    ->check(whole_number(1)));
+  all.push_back(options.value("--kv-heads", "N", "Number of heads of keys and values", settings.n_kv_heads)
+                    ->check(whole_number(1)));
+  for (CLI::Option* option : all)
+    for (const char* other : {"--preset", "--text"}) option->excludes(options.app.get_option(other));
+}
+
 void describe_model(Options options, OfModel& command,
-                    const char* layers = "Layer of a checkpoint or of given tensors") {
+                    const char* layers = "Layer of a checkpoint or of given tensors",
+                    const char* scale = "--scale") {
   auto& choices = command.choices;
   CLI::Option* file = options.text(
       "FILE", "", "Session, checkpoint (.safetensors, .pt, .index.json) or tensors (.npz, .npy, .csv, text)",
@@ -228,6 +276,7 @@ void describe_model(Options options, OfModel& command,
       ->check(whole_number(1))
       ->excludes(preset)
       ->excludes(text);
+  describe_settings(options, choices.settings, scale);
   options.value("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings)
       ->needs(file)
       ->excludes(text);
@@ -301,7 +350,17 @@ void describe(Options options, Check& command) {
       options, command,
       "Layer of a checkpoint, of given tensors and of those to be checked (of a whole model all, unless given)");
   options
-      .value("--against,DUMP", "PATH",
+      .text(
+          "--ours", "FILE",
+          "Right tensors instead of a model: what follows from their queries, keys, values, mask and scale is compared",
+          [&command](Text, Text path) {
+            command.source = std::filesystem::path(path), command.computes_source = true;
+          })
+      ->excludes(options.app.get_option("FILE"))
+      ->excludes(options.app.get_option("--preset"))
+      ->excludes(options.app.get_option("--text"));
+  options
+      .value("--against,--theirs,DUMP", "PATH",
              "The tensors: .npz, .safetensors, .pt, or a folder of these, .npy or .csv", command.against)
       ->required();
   const auto tolerance = number_from(0, std::numeric_limits<double>::max(), "a number from 0");
@@ -332,7 +391,7 @@ void describe(Options options, WriteProgram& command) {
 }
 
 void describe(Options options, DrawFigure& command) {
-  describe_model(options, command);
+  describe_model(options, command, "Layer of a checkpoint or of given tensors", "--score-scale");
   auto& figure = command.options;
   CLI::Option* stage = options.text("--stage", "NAME", "The stage", [&figure](Text option, Text name) {
     figure.stage = named_stage(option, "one of", name).stage;
@@ -446,7 +505,7 @@ void complete(const CLI::App&, Command&) {}
 
 void complete_model(const CLI::App& app, OfModel& command) {
   const std::string name = app.get_name();
-  const bool has_file = app.count("FILE") > 0;
+  const bool has_file = app.count("FILE") > 0 || (name == "check" && app.count("--ours") > 0);
   auto& given = command.choices.given;
   if (!has_file && app.count("--preset") == 0 && given.empty())
     throw core::Error(name + ": expected either a FILE or --preset NAME, got neither");
@@ -619,7 +678,7 @@ std::string options_text(const CLI::App& command) {
 std::string words_of(const CLI::App& command) {
   std::vector<std::string> words;
   for (const CLI::Option* option : command.get_options())
-    if (const auto names = names_of(*option); !names.empty()) words.push_back(names.back());
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
   return core::text::joined(words, " ");
 }
 

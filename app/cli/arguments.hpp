@@ -68,7 +68,8 @@ struct Check : OfModel {
   std::map<std::string, std::string> by_hand;   ///< stage of a tensor; "" leaves it out
   const core::check::Layout* layout = nullptr;  ///< of the features of heads, or nullptr for whichever fits
   bool json = false;
-  std::filesystem::path fixed;  ///< session to write with the first cause applied, or ""
+  bool computes_source = false;  ///< the model is what follows from the tensors of the source
+  std::filesystem::path fixed;   ///< session to write with the first cause applied, or ""
 };
 struct Draw {
   std::uint64_t seed = 0;

@@ -190,7 +190,13 @@ void read_pipes_whole(const OfModel& command) {
 
 /// A session says itself how many heads it has, of what, and what it leaves out.
 void require_use_of(const core::importing::Choices& choices, const std::filesystem::path& path) {
+  const core::importing::Settings& said = choices.settings;
   const char* option = choices.n_heads                      ? "--heads"
+                       : said.causal                        ? "--causal"
+                       : said.scale                         ? "--scale"
+                       : said.rotary                        ? "--rope"
+                       : said.window                        ? "--window"
+                       : said.n_kv_heads                    ? "--kv-heads"
                        : !choices.embeddings.empty()        ? "--embeddings"
                        : !choices.embeddings_tensor.empty() ? "--tensor"
                        : choices.ignored                    ? "--ignore"
@@ -255,6 +261,8 @@ core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
     result.model =
         core::formats::with_given_tensors(std::nullopt, given, command.choices.n_heads.value_or(1));
     result.account = core::importing::account_of_given(result.model, given);
+    if (command.choices.settings != core::importing::Settings())
+      core::importing::apply(command.choices.settings, result, "");
     if (const auto wrong = core::importing::row_sums_note(result.model); !wrong.empty())
       result.notes.push_back(wrong);
     say_what_became("given", result, err);
@@ -296,6 +304,43 @@ core::check::Matched matched_tensors(const Check& command, const core::attention
   if (matched.layers.empty() && is_of_tensors && !layer.empty() && layer != "0")
     throw core::Error(file.place() + "expected layer 0, the only one, got \"" + layer + "\"");
   return matched;
+}
+
+/// The model of queries, keys and values with what the later ones of the same tensors say of it: whether it
+/// is causal, and what else makes them follow from one another.
+core::attention::Model followed(const Check& command, core::attention::Model model, std::ostream& err) {
+  namespace check = core::check;
+  const auto& path = std::get<std::filesystem::path>(command.source);
+  const std::string name = path.filename().string();
+  const auto file = core::formats::open_tensors(path);
+  const check::MatchOptions options{.layout = command.layout, .layer = command.choices.layer};
+  const auto report_of = [&](const core::attention::Model& of, const core::Token& token) {
+    return check::check(of, check::match(of, file, {}, options), command.tolerance, token);
+  };
+  core::Token stopped, search;
+  stopped.stop();
+  if (report_of(model, stopped).agrees) return model;
+  core::attention::Model other = model;
+  other.mask.causal = !other.mask.causal;
+  if (!command.choices.settings.causal && !core::attention::check(other) &&
+      report_of(other, stopped).agrees) {
+    print_error(err, "note: " + name + ": " + (other.mask.causal ? "causal" : "not causal") +
+                         ", as its own later tensors are");
+    return other;
+  }
+  const check::Report report =
+      report_of(model, command.choices.settings == core::importing::Settings() ? search : stopped);
+  const std::string differs =
+      "note: " + name + ": its " +
+      (report.first_difference() ? core::attention::info(report.first_difference()->stage).name : "tensors") +
+      " do not follow from its queries, keys and values";
+  if (report.explanations.empty() || command.choices.settings != core::importing::Settings()) {
+    print_error(err, differs + "; what follows is compared");
+    return model;
+  }
+  print_error(err, differs + ", but where " +
+                       core::text::joined(report.explanations.front().sentences, "; and ") + ": taken so");
+  return check::made(report.explanations.front());
 }
 
 std::string title_of(const Source& source) {
@@ -445,8 +490,9 @@ struct Runner {
   }
   int operator()(const WriteSession& command) const {
     auto imported = model_of(command, err);
-    core::formats::save_session(command.file, {std::move(imported.model), std::move(imported.view),
-                                               core::importing::not_supported_words(imported.account)});
+    core::formats::save_session(
+        command.file, {std::move(imported.model), std::move(imported.view),
+                       core::importing::not_supported_words(imported.account), imported.account.assumed});
     return done;
   }
   int operator()(const Check& command) const {
@@ -456,7 +502,9 @@ struct Runner {
     OfModel of_model = command;
     if (has_no_layers(command)) of_model.choices.layer.clear();
     of_model.choices.has_header_line.reset();  // it is that of the tensors
-    const core::attention::Model model = model_of(of_model, err).model;
+    of_model.choices.computes_stages = command.computes_source;
+    core::attention::Model model = model_of(of_model, err).model;
+    if (command.computes_source) model = followed(command, std::move(model), err);
     const check::Matched matched = matched_tensors(command, model, err);
     core::Token token;
     const check::Report report = [&] {

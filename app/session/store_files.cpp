@@ -374,9 +374,9 @@ void Store::save_to(const std::filesystem::path& path) {
   if (lessons_.own(document_).whole) return save_whole_to(path);
   writer_.saving.start(
       [this, path, model = document_.model, n_steps = document_.history.n_done(), view = view_text(view_),
-       left_out = core::importing::not_supported_words(document_.origin.account)](
-          const core::Token&) -> Jobs::Delivery {
-        formats::save_session(path, {model, view, left_out});
+       left_out = core::importing::not_supported_words(document_.origin.account),
+       assumed = document_.origin.account.assumed](const core::Token&) -> Jobs::Delivery {
+        formats::save_session(path, {model, view, left_out, assumed});
         return [this, path, model, n_steps, stamp = core::system::file_stamp(path)] {
           Document& own = lessons_.own(document_);
           own.saved = model;  // which may have been edited since
@@ -513,6 +513,7 @@ void Store::handle(const RestoreLeft& command) {
           ready->imported = {std::move(session.model), {}, session.view};
           for (std::string& words : session.left_out)
             ready->imported->account.not_supported.push_back({"", std::move(words)});
+          ready->imported->account.assumed = std::move(session.assumed);
         }
         return [this, ready, journal] {
           if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted any more

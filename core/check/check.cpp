@@ -557,7 +557,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
         std::ranges::all_of(matched.observed, [](const Observed& o) { return check::is_exact(o.rounding); });
     const bool is_large = model.n_heads * model.n_tokens() * model.n_keys() > largest_of_pairs;
     if (!is_exact) report.explanations = causes_of_those_that_fit(c, is_large);
-    std::vector<Explanation> inferred = infer_causes(model, matched, token, report);
+    std::vector<Explanation> inferred = infer_causes(c, matched, report);
     const bool is_simple = !inferred.empty() && inferred.front().inferred->names.size() == 1 &&
                            inferred.front().inferred->rank == 0;
     if (is_exact) report.explanations = causes_of_those_that_fit(c, is_large || is_simple);
@@ -590,6 +590,13 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
     report.notes.push_back("What differs is what arithmetic in " + std::string(formats::dtype_name(kept_in)) +
                            " rounds, in which the tensors are kept");
     report.explanations.clear();
+    report.agrees = true;
+  }
+  if (!report.rounding.empty() && report.explanations.empty()) {  // whatever the tensors are kept in
+    for (std::size_t k = 0; k < n; ++k)
+      if (!c.agreeing[k]) rounded[k] = report.rounding;
+    report.notes.push_back("What differs is what " + report.rounding +
+                           " rounds, on whose numbers these tensors lie");
     report.agrees = true;
   }
   for (std::size_t k = 0; k < n; ++k)

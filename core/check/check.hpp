@@ -80,6 +80,8 @@ struct Report {
   std::vector<Stage> agreeing_after = {};  ///< stages behind the first difference that agree all the same
   bool is_harmless = false;                ///< the last stage given is one of them
   std::vector<Stage> averaged = {};        ///< stages that were given averaged over the heads
+  /// The type on whose numbers tensors lie that differ in its rounding alone, or "".
+  std::string rounding = {};
 
   /// The first stage that differs, or nullptr.
   const StageResult* first_difference() const;
@@ -101,8 +103,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
 
 /// Infers from the numbers what is done otherwise where tensors differ, and says in the report what explains
 /// a part of them. Its readings must be there.
-std::vector<Explanation> infer_causes(const Model& model, const Matched& matched, const core::Token& token,
-                                      Report& report);
+std::vector<Explanation> infer_causes(const Comparison& comparison, const Matched& matched, Report& report);
 /// The model with the mistakes of an explanation: with stages given as they are then where no option says it.
 Model made(const Explanation& explanation);
 /// Adds what was inferred to the explanations of a report, of which some may be the same.

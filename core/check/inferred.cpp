@@ -6,6 +6,8 @@
 #include "core/check/check.hpp"
 #include "core/check/deviations.hpp"
 #include "core/check/infer.hpp"
+#include "core/check/scene.hpp"
+#include "core/graph/rounding.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::check {
@@ -152,8 +154,9 @@ bool rounds(const Explanation& explanation) {
 
 }  // namespace
 
-std::vector<Explanation> infer_causes(const Model& model, const Matched& matched, const core::Token& token,
-                                      Report& report) {
+std::vector<Explanation> infer_causes(const Comparison& c, const Matched& matched, Report& report) {
+  const Model& model = c.right.model();
+  const core::Token& token = c.token;
   const auto is_rounding = [](const Explanation& e) { return e.causes.size() == 1 && rounds(e); };
   if (!token.goes_on() || std::ranges::any_of(report.explanations, is_rounding)) return {};
   const std::size_t n_numbers = model.sequences.size() * model.n_heads * model.n_tokens() * model.n_keys();
@@ -164,8 +167,7 @@ std::vector<Explanation> infer_causes(const Model& model, const Matched& matched
   if (const auto first = of_first_tokens(model)) {
     const auto recipe = inference::recipe_of(*first);
     given = given_of(model, matched, report);
-    if (recipe && !given.empty())
-      inferred = inference::infer(*recipe, first_of(given), token, few_seconds * 4);
+    if (recipe && !given.empty()) inferred = inference::infer(*recipe, first_of(given), token, many_seconds);
     of_what = " (inferred from the first " + std::to_string(enough_tokens) + " tokens)";
   }
   if (!inferred || inferred->agrees) {
@@ -181,6 +183,14 @@ std::vector<Explanation> infer_causes(const Model& model, const Matched& matched
   report.is_harmless = found.is_harmless;
   if (!found.note.empty()) report.notes.push_back("Inferred: " + found.note);
   report.partly = found.partly, report.described = found.described;
+  const auto is_on_grid = [&](const Observed& observed) {
+    return coarsest_type(observed.tensor.numbers) != formats::Dtype::f32 &&
+           !is_exact(coarsest_type(observed.tensor.numbers));
+  };
+  bool are_on_grid = found.agrees && inference::is_coarse(found.precision);
+  for (std::size_t k = 0; k < matched.observed.size(); ++k)
+    are_on_grid = are_on_grid && (c.agreeing[k] || is_on_grid(matched.observed[k]));
+  if (are_on_grid) report.rounding = attention::name_of(found.precision);
   std::vector<Explanation> all;
   for (const inference::Cause& cause : found.causes) {
     all.push_back({{}, {}, model, {}, cause.sentences, std::make_shared<const inference::Cause>(cause)});

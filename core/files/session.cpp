@@ -372,7 +372,8 @@ Session parse_session(std::string_view text, const std::string& file_name, Untru
                    "projections", "n_heads",   "n_kv_heads",  "normalise",      "positions",
                    "scores",      "score_cap", "score_bias",  "sink",           "scale",
                    "mask",        "dropout",   "merge_heads", "context_length", "departures",
-                   "mistakes",    "given",     "heads_off",   "left_out",       "view"});
+                   "mistakes",    "given",     "heads_off",   "left_out",       "assumed",
+                   "view"});
   const Json version = top.required("attnscope");
   if (version.whole(0) != 1) version.fail("version 1 of the session file");
   Session session{read_model(top, {std::filesystem::path(file_name).parent_path(), elsewhere}), "", {}};
@@ -380,6 +381,9 @@ Session parse_session(std::string_view text, const std::string& file_name, Untru
   if (const auto list = top.member("left_out"))
     for (const Json& words : list->items_if_any("a list of what is left out"))
       session.left_out.push_back(words.text());
+  if (const auto list = top.member("assumed"))
+    for (const Json& words : list->items_if_any("a list of what was assumed"))
+      session.assumed.push_back(words.text());
   if (const auto view = top.member("view")) {
     if (!view->is_object()) view->fail("an object");
     session.view = json_text(*view);
@@ -520,10 +524,10 @@ std::string session_text(const Session& session) {
   if (!m.heads_off.empty())
     add("heads_off", list_text(m.heads_off, "", false,
                                [](std::size_t h, const std::string&) { return std::to_string(h); }));
-  if (!session.left_out.empty())
-    add("left_out", list_text(session.left_out, "", false, [](const std::string& words, const std::string&) {
-          return json_quoted(words);
-        }));
+  for (const auto& [key, words] : {std::pair{"left_out", &session.left_out}, {"assumed", &session.assumed}})
+    if (!words->empty())
+      add(key, list_text(*words, "", false,
+                         [](const std::string& one, const std::string&) { return json_quoted(one); }));
   if (!session.view.empty()) add("view", view_json(session.view));
   return text + "\n}\n";
 }

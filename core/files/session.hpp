@@ -17,6 +17,8 @@ struct Session {
   std::string view;  ///< what was looked at: a JSON object as text, or empty
   /// What the model that it was made of does and this one does not: "rotary positions".
   std::vector<std::string> left_out = {};
+  std::vector<std::string> assumed =
+      {};  ///< what nothing told when it was made: "not causal: every key is seen"
 };
 
 /// The bytes of a session that is read, and so of one that is written.

@@ -447,16 +447,52 @@ bool is_session(const std::filesystem::path& path) {
   return character == '{' || (path.extension() == ".json" && character != '[');
 }
 
-Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {
-  if (choices.has_header_line == true) {
-    Choices rest = choices;
-    rest.has_header_line = false;
-    return import_tensors(with_index_header_as_names(file, progress), rest, progress);
+void apply(const Settings& settings, Imported& imported, const std::string& place) {
+  attention::Model& model = imported.model;
+  Account& account = imported.account;
+  const auto say = [&](const std::string& words, const char* instead_of) {
+    std::erase_if(account.assumed, [&](const std::string& assumed) {
+      return assumed.find(instead_of) != assumed.npos && assumed.find("--heads") == assumed.npos;
+    });
+    account.used.push_back(words + ", as said");
+  };
+  if (settings.causal) {
+    model.mask.causal = *settings.causal;
+    say(*settings.causal ? "causal" : "not causal", "causal");
   }
+  if (settings.scale) {
+    model.scale = {attention::ScaleRule::factor, *settings.scale};
+    say(scale_words(model), "scale");
+  }
+  if (settings.rotary) {
+    model.additions.positions.rotary = settings.rotary;
+    std::erase_if(account.not_supported, [](const NotSupported& each) { return each.name == "rotary"; });
+    say("rotary base " + text::number_text(settings.rotary->base), "rotary");
+  }
+  if (settings.window) {
+    model.mask.window.left = *settings.window - 1;
+    say("a window of " + text::counted(*settings.window, "key"), "window");
+  }
+  if (settings.n_kv_heads && model.projections && model.kv_heads() != *settings.n_kv_heads)
+    throw Error(place + "expected " + text::counted(*settings.n_kv_heads, "KV head") + ", got " +
+                std::to_string(model.kv_heads()));
+  attention::require(model, place);
+}
+
+namespace {
+
+Imported import_without_settings(const TensorFile& file, const Choices& choices,
+                                 const core::Token& progress) {
   checkpoints::refuse_quantized(file, checkpoints::sibling_config(file.path()).quantization);
   const auto layers = checkpoints::find_layers(file.tensors());
-  if (choices.mapping || (!layers.empty() && choices.stages.empty()))
-    return import_checkpoint(file, layers, choices, progress);
+  const auto has_queries = [](const StageLayer& layer) {
+    return std::ranges::find(layer.stages, attention::Stage::queries, &StageSource::stage) !=
+           layer.stages.end();
+  };
+  const bool is_of_stages =
+      choices.computes_stages && std::ranges::any_of(find_stages(file, progress), has_queries);
+  const bool is_checkpoint = !layers.empty() && choices.stages.empty() && !is_of_stages;
+  if (choices.mapping || is_checkpoint) return import_checkpoint(file, layers, choices, progress);
   if (!choices.embeddings_tensor.empty()) return import_embeddings(file, choices, progress);
   const auto found = find_stages(file, progress);
   const bool has_stages = !choices.stages.empty() || std::ranges::any_of(found, [](const StageLayer& layer) {
@@ -465,6 +501,19 @@ Imported import_tensors(const TensorFile& file, const Choices& choices, const co
   if (!has_stages) return import_embeddings(file, choices, progress);
   Imported result = import_stages(file, found, choices, progress);
   attention::require_within_limits(result.model, file.place());
+  return result;
+}
+
+}  // namespace
+
+Imported import_tensors(const TensorFile& file, const Choices& choices, const core::Token& progress) {
+  if (choices.has_header_line == true) {
+    Choices rest = choices;
+    rest.has_header_line = false;
+    return import_tensors(with_index_header_as_names(file, progress), rest, progress);
+  }
+  Imported result = import_without_settings(file, choices, progress);
+  if (choices.settings != Settings()) apply(choices.settings, result, file.place());
   return result;
 }
 
@@ -498,6 +547,7 @@ Imported import_file(const std::filesystem::path& path, const Choices& choices, 
     Imported imported{std::move(session.model), {}, std::move(session.view), {}};
     for (std::string& words : session.left_out)
       imported.account.not_supported.push_back({"", std::move(words)});
+    imported.account.assumed = std::move(session.assumed);
     return imported;
   }
   const TensorFile file = formats::open_tensors(path, progress);

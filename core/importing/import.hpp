@@ -56,6 +56,16 @@ struct StageSource {
   friend bool operator==(const StageSource&, const StageSource&) = default;
 };
 
+/// What a person says of attention itself; it goes before what a file says or leaves open.
+struct Settings {
+  std::optional<bool> causal;
+  std::optional<double> scale;
+  std::optional<positions::Rotary> rotary;
+  std::optional<std::size_t> window;  ///< keys that a query attends to at most: its own and those before it
+  std::optional<std::size_t> n_kv_heads;
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
 /// What a person says about a file that is to be opened; what is not said is found out.
 struct Choices {
   std::string layer;                                     ///< by number from 0 or by name; empty is the first
@@ -67,12 +77,14 @@ struct Choices {
   std::vector<StageSource> stages;  ///< of the file itself, by hand, instead of those that are found in it
   std::optional<bool> has_header_line;  ///< of a table, when it is 0, 1, 2 …; else it is of numbers
   bool first_axis_is_batch = false;     ///< of stages of four dimensions; else it counts layers
+  bool computes_stages = false;  ///< of stages only queries, keys and values are taken where they are there
+  Settings settings = {};
   /// Features that may be ignored, by name, or "all"; without a list anything may, as it is said.
   std::optional<std::vector<std::string>> ignored;
   UntrustedPaths elsewhere = UntrustedPaths::refused;  ///< where a session may name files
   bool says_something() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty() ||
-           has_header_line;
+           has_header_line || settings != Settings();
   }
 };
 
@@ -83,6 +95,9 @@ struct Imported {
   std::string view;  ///< of a session: what was looked at
   Account account = {};
 };
+
+/// Puts settings into a model and its account. Throws core::Error, "PLACE…", where they do not fit.
+void apply(const Settings& settings, Imported& imported, const std::string& place);
 
 /// Whether the file begins as a session does, or is called JSON, so that it is to be read as one.
 bool is_session(const std::filesystem::path& path);

@@ -740,6 +740,9 @@ class StageImport {
     by_name_ = choices_.stages.empty() && found_.size() > 1;
     std::size_t index = by_name_ ? chosen_layer(file_, choices_.layer, found_.size(), found_) : 0;
     if (!found_.empty()) own_ = found_[index];
+    const bool has_first = choices_.computes_stages && find(own_, Stage::queries) && find(own_, Stage::keys);
+    if (has_first)
+      std::erase_if(own_.stages, [](const StageSource& s) { return !attention::is_projected(s.stage); });
     stages_ = choices_.stages.empty() ? usual_stages(own_) : choices_.stages;
     if (stages_.empty())
       throw Error(file_.place() + "expected weights, scores, or queries and keys among its tensors");
@@ -781,8 +784,10 @@ class StageImport {
       note_index_header(file_, tensor, choices_.has_header_line, account_);
       if (source.stage == Stage::weights) tensor = with_heads_in_front(std::move(tensor), account_);
       if (has_bands && !n_heads_) n_heads_ = heads_by_name(tensor, account_);
-      if (has_bands) tensor = with_heads(std::move(tensor), n_heads_, place, account_);
-      auto part = formats::stage_of(tensor, source.stage, has_bands ? n_heads_.value_or(1) : 1, place);
+      const auto& n_kv_heads = choices_.settings.n_kv_heads;
+      const auto n_own = n_kv_heads && source.stage != Stage::queries ? n_kv_heads : n_heads_;
+      if (has_bands) tensor = with_heads(std::move(tensor), n_own, place, account_);
+      auto part = formats::stage_of(tensor, source.stage, has_bands ? n_own.value_or(1) : 1, place);
       all.n_sequences = part.n_sequences;
       for (auto& matrix : part.given.matrices) all.given.matrices.push_back(std::move(matrix));
     }

@@ -51,6 +51,30 @@ TEST(CheckCommand, FindsEveryMistakeThatExportMakes) {
   }
 }
 
+TEST(CheckCommand, TakesTensorsInsteadOfAModel) {
+  const TemporaryDirectory dir;
+  const std::string ours = (dir / "ours.npz").string(), theirs = (dir / "theirs.npz").string();
+  const std::string stages = "queries,keys,values,scores,scaled_scores,masked_scores,weights,contexts";
+  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", ours, "--stages", stages}).status, 0);
+  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", theirs, "--stages", "weights,contexts",
+                 "--mistake", "no_scale"})
+                .status,
+            0);
+  const Outcome same = run({"check", "--ours", ours, "--theirs", ours});
+  EXPECT_EQ(same.status, 0) << same.out;
+  EXPECT_THAT(same.err, HasSubstr("ours.npz: causal, as its own later tensors are"));
+  const Outcome other = run({"check", "--ours", ours, "--theirs", theirs});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.out, HasSubstr("Likely cause: no_scale"));
+  const Outcome said = run({"check", "--ours", ours, "--theirs", theirs, "--causal", "--scale", "1"});
+  EXPECT_THAT(said.err, HasSubstr("causal, as said, scale 1, as said"));
+  EXPECT_EQ(said.status, 0) << said.out << said.err;
+  EXPECT_EQ(run({"check", fixture("causal.json"), "--ours", ours, "--theirs", theirs}).status, 2);
+  // Of all that an export holds, what follows from queries, keys and values is compared.
+  ASSERT_EQ(run({"export", fixture("causal.json"), "--out", ours, "--format", "npz"}).status, 0);
+  EXPECT_THAT(run({"check", "--ours", ours, "--theirs", theirs}).out, HasSubstr("Likely cause: no_scale"));
+}
+
 TEST(CheckCommand, SaysInOneLineWhereALinkLeadsToItself) {
   const TemporaryDirectory dir;
   const std::string loop = (dir / "loop").string();

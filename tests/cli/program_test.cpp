@@ -84,7 +84,7 @@ TEST(Pipes, AreReadOnceAndWhole) {
   std::string rows;
   for (int k = 0; k < 3000; ++k) rows += std::to_string(k) + " 0.5\n";  // longer than what is looked at first
   put_bytes(dir / "rows.txt", rows);
-  ASSERT_EQ(shell(dir, "$A session rows.txt --out of_file.json 2>/dev/null"), 0);
+  ASSERT_EQ(shell(dir, "$A session /dev/stdin <rows.txt --out of_file.json 2>/dev/null"), 0);
   ASSERT_EQ(shell(dir, "cat rows.txt | $A session /dev/stdin --out of_pipe.json 2>/dev/null"), 0);
   EXPECT_EQ(bytes_of(dir / "of_pipe.json"), bytes_of(dir / "of_file.json"));
   EXPECT_THAT(bytes_of(dir / "of_pipe.json"), HasSubstr("2999"));

@@ -332,13 +332,15 @@ def wrong_commands():
         (folder / "mine.safetensors").write_bytes(tensor_bytes("mine.safetensors", weights, (6, 6)))
         (folder / "attn.npy").write_bytes(tensor_bytes("attn.npy", weights * 4, (4, 1, 6, 6)))
         program("export", "--preset", "004-causal", "--mistake", "mask_after_softmax", "--stages", "weights", "--out", folder / "mine.npz")
+        program("export", "--preset", "004-causal", "--out", folder / "right.npz")
         for path in documents():
             if path.name == "CHANGELOG.md":  # what was is history
                 continue
             for command in commands_of(path):
                 done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, cwd=folder,
                                       env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
-                differs = " check " in command and done.returncode == 1 and not done.stderr
+                wrong = [line for line in done.stderr.splitlines() if not line.startswith("attnscope: note: ")]
+                differs = " check " in command and done.returncode == 1 and not wrong
                 if done.returncode and not differs:
                     yield f"{path.relative_to(PROJECT)}: {command}: exit {done.returncode}: {done.stderr.strip()}"
 

@@ -29,6 +29,24 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
+TEST(Settings, OfAttentionAreReadForFilesOfTensors) {
+  const Arguments result =
+      parse_arguments({"session", "t.npz", "--out", "s.json", "--no-causal", "--scale", "0.5", "--rope",
+                       "500000,neighbours,4", "--window", "3", "--kv-heads", "2"});
+  const auto& said = std::get<WriteSession>(result).choices.settings;
+  EXPECT_EQ(said.causal, false);
+  EXPECT_EQ(said.scale, 0.5);
+  EXPECT_EQ(said.rotary->base, 500000);
+  EXPECT_EQ(said.rotary->pairs, core::positions::Pairs::neighbours);
+  EXPECT_EQ(said.rotary->dimensions, 4u);
+  EXPECT_EQ(said.window, 3u);
+  EXPECT_EQ(said.n_kv_heads, 2u);
+  const Arguments figure = parse_arguments(
+      {"figure", "t.npz", "--stage", "weights", "--out", "a.png", "--scale", "2", "--score-scale", "0.5"});
+  EXPECT_EQ(std::get<DrawFigure>(figure).scale, 2);
+  EXPECT_EQ(std::get<DrawFigure>(figure).choices.settings.scale, 0.5);
+}
+
 TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
   const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
   std::istringstream lines(help.substr(help.find("\n  presets ") + 1));
@@ -267,6 +285,12 @@ TEST(Arguments, ThatAreWrongOrWouldChangeNothingAreRefusedByName) {
            {figure({"--strip", "--range", "a:b"}), "--range"},
            {figure({"--strip", "--range", "0:inf"}), "--range"},
            {{"check", "s.json"}, "--against is required"},
+           {{"session", "t.npz", "--out", "s.json", "--rope", "0"}, "--rope: expected BASE"},
+           {{"session", "t.npz", "--out", "s.json", "--rope", "1e4,thirds"}, "--rope: expected BASE"},
+           {{"session", "t.npz", "--out", "s.json", "--rope", "1e4,halves,5"}, "--rope: expected BASE"},
+           {{"session", "t.npz", "--out", "s.json", "--causal", "--no-causal"}, "excludes"},
+           {{"session", "t.npz", "--out", "s.json", "--window", "0"}, "--window: expected a whole number"},
+           {{"session", "--preset", "multi-head", "--out", "s.json", "--scale", "2"}, "excludes"},
            {{"check", "s.json", "--against", "T", "--layout", "hdt"}, "got \"hdt\""},
            {{"check", "s.json", "--against", "T", "--rtol", "-1"}, "--rtol: expected a number from 0"},
            {{"check", "s.json", "--against", "T", "--atol", "inf"}, "--atol: expected a number from 0"},

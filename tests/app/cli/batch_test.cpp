@@ -167,7 +167,9 @@ TEST(Batch, RefusesWhatCannotBeComputedUnlessItIsIgnored) {
   run({"session", FIXTURES "/checkpoints/llama.safetensors", "--heads", "2", "--ignore", "rotary", "--out",
        file});
   const Outcome kept = run({"session", file, "--out", again});
-  EXPECT_EQ(kept.err, "attnscope: note: s.json: not computed: rotary positions\n");
+  EXPECT_EQ(kept.err,
+            "attnscope: note: s.json: not computed: rotary positions; assumed: causal, as Llama is, by its "
+            "names, scale 1/√4\n");
   EXPECT_EQ(core::formats::load_session(again).left_out, std::vector<std::string>{"rotary positions"});
   EXPECT_EQ(run({"export", file, "--heads", "2", "--out", (dir / "D").string()}).err,
             "attnscope: --heads: expected with a checkpoint or tensors, got the session s.json\n");

@@ -43,6 +43,27 @@ TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
   EXPECT_EQ(program.store.document().recent.front().filename(), "attention.safetensors");
 }
 
+TEST(ImportDialog, TakesWhatIsSaidOfAttention) {
+  Program program;
+  program.store.dispatch(OpenFile{tiny});
+  program.run(3);
+  program.click("import/causal");
+  program.click("import/causal/1");
+  for (const auto& [field, number] : {std::pair{"scale", "0.5"}, {"rope", "500000"}, {"window", "3"}}) {
+    program.click(std::string("import/") + field);
+    program.type(number);
+  }
+  program.click("import/kv_heads");  // a click elsewhere hands the number in
+  program.click("dialog/confirm");
+  program.run(3);
+  const core::attention::Model& model = program.store.model();
+  EXPECT_TRUE(model.mask.causal);
+  EXPECT_EQ(model.scale.factor, 0.5);
+  EXPECT_EQ(model.mask.window.left, 2u);
+  ASSERT_TRUE(model.additions.positions.rotary);
+  EXPECT_EQ(model.additions.positions.rotary->base, 500000);
+}
+
 TEST(ImportDialog, AsksWhetherAFirstLineOfNumbersNamesTheColumns) {
   const support::TemporaryDirectory directory;
   support::put_bytes(directory / "x.csv", "0,1,2\n0.5,0.25,3\n1,2,4\n");

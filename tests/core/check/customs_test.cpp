@@ -8,6 +8,7 @@
 #include "core/check/check.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/rounding.hpp"
 #include "tests/core/check/check_fixture.hpp"
 
 namespace core::check {
@@ -166,6 +167,25 @@ TEST(Roundings, OfTheTypeThatTensorsAreKeptInAreNoDifference) {
     // Kept as float32 they say nothing of it themselves.
     for (Tensor& tensor : tensors) tensor.dtype = Dtype::f32;
     EXPECT_THAT(checked(plain.model, tensors).causes(), ElementsAre(cause));
+  }
+}
+
+TEST(Roundings, OfStagesThatAreKeptWiderAreToldByTheirNumbers) {
+  const CheckFixture plain("rounded_plain");
+  for (const auto precision : {attention::Precision::bfloat16, attention::Precision::float16}) {
+    std::vector<Tensor> tensors = plain.tensors("right.float64");
+    for (const char* stage : {"scores", "weights"}) {
+      Tensor& tensor = named(tensors, stage);
+      for (double& number : tensor.numbers) number = attention::rounded(precision, number);
+      tensor.dtype = Dtype::f32;
+    }
+    const Report mixed = checked(plain.model, tensors);
+    EXPECT_TRUE(mixed.agrees) << report_text(mixed);
+    EXPECT_THAT(mixed.notes,
+                Contains(HasSubstr(std::string("what ") + attention::name_of(precision) + " rounds")));
+    for (double& number : named(tensors, "weights").numbers)
+      number = attention::rounded(precision, 1.25 * number);
+    EXPECT_FALSE(checked(plain.model, tensors).agrees);
   }
 }
 

@@ -54,7 +54,7 @@ TEST(SessionError, NamesUnknownKeys) {
       {R"("scal": 1)",
        "expected only the keys attnscope, tokens, key_tokens, embeddings, key_embeddings, projections, n_heads, "
        "n_kv_heads, normalise, positions, scores, score_cap, score_bias, sink, scale, "
-       "mask, dropout, merge_heads, context_length, departures, mistakes, given, heads_off, left_out, view, got \"scal\"; did you mean \"scale\"?"},
+       "mask, dropout, merge_heads, context_length, departures, mistakes, given, heads_off, left_out, assumed, view, got \"scal\"; did you mean \"scale\"?"},
       {R"("mask": {"hidden": 1})",
        "mask: expected only the keys causal, method, empty_rows, cells, align, window, prefix, documents, hidden_keys, got \"hidden\""},
       {R"("projections": {"qwery": 1})",

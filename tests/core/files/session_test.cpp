@@ -37,10 +37,11 @@ TEST(Session, ReadsBackEveryOptionAndEveryBit) {
   std::size_t n_given = 0;
   for (int k = 0; k < 500; ++k) {
     Session session{odd_model(random), k % 2 == 0 ? "" : R"({"head": 1, "zoom": [0.5, -0]})"};
-    if (k % 3 == 0) session.left_out = {"rotary positions", "\"a cap\""};
+    if (k % 3 == 0) session.left_out = {"rotary positions", "\"a cap\""}, session.assumed = {"1 head"};
     const std::string text = session_text(session);
     const Session back = parse_session(text, "f.json");
     EXPECT_EQ(back.left_out, session.left_out);
+    EXPECT_EQ(back.assumed, session.assumed);
     ASSERT_TRUE(back.model == session.model) << text;
     ASSERT_EQ(back.view, session.view);
     ASSERT_EQ(session_text(back), text);

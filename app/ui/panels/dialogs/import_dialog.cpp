@@ -10,6 +10,7 @@
 #include "app/ui/widgets/hit_area.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/graph/given.hpp"
 #include "core/graph/stages.hpp"
 
@@ -366,6 +367,57 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
     choose(frame, [&](core::importing::Choices& c) { c.embeddings_tensor = *answer.text; });
 }
 
+/// A field for a number that is found in the file unless it is given here.
+template <class Number, class Set>
+void setting(const Frame& frame, const char* landmark, const char* words, const std::optional<Number>& value,
+             Set set) {
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted(words);
+  ImGui::SameLine();
+  widgets::FieldStyle style;
+  style.width = frame.metrics.px(64), style.font = frame.fonts.mono13;
+  const std::string shown = value ? core::text::number_text(static_cast<double>(*value)) : "";
+  const auto answer = widgets::text_field(frame, landmark, shown, style);
+  if (!answer.text) return;
+  const auto number = widgets::read_number(*answer.text);
+  if (number || answer.text->empty())
+    choose(frame, [&](core::importing::Choices& c) { set(c.settings, number); });
+}
+
+/// What goes before all that the file says or leaves open of attention itself.
+void settings_line(const Frame& frame) {
+  using core::importing::Settings;
+  using Typed = std::optional<double>;
+  const Settings& settings = frame.forms.import.choices.settings;
+  const auto count = [](const Typed& typed) {
+    return typed && *typed >= 1 ? std::optional(static_cast<std::size_t>(*typed)) : std::nullopt;
+  };
+  label(frame, "attention");
+  const std::vector<widgets::Option> options{
+      {"causality as found", "", false},
+      {"causal", "Each query attends to keys up to its own position", true},
+      {"not causal", "Each query attends to every key", false}};
+  const std::size_t current = !settings.causal ? 0 : *settings.causal ? 1 : 2;
+  if (const auto chosen = widgets::combo(frame, "import/causal", frame.metrics.px(150),
+                                         options[current].words, options, current))
+    choose(frame, [&](core::importing::Choices& c) {
+      c.settings.causal = *chosen == 0 ? std::nullopt : std::optional(*chosen == 1);
+    });
+  setting(frame, "import/scale", "scale", settings.scale,
+          [](Settings& s, const Typed& typed) { s.scale = typed; });
+  setting(frame, "import/rope", "RoPE base",
+          settings.rotary ? std::optional(settings.rotary->base) : std::nullopt,
+          [](Settings& s, const Typed& typed) {
+            s.rotary.reset();
+            if (typed && *typed > 0) s.rotary.emplace().base = *typed;
+          });
+  setting(frame, "import/window", "window", settings.window,
+          [&](Settings& s, const Typed& typed) { s.window = count(typed); });
+  setting(frame, "import/kv_heads", "KV heads", settings.n_kv_heads,
+          [&](Settings& s, const Typed& typed) { s.n_kv_heads = count(typed); });
+}
+
 void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t index, float width) {
   const TensorInfo& info = tensors.file->tensors()[index];
   const bool is_text = info.dtype == core::formats::Dtype::text;
@@ -482,10 +534,12 @@ void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width)
       break;
     case ImportAs::stages:
       draw_import_stages(frame, tensors, width);
-      return heads_line(frame, tensors);
+      heads_line(frame, tensors);
+      return settings_line(frame);
     case ImportAs::embeddings:
       break;
   }
+  settings_line(frame);
   embeddings_line(frame, tensors);
 }
 

@@ -40,8 +40,9 @@ std::optional<core::importing::Choices> stages_by_hand(const ImportForm& form, c
 /// stages that are given, or embeddings; and the list of all tensors with their shapes, types and, once
 /// clicked, ranges.
 ///
-/// Landmarks "import/as", "import/first_line", "import/layer", "import/heads", "import/embeddings",
-/// "import/file", "import/reservations", "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
+/// Landmarks "import/as", "import/first_line", "import/layer", "import/heads", "import/causal",
+/// "import/scale", "import/rope", "import/window", "import/kv_heads", "import/embeddings", "import/file",
+/// "import/reservations", "import/tensor/<index>", "dialog/confirm" and "dialog/cancel".
 void draw_import_dialog(const Frame& frame);
 
 /// What is being read and how far it is, with a button to stop it; nothing when it takes no time. Landmark
