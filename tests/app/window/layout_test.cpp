@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <regex>
@@ -18,6 +19,9 @@
 #include "tests/support/field_words.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/program.hpp"
+#include "tests/support/random_model.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/waiting.hpp"
 
 namespace {
 
@@ -195,6 +199,22 @@ struct Window : testing::Test {
     return found;
   }
 
+  /// Turns the wheel until a map of the strip stands in the upper half of the view.
+  void reach(const std::string& map) {
+    const auto view = ui.rect("region/stages");
+    ui.play(support::move_to({view.max.x - 3, view.min.y + 2}));
+    support::InputFrame turn;
+    for (turn.wheel = 100; turn.wheel != 0; turn.wheel = 0) ui.play({turn});  // to the top
+    turn.wheel = -0.5f;
+    float before = -1;
+    for (int page = 0; page < 200; ++page) {
+      const float top = ui.has(map) ? ui.rect(map).min.y : view.max.y + static_cast<float>(page);
+      if (top < view.min.y + (view.max.y - view.min.y) / 2 || top == before) break;
+      before = top;
+      ui.play({turn});
+    }
+  }
+
   std::string first_stage() const {
     for (const StageInfo& stage : core::attention::stages())
       if (ui.has(std::string("strip/") + stage.name)) return stage.name;
@@ -285,6 +305,147 @@ const std::array view_cases{
                ui.edit(core::editing::SetScale{{core::attention::ScaleRule::none}});
                ui.edit(core::editing::SetCausal{false});
              }}};
+
+const std::array named_words{"The", "cat", "because", "running", "mice", "an", "house", "inside"};
+
+core::attention::Model words_of(std::size_t n_tokens, std::size_t n_heads) {
+  support::Random random(static_cast<unsigned>(n_tokens + n_heads));
+  core::attention::Model model = support::model(random, n_tokens, 8, 4 * n_heads, n_heads);
+  for (std::size_t i = 0; i < n_tokens; ++i)
+    model.sequences.front().tokens[i] = named_words[i % named_words.size()];
+  return model;
+}
+
+/// How many rows of a map have their name or their number beside it.
+std::size_t named_rows(const std::vector<DrawnText>& texts, const app::Landmarks::Rect& map,
+                       std::size_t n_rows) {
+  const float height = (map.max.y - map.min.y) / static_cast<float>(n_rows), widest = 220;
+  std::set<long> rows;
+  for (const DrawnText& t : texts) {
+    const float middle = (t.min.y + t.max.y) / 2;
+    if (t.max.x < map.min.x && t.max.x > map.min.x - widest && middle > map.min.y && middle < map.max.y)
+      rows.insert(std::lround(std::floor((middle - map.min.y) / height)));
+  }
+  return rows.size();
+}
+
+/// How many columns have theirs above it.
+std::size_t named_columns(const std::vector<DrawnText>& texts, const app::Landmarks::Rect& map,
+                          std::size_t n_columns) {
+  const float width = (map.max.x - map.min.x) / static_cast<float>(n_columns), highest = 90;
+  std::set<long> columns;
+  for (const DrawnText& t : texts) {
+    const float middle = (t.min.x + t.max.x) / 2;
+    if (t.max.y < map.min.y + 1 && t.max.y > map.min.y - highest && middle > map.min.x && middle < map.max.x)
+      columns.insert(std::lround(std::floor((middle - map.min.x) / width)));
+  }
+  return columns.size();
+}
+
+TEST_F(Window, NamesRowsAndColumnsOfAnyNumberOfTokensAndHeadsInEverySize) {
+  const std::array<ImVec2, 3> screens{ImVec2{1280, 800}, {1600, 1000}, {1920, 1080}};
+  std::size_t looked_at = 0;
+  for (const std::size_t n_tokens : {6u, 14u, 24u, 100u, 1000u})
+    for (const std::size_t n_heads : {1u, 2u, 12u, 24u}) {
+      ui.edit(core::editing::ReplaceModel{words_of(n_tokens, n_heads)});
+      support::settle(ui.store, [&] { ui.run(1); });
+      for (const float at : scales)
+        for (const ImVec2 size : screens) {
+          if (size.x < 850 * at) continue;  // below 850×533 the window says that it is too small
+          for (const auto& [tab, map] : {std::pair{app::Tab::stages, "strip/scores"},
+                                         {app::Tab::stages, "strip/weights"},
+                                         {app::Tab::heads, "heads/0"}}) {
+            support::look(ui.store, [tab](app::View& v) { v.look.tab = tab; });
+            show(std::to_string(n_tokens) + " tokens, " + std::to_string(n_heads) + " heads, " + map, size,
+                 at);
+            if (tab == app::Tab::stages) reach(map);
+            const std::vector<DrawnText> texts = reader->texts();
+            expect_no_overlaps(texts);
+            expect_nothing_cut(texts);
+            expect_tabs_are_free();
+            if (!ui.has(map)) {
+              ADD_FAILURE() << where << " is not there";
+              continue;
+            }
+            const std::size_t few = n_tokens > 100 ? 4 : std::min<std::size_t>(n_tokens / 2, 4);
+            EXPECT_GE(named_rows(texts, ui.rect(map), n_tokens), few) << where;
+            EXPECT_GE(named_columns(texts, ui.rect(map), n_tokens), std::min<std::size_t>(few, 2)) << where;
+            ++looked_at;
+          }
+        }
+    }
+  EXPECT_GT(looked_at, 400u);
+}
+
+/// A GPT-2 of random numbers, of as many layers as heads.
+void write_random_gpt2(const support::TemporaryDirectory& folder, std::size_t n_layers, std::size_t n_heads) {
+  const std::size_t d = 8 * n_heads, n_vocabulary = 1024, n_context = 64;
+  std::string header;
+  std::vector<float> numbers;
+  support::Random random(5);
+  const auto add = [&](const std::string& name, std::vector<std::size_t> shape, float at = 0) {
+    std::size_t n = 1;
+    std::string sides;
+    for (const std::size_t k : shape) n *= k, sides += (sides.empty() ? "" : ",") + std::to_string(k);
+    header += (header.empty() ? "{\"" : ",\"") + name + "\":{\"dtype\":\"F32\",\"shape\":[" + sides +
+              "],\"data_offsets\":[" + std::to_string(4 * numbers.size()) + "," +
+              std::to_string(4 * (numbers.size() + n)) + "]}";
+    for (; n > 0; --n) numbers.push_back(at + 0.2f * static_cast<float>(support::number(random)));
+  };
+  add("wte.weight", {n_vocabulary, d}), add("wpe.weight", {n_context, d});
+  for (std::size_t l = 0; l < n_layers; ++l) {
+    const std::string h = "h." + std::to_string(l) + ".";
+    for (const char* norm : {"ln_1", "ln_2"}) add(h + norm + ".weight", {d}, 1), add(h + norm + ".bias", {d});
+    add(h + "attn.c_attn.weight", {d, 3 * d}), add(h + "attn.c_attn.bias", {3 * d});
+    add(h + "attn.c_proj.weight", {d, d}), add(h + "attn.c_proj.bias", {d});
+    add(h + "mlp.c_fc.weight", {d, 4 * d}), add(h + "mlp.c_fc.bias", {4 * d});
+    add(h + "mlp.c_proj.weight", {4 * d, d}), add(h + "mlp.c_proj.bias", {d});
+  }
+  add("ln_f.weight", {d}, 1), add("ln_f.bias", {d});
+  header += "}";
+  const std::uint64_t length = header.size();
+  std::ofstream file(folder / "model.safetensors", std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&length), sizeof length);
+  file << header;
+  file.write(reinterpret_cast<const char*>(numbers.data()),
+             static_cast<std::streamsize>(numbers.size() * sizeof(float)));
+  std::ofstream(folder / "config.json")
+      << R"({"model_type": "gpt2", "n_ctx": 64, "n_positions": 64, "vocab_size": 1024, "n_layer": )"
+      << n_layers << R"(, "n_head": )" << n_heads << R"(, "n_embd": )" << d << "}";
+  std::filesystem::copy(FIXTURES "/../../assets/examples/tiny_gpt/tokenizer.json", folder / "tokenizer.json");
+}
+
+TEST_F(Window, NamesTheHeadsOfAllLayersInEverySize) {
+  const support::TemporaryDirectory folder;
+  write_random_gpt2(folder, 12, 12);
+  const std::string text = "egg jam fig and egg jam f";
+  std::size_t looked_at = 0;
+  for (const auto& [model, n] : {std::pair{std::string(FIXTURES "/../../assets/examples/tiny_gpt"), 4},
+                                 {folder.path().string(), 12}}) {
+    ui.store.open(model, text, 1);
+    support::settle(ui.store, [&] { ui.run(1); });
+    for (const float at : scales)
+      for (const ImVec2 size : {ImVec2{1280, 800}, {1600, 1000}, {1920, 1080}}) {
+        if (size.x < 850 * at) continue;
+        show(std::to_string(n) + " layers", size, at);
+        const std::vector<DrawnText> texts = reader->texts();
+        expect_no_overlaps(texts);
+        expect_nothing_cut(texts);
+        expect_tabs_are_free();
+        const auto view = ui.rect("region/layers");
+        std::set<std::string> seen;
+        for (const DrawnText& t : texts)
+          if (lies_in(t, view)) seen.insert(t.text);
+        if (n == 12) {
+          EXPECT_TRUE(ui.has("layers/alone")) << where << ": its names stand beside it";
+        }
+        EXPECT_TRUE(seen.contains("·f")) << where << ": the token that is predicted from";
+        EXPECT_TRUE(ui.has("next/probability")) << where;
+        ++looked_at;
+      }
+  }
+  EXPECT_GE(looked_at, 10u);
+}
 
 TEST_F(Window, HasRoomForEveryTextInEveryView) {
   std::size_t regions = 0;

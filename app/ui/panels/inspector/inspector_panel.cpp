@@ -314,14 +314,20 @@ void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector
   }
 }
 
+/// How many of the last rows of weights are looked through in every frame.
+std::size_t n_rows_searched(const core::attention::StageMatrix& weights) {
+  constexpr std::size_t max_rows = 64, max_weights = 4096;
+  const std::size_t most = std::max<std::size_t>(1, max_weights / std::max<std::size_t>(1, weights.n_cols()));
+  return std::min({weights.n_rows(), most, max_rows});
+}
+
 /// The largest weight among the last rows that have several unmasked keys: a cell that has much to tell.
 std::optional<CellRef> telling_cell(const Frame& frame) {
-  constexpr std::size_t most_rows = 64;
   const auto& trace = frame.shown.trace;
   if (!core::attention::info(Stage::weights).present(frame.shown.model)) return std::nullopt;
   const auto& weights = trace.heads[frame.shown.look.head].weights;
   if (weights.n_rows() == 0 || weights.n_cols() == 0) return std::nullopt;
-  const std::size_t n = weights.n_rows(), first = n - std::min(n, most_rows);
+  const std::size_t n = weights.n_rows(), first = n - n_rows_searched(weights);
   CellRef best{Stage::weights, frame.shown.look.head, n - 1, 0};
   double largest = -1;
   for (std::size_t i = first; i < n; ++i) {
@@ -333,6 +339,12 @@ std::optional<CellRef> telling_cell(const Frame& frame) {
       if (row[j] > largest) largest = row[j], best.row = i, best.column = j;
   }
   return best;
+}
+
+std::string searched_words(const Frame& frame) {
+  const auto& weights = frame.shown.trace.heads[frame.shown.look.head].weights;
+  const std::size_t n = n_rows_searched(weights);
+  return n == weights.n_rows() ? "of rows with several keys" : "of the last " + core::text::counted(n, "row");
 }
 
 /// Learned numbers of the layer.
@@ -416,7 +428,7 @@ void draw_layer(Pen& pen) {
     widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
                        "LARGEST WEIGHT");
     widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle,
-                       packed(frame.palette.faint), "of rows with several keys");
+                       packed(frame.palette.faint), searched_words(frame));
     pen.skip(6);
     draw_value(pen, *cell, "inspector/largest");
     pen.rule();

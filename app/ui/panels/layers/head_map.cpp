@@ -129,6 +129,7 @@ struct Map {
   const HeadMap* before;  ///< the edits, or nullptr where they changed the tokens
   bool is_off, is_chosen;
   float header;  ///< from the map up to the middle of the header
+  const char* place = "layers/";
 };
 
 std::string name_of(const Map& m) {
@@ -148,9 +149,10 @@ void draw_picture(const Map& m) {
                              : maps == LayerMaps::before ? m.before->map
                                                          : m.of_head.map;
   render::Picture picture;
-  picture.place = (maps == LayerMaps::change   ? "layers/change/"
-                   : maps == LayerMaps::before ? "layers/before/"
-                                               : "layers/") +
+  picture.place = m.place +
+                  std::string(maps == LayerMaps::change   ? "change/"
+                              : maps == LayerMaps::before ? "before/"
+                                                          : "") +
                   name_of(m);
   picture.cells.numbers = &numbers;
   picture.cells.visible = m.sight.visible.get();
@@ -202,7 +204,8 @@ void draw_header(const Map& m) {
   const auto& f = m.frame;
   const float middle = std::round(m.corner.y - m.header);
   const std::string entropy = widgets::fixed(m.of_head.roles.entropy_bits, m.t.is_small ? 1 : 2);
-  float left = m.corner.x, right = m.far.x + m.t.gap - f.metrics.px(4);
+  float left = m.corner.x,
+        right = std::min(m.far.x + m.t.gap - f.metrics.px(4), ImGui::GetWindowDrawList()->GetClipRectMax().x);
   if (!m.t.is_small) {
     widgets::draw_text(f.fonts.mono13, {left, middle}, widgets::Align::left_middle,
                        packed(m.is_chosen ? f.palette.text : f.palette.dim), name_of(m));
@@ -219,7 +222,8 @@ void draw_header(const Map& m) {
                        packed(f.palette.faint), entropy);
     right = m.far.x - width - f.metrics.px(6);
   }
-  draw_role(f, role_of(f, m.layer, m.head), f.fonts.sans12, left, true, middle, right - left);
+  if (right - left > f.metrics.px(14))
+    draw_role(f, role_of(f, m.layer, m.head), f.fonts.sans12, left, true, middle, right - left);
 }
 
 /// What the bar under a head shows: how much now, how much before the edits, and the end of its scale.
@@ -356,41 +360,59 @@ void handle(const Map& m) {
   if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.add(OpenInStages{Stage::weights});
 }
 
-}  // namespace
-
-void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
-                   ImVec2 corner) {
+/// A head of the reading, which has one of that number.
+Map map_at(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head, ImVec2 corner) {
   const WholeModel& whole = *frame.newest.whole;
   const Reading& now = *frame.newest.reading->readings()->now;
   const LayerHeads& sight = *now.layers[layer];
-  if (head >= sight.heads.size()) return;
   const Reading& then = *frame.newest.reading->readings()->before;
   const bool is_alike = layer < then.layers.size() && head < then.layers[layer]->heads.size() &&
                         arma::size(then.layers[layer]->heads[head].map) == arma::size(sight.heads[head].map);
-  const Map m{frame,
-              t,
-              layer,
-              head,
-              corner,
-              {corner.x + t.map, corner.y + t.map},
-              now,
-              sight,
-              sight.heads[head],
-              is_alike ? &then.layers[layer]->heads[head] : nullptr,
-              whole.experiment.heads_off.contains({layer, head}),
-              layer == whole.experiment.layer && head == frame.newest.look.head,
-              t.header / 2 + (layer == 0 ? t.columns.room : 0)};
+  return {frame,
+          t,
+          layer,
+          head,
+          corner,
+          {corner.x + t.map, corner.y + t.map},
+          now,
+          sight,
+          sight.heads[head],
+          is_alike ? &then.layers[layer]->heads[head] : nullptr,
+          whole.experiment.heads_off.contains({layer, head}),
+          layer == whole.experiment.layer && head == frame.newest.look.head,
+          t.header / 2 + (layer == 0 ? t.columns.room : 0)};
+}
+
+void draw_cells(const Map& m) {
   draw_picture(m);
   if (m.is_off)
     draw_off(m);
   else
     draw_query(m);
+}
+
+}  // namespace
+
+void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
+                   ImVec2 corner) {
+  if (head >= frame.newest.reading->readings()->now->layers[layer]->heads.size()) return;
+  const Map m = map_at(frame, t, layer, head, corner);
+  draw_cells(m);
   if (m.is_chosen)
     widgets::outline(ImGui::GetWindowDrawList(), {corner.x - 3, corner.y - 3}, {m.far.x + 3, m.far.y + 3},
                      packed(frame.palette.selection), 2);
   draw_header(m);
   draw_bar(m);
   handle(m);
+}
+
+void draw_head_alone(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
+                     ImVec2 corner) {
+  Map m = map_at(frame, t, layer, head, corner);
+  m.place = "layers/alone/";
+  draw_cells(m);
+  frame.landmarks.mark("layers/alone", m.corner, m.far);
+  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(m.corner, m.far)) draw_tooltip(m);
 }
 
 }  // namespace app::panels

@@ -41,6 +41,10 @@ float draw_role(const Frame& frame, const HeadRole& role, ImFont* font, float en
 void draw_head_map(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
                    ImVec2 corner);
 
+/// Draws the cells of one head alone, with the tooltip of the one that is pointed at.
+void draw_head_alone(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
+                     ImVec2 corner);
+
 /// Draws the dots of a bar that is not computed, up to right.
 void draw_dots(const Frame& frame, ImVec2 left_top, float right);
 

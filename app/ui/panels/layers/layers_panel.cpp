@@ -112,7 +112,8 @@ void full_name(ImVec2 min, ImVec2 max, const std::string& shown, const std::stri
 }
 
 /// The tokens left of a layer's first map, with lines from each name to its row.
-void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner) {
+void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner,
+                     Rgb ground) {
   if (t.rows.room <= 0) return;
   const Metrics& m = frame.metrics;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -133,8 +134,7 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
     const std::string name = widgets::visible_token(now.names[i]);
     const std::string shown = widgets::shortened(frame.fonts.sans12, name, lane - m.px(4));
     const float width = widgets::text_width(frame.fonts.sans12, shown);
-    list->AddRectFilled({right - width - 1, middle - m.px(6)}, {right + 1, middle + m.px(6)},
-                        packed(frame.palette.ground.back));
+    list->AddRectFilled({right - width - 1, middle - m.px(6)}, {right + 1, middle + m.px(6)}, packed(ground));
     widgets::draw_text(frame.fonts.sans12, {right, middle}, Align::right_middle,
                        packed(is_marked ? frame.palette.text : frame.palette.dim), shown);
     full_name({right - width, middle - m.px(6)}, {right, middle + m.px(6)}, shown, name);
@@ -145,7 +145,8 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
 }
 
 /// The tokens above the maps of the first layer, turned by a quarter.
-void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner) {
+void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner,
+                        Rgb ground) {
   if (t.columns.room <= 0) return;
   const Metrics& m = frame.metrics;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -162,8 +163,7 @@ void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading
     const std::string name = widgets::visible_token(now.names[i]);
     const std::string shown = widgets::shortened(frame.fonts.sans12, name, lane - m.px(4));
     const float length = widgets::text_width(frame.fonts.sans12, shown), half = m.px(6);
-    list->AddRectFilled({middle - half, bottom - length - 1}, {middle + half, bottom},
-                        packed(frame.palette.ground.back));
+    list->AddRectFilled({middle - half, bottom - length - 1}, {middle + half, bottom}, packed(ground));
     widgets::draw_text_turned(frame.fonts.sans12, {middle, bottom},
                               packed(is_marked ? frame.palette.text : frame.palette.dim), shown);
     full_name({middle - half, bottom - length}, {middle + half, bottom}, shown, name);
@@ -326,6 +326,24 @@ void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2
 
 }  // namespace
 
+float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, ImVec2 at, float width) {
+  constexpr float largest_cell = 20;
+  const Reading& now = *frame.newest.reading->readings()->now;
+  const std::size_t n = now.names.size();
+  const auto cells = static_cast<float>(n);
+  LayersTiling t;
+  for (float map = std::floor(std::min(width, cells * frame.metrics.px(largest_cell))); map > 0; --map) {
+    if (map > cells && map != std::floor(map / cells) * cells) continue;  // whole cells
+    t = tiling_of(frame.metrics, map, 0, n, false);
+    if (t.rows.room + map <= width) break;
+  }
+  const ImVec2 corner{std::round(at.x + t.rows.room), std::round(at.y + t.columns.room)};
+  draw_column_tokens(frame, t, now, corner, frame.palette.ground.panel);
+  draw_row_tokens(frame, t, now, corner, frame.palette.ground.panel);
+  draw_head_alone(frame, t, layer, head, corner);
+  return t.columns.room + t.map;
+}
+
 void draw_layers(const Frame& frame) {
   if (!frame.newest.whole || !frame.newest.reading->readings()) {
     ImGui::TextUnformatted("The prompt is being read…");
@@ -359,11 +377,13 @@ void draw_layers(const Frame& frame) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect({view_left + t.labels - frame.metrics.px(8), clip_min.y}, clip_max, true);
   for (std::size_t h = first_column; h < n_heads; ++h)
-    draw_column_tokens(frame, t, now, {std::round(left + t.column(h)), std::round(top)});
+    draw_column_tokens(frame, t, now, {std::round(left + t.column(h)), std::round(top)},
+                       frame.palette.ground.back);
   for (std::size_t l = first_row; l < n_layers; ++l) {
     const float y = std::round(top + static_cast<float>(l) * t.pitch());
     if (y - t.header > clip_max.y) break;
-    if (first_column == 0) draw_row_tokens(frame, t, now, {std::round(left + t.column(0)), y});
+    if (first_column == 0)
+      draw_row_tokens(frame, t, now, {std::round(left + t.column(0)), y}, frame.palette.ground.back);
     for (std::size_t h = first_column; h < n_heads; ++h) {
       const float x = std::round(left + t.column(h));
       if (x > clip_max.x) break;

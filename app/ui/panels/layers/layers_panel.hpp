@@ -40,6 +40,10 @@ struct LayersTiling {
 LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
                          std::size_t n_tokens);
 
+/// Draws the weights of one head with the names of its tokens, as large as that width allows; returns the
+/// height that they take.
+float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, ImVec2 at, float width);
+
 /// Draws every head of every layer of a whole model as a small map of its weights, and the logit lens of each
 /// layer.
 void draw_layers(const Frame& frame);

@@ -114,6 +114,18 @@ void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usua
         "Mean weights on this prompt, and on random tokens that repeat, where induction heads show");
 }
 
+/// The map of the head with all its names, where the maps of so many heads have no room for theirs.
+void draw_names_beside(const Lines& lines, const Reading& now, std::size_t layer, std::size_t head) {
+  constexpr std::size_t max_named = 6, max_tokens = 48;
+  const auto& sight = *now.layers[layer];
+  if (now.layers.size() <= max_named && sight.heads.size() <= max_named) return;
+  if (now.block != 1 || now.names.size() > max_tokens) return;
+  const std::string bits = "entropy " + widgets::fixed(sight.heads[head].roles.entropy_bits, 2) + " bits";
+  lines.heading("Weights of this prompt", "", bits.c_str());
+  const float height = draw_named_head(lines.frame, layer, head, ImGui::GetCursorScreenPos(), lines.width);
+  ImGui::Dummy({lines.width, height + lines.frame.metrics.px(8)});
+}
+
 /// The largest weights of the query that is looked from.
 void draw_query(const Lines& lines, const Reading& now, const core::transformer::HeadMap& head) {
   if (now.block != 1) return;
@@ -181,6 +193,7 @@ void draw_selected_head(const Frame& frame) {
   const Lines lines{frame, width};
   const auto* usual = frame.newest.reading->random_roles();
   const bool has_usual = usual && layer < usual->size() && head < (*usual)[layer].size();
+  draw_names_beside(lines, now, layer, head);
   draw_roles(lines, sight.roles, has_usual ? &(*usual)[layer][head] : nullptr);
   draw_query(lines, now, sight);
   draw_effects(lines, layer, head, is_off);

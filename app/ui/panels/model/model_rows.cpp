@@ -171,7 +171,8 @@ void projections_row(const Form& form) {
       widgets::text_width(form.frame.fonts.sans14, words) + 2 * ImGui::GetStyle().FramePadding.x;
   const float room = form.control_width() - width - form.frame.metrics.px(16 + 8 + 10);
   const char* all = "to Q, K, V";
-  if (widgets::text_width(form.frame.fonts.sans15, all) > room) all = "Q, K, V";
+  for (const char* shorter : {"Q, K, V", "QKV"})
+    if (widgets::text_width(form.frame.fonts.sans15, all) > room) all = shorter;
   if (const auto next = widgets::checkbox(form.frame, "model/projections", all, on, help))
     form.frame.commands.edit(SetProjections{*next});
   form.place(form.width - width);

@@ -224,13 +224,13 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   const bool has_numbers = b.rows <= most_rows_with_numbers && b.columns <= most_columns_with_numbers;
   const std::size_t n =
       stage.per_head ? std::max<std::size_t>(1, core::attention::n_matrices(model, stage.stage)) : 1;
-  float low_room = 0;
-  for (std::size_t k = 0; k < n; ++k) {
+  // The numbers of a large stage are not read for the width of one of them, least of all of every head.
+  float low_room = has_numbers ? 0 : widgets::usual_bar_low_room(frame, b.map);
+  for (std::size_t k = 0; has_numbers && k < n; ++k) {
     const std::size_t head = k * (stage.per_head ? model.n_heads / n : 1);
     b.map.head = head;
     low_room = std::max(low_room, widgets::bar_low_room(frame, b.map));
     if (b.map.bar_beside) b.around = std::max(b.around, widgets::bar_room(frame, b.map));
-    if (!has_numbers) continue;
     const core::text::NumberNeeds needs = widgets::needs_of_stage(frame, stage.stage, head),
                                   brief = widgets::needs_of_stage(frame, stage.stage, head, 0.01);
     for (int d = 0; d < 5; ++d) {

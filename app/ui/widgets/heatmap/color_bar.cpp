@@ -241,7 +241,7 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
   float words_room = std::clamp(all - frame.metrics.px(36), 0.0f, wanted);
   // The beginning of a few words says nothing; the tooltip says it all.
   if (words_room < wanted && words_room < gap + frame.metrics.px(64)) words_room = 0;
-  const float width = std::max(all - words_room, frame.metrics.px(24));
+  const float width = std::max(all - words_room, frame.metrics.px(14));
   const auto x_of = [&](double share) { return std::round(left + width * static_cast<float>(share)); };
   for (int k = 0; k < steps; ++k)
     list->AddRectFilled({x_of(static_cast<double>(k) / steps), y}, {x_of((k + 1.0) / steps), y + s.thick},
@@ -320,9 +320,22 @@ float bar_room(const Frame& frame, const Heatmap& map) {
   return frame.metrics.px(8 + 6 + 5) + ends;
 }
 
-float bar_low_room(const Frame& frame, const Heatmap& map) {
+namespace {
+
+float low_room_of(const Frame& frame, const Heatmap& map, const std::string& end) {
   if (!map.show_bar || map.bar_beside || coloring_of(map) == Coloring::mask) return 0;
-  return text_width(frame.fonts.mono12, end_text(scale_of(frame, map).number_at(0))) + frame.metrics.px(5);
+  return text_width(frame.fonts.mono12, end) + frame.metrics.px(5);
+}
+
+}  // namespace
+
+float bar_low_room(const Frame& frame, const Heatmap& map) {
+  return low_room_of(frame, map, end_text(scale_of(frame, map).number_at(0)));
+}
+
+float usual_bar_low_room(const Frame& frame, const Heatmap& map) {
+  const bool begins_at_0 = coloring_of(map) == Coloring::weights && !frame.shown.look.colors.logarithmic;
+  return low_room_of(frame, map, end_text(begins_at_0 ? 0 : -12.34));
 }
 
 float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width) {

@@ -62,6 +62,8 @@ float column_label_height(const Frame& frame, const Heatmap& map);
 float bar_room(const Frame& frame, const Heatmap& map);
 /// How far the low end of a bar below the picture reaches to the left of it.
 float bar_low_room(const Frame& frame, const Heatmap& map);
+/// The same for the ends that most numbers have, without a look at them.
+float usual_bar_low_room(const Frame& frame, const Heatmap& map);
 
 /// How much larger than usual text is in comparison with lengths; a cell grows with its numbers.
 float text_growth(const Frame& frame);
