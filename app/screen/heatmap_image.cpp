@@ -87,8 +87,9 @@ void strongest_down(const double* lines, std::size_t stride, const std::vector<d
 /// Whether two pictures show the same part of the same memory, in blocks of the same size and kind.
 auto form(const Picture& p) {
   const bool by_rows = has_rows(p);
-  return std::tuple(p.cells.numbers, p.cells.rows.numbers, p.cells.rows.sums, p.cells.rows.n_rows,
-                    p.cells.rows.n_cols, is_diverging(p.map), !by_rows && p.map == ColorMap::mask);
+  return std::tuple(p.cells.numbers, p.cells.rows.numbers, p.cells.rows.float32_numbers, p.cells.rows.sums,
+                    p.cells.rows.n_rows, p.cells.rows.n_cols, is_diverging(p.map),
+                    !by_rows && p.map == ColorMap::mask);
 }
 auto part_key(const Picture& p) {
   return std::tie(p.width, p.height, p.part.left, p.part.top, p.part.right, p.part.bottom);
@@ -113,7 +114,7 @@ Pooling pooling(const Picture& p) {
 }
 
 bool has_rows(const Picture& p) {
-  return p.cells.rows.numbers && p.width > 0 && p.height > 0 && p.part.left == 0 && p.part.top == 0 &&
+  return p.cells.rows && p.width > 0 && p.height > 0 && p.part.left == 0 && p.part.top == 0 &&
          p.part.right == static_cast<double>(p.cells.rows.n_cols) &&
          p.part.bottom == static_cast<double>(p.cells.rows.n_rows);
 }
@@ -189,9 +190,9 @@ void PooledMatrix::read_rows(const Picture& p, double cells, core::ThreadPool& t
 
   const auto pool_row = [&, pool = is_diverging(p.map) ? farthest_of_blocks : largest_of_blocks](
                             std::size_t row, std::size_t first, std::size_t last) {
-    const std::size_t begin = first * width;
-    pool(m.numbers + row * m.stride + begin, std::min(last * width, m.n_cols) - begin, width,
-         along_.data() + row * n + first);
+    const std::size_t begin = first * width, count = std::min(last * width, m.n_cols) - begin;
+    std::vector<double> widened;
+    pool(m.read(row, begin, count, widened), count, width, along_.data() + row * n + first);
   };
   const auto read_blocks = [&](std::size_t r) {
     const std::size_t begin = r * height, count = std::min(height, end - begin);

@@ -16,7 +16,12 @@ using core::attention::Stage;
 using core::attention::StageInfo;
 using core::attention::Trace;
 
-constexpr double rounding = 1e-12;  // of two ways of working out the same, relative
+// Of two ways of working out the same, relative; what float32 changes of float64 is a difference.
+constexpr double rounding = 1e-12, float32_rounding = 2e-6;
+
+bool is_float32(const core::attention::Model& model) {
+  return model.arithmetic.precision == core::attention::Precision::float32;
+}
 
 /// What is seen of a stage of which all heads are known.
 ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, const Trace& b,
@@ -102,7 +107,10 @@ std::shared_ptr<const Comparison> compared(const ComparisonKey& key, std::uint64
   if (older && older->key.same_numbers(key))
     for (const ComparedStage& stage : older->stages) all.push_back(stage.all);
   else
-    all = core::compare::compare(kept.model, *kept.trace, live.model, *live.trace, c->is_exact ? 0 : rounding,
+    all = core::compare::compare(kept.model, *kept.trace, live.model, *live.trace,
+                                 c->is_exact                                        ? 0
+                                 : is_float32(kept.model) && is_float32(live.model) ? float32_rounding
+                                                                                    : rounding,
                                  token);
   for (const auto& stage : all) {
     if (!token.goes_on()) return c;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <thread>
+#include <type_traits>
 
 #include "core/engine/parts.hpp"
 #include "core/engine/products.hpp"
@@ -168,7 +169,8 @@ constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
 
 bool covers(const Model& model) {
   const bool moves_edge = model.mask.causal && model.mask.edge != MaskEdge();
-  return model.mistakes.empty() && model.arithmetic == Arithmetic() && !moves_edge &&
+  const Arithmetic &a = model.arithmetic, float32{.precision = Precision::float32};
+  return model.mistakes.empty() && (a == Arithmetic() || a == float32) && !moves_edge &&
          model.dropout.place == DropoutPlace::weights && model.given.empty() && model.heads_off.empty() &&
          model.mask.method == MaskMethod::negative_infinity;
 }
@@ -183,14 +185,27 @@ std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t 
   return sizeof(double) * (squares + wide);
 }
 
-Engine::Parts::Parts(std::size_t n_threads) : threads(n_threads) {
-  all.kernels = &kernels_of_this_processor().front();
+Engine::Parts::Parts(std::size_t n_threads, Precision its_format) : threads(n_threads), format(its_format) {}
+
+template <class Number>
+PartsIn<Number>::PartsIn(std::size_t n_threads)
+    : Parts(n_threads, std::is_same_v<Number, float> ? Precision::float32 : Precision::float64) {
+  all.kernels = &kernels_of_this_processor<Number>().front();
 }
+
+namespace {
+
+std::unique_ptr<Engine::Parts> parts_in(Precision format, std::size_t n_threads) {
+  if (format == Precision::float32) return std::make_unique<PartsIn<float>>(n_threads);
+  return std::make_unique<PartsIn<double>>(n_threads);
+}
+
+}  // namespace
 
 Engine::Engine(std::size_t n_threads) {
   keep_blas_to_one_thread();
-  parts_ =
-      std::make_unique<Parts>(n_threads > 0 ? n_threads : std::max(1u, std::thread::hardware_concurrency()));
+  parts_ = parts_in(Precision::float64,
+                    n_threads > 0 ? n_threads : std::max(1u, std::thread::hardware_concurrency()));
 }
 
 Engine::Engine(Engine&&) noexcept = default;
@@ -199,7 +214,15 @@ Engine::~Engine() = default;
 
 bool Engine::compute(const Model& model, std::size_t sequence, const Token* progress) {
   require(model, sequence);
-  return parts_->compute(model, sequence, progress);
+  return compute_in_format(model, sequence, progress);
+}
+
+bool Engine::compute_in_format(const Model& model, std::size_t sequence, const Token* progress) {
+  if (!covers(model) || parts_->format == format_of(model)) return parts_->compute(model, sequence, progress);
+  auto others = parts_in(format_of(model), parts_->threads.n_threads());
+  if (!others->compute(model, sequence, progress)) return false;
+  parts_ = std::move(others);
+  return true;
 }
 
 Change Engine::update(const Model& after, std::size_t sequence, const Token* progress) {
@@ -221,40 +244,15 @@ Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan
       return change;
     }
   }
-  return {.completed = p.compute(after, sequence, progress)};
-}
-
-bool Engine::Parts::update(const Model& after, const Difference& d, const Token* progress, Change& change) {
-  switch (d.redo) {
-    case Redo::everything:
-      return false;
-    case Redo::scores:
-      return update_all(after, From::queries, progress, change);
-    case Redo::contexts:
-      return update_all(after, From::weights, progress, change);
-    case Redo::embedding_row:
-      return update_rows(after, d, true, !after.has_key_embeddings(), change);
-    case Redo::source_row:
-      return update_rows(after, d, false, true, change);
-    case Redo::projection_number:
-      return update_projection(after, d, change);
-    case Redo::mask_rows:
-      return update_mask(after, d, change);
-    case Redo::output:
-      output.all_changed();
-      break;
-    case Redo::nothing:
-      break;
-  }
-  change.heads.assign(held.n_heads, {.all = false, .first_sum = held.n_tokens()});
-  return true;
+  return {.completed = compute_in_format(after, sequence, progress)};
 }
 
 Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
   const Parts& p = *parts_;
   const double all = operations(after) / p.operations_per_ms;
   if (!covers(after)) return {10 * all, nullptr};  // as measured, about
-  if (!p.holds || p.by_reference || sequence != p.sequence || sequence >= p.held.sequences.size())
+  if (!p.holds || p.by_reference || p.format != format_of(after) || sequence != p.sequence ||
+      sequence >= p.held.sequences.size())
     return {all, nullptr};
   const auto d = std::make_shared<const Difference>(difference(p.held, after, sequence));
   const double n = double(after.n_tokens()), d_out = double(after.d_out());
@@ -295,22 +293,36 @@ const Model& Engine::model() const {
 
 RowView Engine::rows(Stage stage, std::size_t head) const {
   const Parts& p = *parts_;
-  if (!p.holds || p.by_reference || head >= p.all.heads.size()) return {};
-  const Head& h = p.all.heads[head];
-  const bool weights =
-      stage == Stage::weights || (stage == Stage::dropped_weights && p.all.kept.bits.empty());
+  return p.holds && !p.by_reference ? p.rows(stage, head) : RowView();
+}
+
+template <class Number>
+RowView PartsIn<Number>::rows(Stage stage, std::size_t head) const {
+  if (head >= all.heads.size()) return {};
+  const Head<Number>& h = all.heads[head];
+  const bool weights = stage == Stage::weights || (stage == Stage::dropped_weights && all.kept.bits.empty());
   if (stage != Stage::masked_scores && !weights) return {};
-  RowView view{h.scores.data(), p.all.row_stride, p.all.n_queries, p.all.n_keys};
-  if (weights)
-    view.largest = h.largest.data(), view.sums = h.sums.data(),
-    view.exponentials = p.all.kernels->exponentials;
+  RowView view{.stride = all.row_stride, .n_rows = all.n_queries, .n_cols = all.n_keys};
+  if constexpr (std::is_same_v<Number, double>)
+    view.numbers = h.scores.data();
+  else
+    view.float32_numbers = h.scores.data();
+  if (weights) {
+    view.largest = h.largest.data(), view.sums = h.sums.data();
+    view.exponentials = kernels_of_this_processor<double>().front().exponentials;
+  }
   return view;
 }
 
 const arma::mat& Engine::output() {
   Parts& p = *parts_;
   p.restore();
-  return p.by_reference ? *p.trace.output : p.output.bring_up_to_date(p.all, p.held, p.threads);
+  return p.by_reference ? *p.trace.output : p.bring_output_up_to_date();
+}
+
+template <class Number>
+const arma::mat& PartsIn<Number>::bring_output_up_to_date() {
+  return output.bring_up_to_date(all, held, threads);
 }
 
 namespace {
@@ -318,7 +330,8 @@ namespace {
 using std::size_t;
 
 /// How many rows of a head are worked out at a time: the more, the less often keys and values are read again.
-size_t block_rows(const Heads& all, size_t n_threads) {
+template <class Number>
+size_t block_rows(const Heads<Number>& all, size_t n_threads) {
   constexpr size_t tile = 24, most_tiles = 6, most_numbers = 393216;
   const size_t in_memory = most_numbers / all.n_keys;
   const size_t for_all = all.n_queries * all.heads.size() / (2 * n_threads);  // two blocks for each thread
@@ -328,7 +341,8 @@ size_t block_rows(const Heads& all, size_t n_threads) {
 }
 
 /// Takes down what dropout keeps.
-void put_kept(Heads& all, const Model& model, size_t sequence) {
+template <class Number>
+void put_kept(Heads<Number>& all, const Model& model, size_t sequence) {
   all.kept = {};
   if (!model.dropout.active()) return;
   const size_t n = model.n_tokens(), n_keys = model.n_keys(), per_sequence = model.n_heads * n * n_keys;
@@ -373,17 +387,10 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
   Model next = model;
   holds = false;
   if (!covers(model)) return compute_by_reference(std::move(next), s);
-  prepare(model, s);
-  if (!project_all(all, model, s, threads)) return compute_by_reference(std::move(next), s);
-  const std::optional<bool> finite = work_out_all(From::queries, progress);
+  const std::optional<bool> finite = work_out(model, s, progress);
   if (!finite) return false;
-  drift.assign(std::max(all.n_queries, all.n_keys), 0);
-  if (!*finite || !measure_lengths()) return compute_by_reference(std::move(next), s);
-  output.all_changed();
-  if (by_reference || trace.heads.empty() || !same_stages(held, model))
-    trace = trace_on_request(all, model, held, sequence, [this]() -> const arma::mat& {
-      return output.bring_up_to_date(all, held, threads);
-    });
+  if (!*finite) return compute_by_reference(std::move(next), s);
+  if (by_reference || trace.heads.empty() || !same_stages(held, model)) trace = new_trace(model);
   renew(trace);
   by_reference = false;
   hold(std::move(next), s);
@@ -393,7 +400,7 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
 }
 
 bool Engine::Parts::compute_by_reference(Model model, size_t s) {
-  all.heads.clear();  // there may not be room for both
+  clear();  // there may not be room for both
   trace = attend(model, s);
   by_reference = true;
   hold(std::move(model), s);
@@ -412,7 +419,25 @@ void Engine::Parts::restore() {
   if (!holds) compute(Model(held), sequence, nullptr);
 }
 
-void Engine::Parts::prepare(const Model& model, size_t s) {
+template <class Number>
+std::optional<bool> PartsIn<Number>::work_out(const Model& model, size_t s, const Token* progress) {
+  prepare(model, s);
+  if (!project_all(all, model, s, threads)) return false;
+  const std::optional<bool> finite = work_out_all(From::queries, progress);
+  if (!finite) return std::nullopt;
+  drift.assign(std::max(all.n_queries, all.n_keys), 0);
+  output.all_changed();
+  return *finite && measure_lengths();
+}
+
+template <class Number>
+Trace PartsIn<Number>::new_trace(const Model& model) {
+  return trace_on_request(all, model, held, sequence,
+                          [this]() -> const arma::mat& { return bring_output_up_to_date(); });
+}
+
+template <class Number>
+void PartsIn<Number>::prepare(const Model& model, size_t s) {
   if (!all.same_shape(model)) {
     trace = Trace{};  // the old one asks for what will be no more
     all.allocate(model);
@@ -431,7 +456,8 @@ void Engine::Parts::prepare(const Model& model, size_t s) {
   all.kept.factor = dropout_scale(model.dropout);
 }
 
-std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress) {
+template <class Number>
+std::optional<bool> PartsIn<Number>::work_out_all(From from, const Token* progress) {
   const size_t rows = block_rows(all, threads.n_threads()), n_blocks = (all.n_queries + rows - 1) / rows;
   const size_t count = all.heads.size() * n_blocks;
   std::atomic<bool> finite{true};
@@ -442,8 +468,8 @@ std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress
                  first = (n_blocks - 1 - task / all.heads.size()) * rows;  // long rows first
     const size_t end = std::min(first + rows, all.n_queries);
     if (hide_first)
-      for (size_t i = first; i < end; ++i) hide_row(all, h, i);
-    if (!work_out(all, h, first, end, from)) finite = false;
+      for (size_t i = first; i < end; ++i) all.hide_row(h, i);
+    if (!all.work_out(h, first, end, from)) finite = false;
     if (progress) progress->report(double(++done) / double(count));
   };
   threads.run(count, 2 * all.n_queries * all.n_keys * all.d_out, block);
@@ -452,16 +478,18 @@ std::optional<bool> Engine::Parts::work_out_all(From from, const Token* progress
   return finite.load();
 }
 
-bool Engine::Parts::measure_lengths() {
+template <class Number>
+bool PartsIn<Number>::measure_lengths() {
   std::vector<double> queries(all.heads.size()), keys(all.heads.size());
   threads.run(all.heads.size(), 2 * all.n_queries * all.d_out, [&](size_t h) {
     for (size_t i = 0; i < all.n_queries; ++i)
-      queries[h] = std::max(queries[h], all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
+      queries[h] =
+          std::max<double>(queries[h], all.kernels->dot(all.query(h, i), all.query(h, i), all.d_head));
     keys[h] = all.longest_key_squared(h);
   });
   longest_query = std::sqrt(*std::max_element(queries.begin(), queries.end()));
   longest_key = std::sqrt(*std::max_element(keys.begin(), keys.end()));
-  return std::isfinite(longest_query * longest_key * std::max(1.0, std::abs(all.scale)));
+  return std::isfinite(static_cast<Number>(longest_query * longest_key * std::max(1.0, std::abs(all.scale))));
 }
 
 }  // namespace core::attention::fast

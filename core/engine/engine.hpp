@@ -30,12 +30,23 @@ struct Change {
 
 /// A stage in the form in which it is kept: row after row, weights as the scores of which they are made.
 struct RowView {
-  const double* numbers = nullptr;  ///< nullptr when this stage is not kept; then read it from the trace
+  const double* numbers = nullptr;  ///< nullptr where they are kept in float32, or not at all
   std::size_t stride = 0;           ///< from one row to the next
   std::size_t n_rows = 0, n_cols = 0;
   /// [row]: weights are exp(number − largest) / sum; nullptr when the numbers are the stage itself.
   const double *largest = nullptr, *sums = nullptr;
   void (*exponentials)(double* numbers, std::size_t n) = nullptr;  ///< of all weights, fast: eˣ of n numbers
+  const float* float32_numbers = nullptr;
+
+  /// False when this stage is not kept; then read it from the trace.
+  explicit operator bool() const { return numbers || float32_numbers; }
+  /// So many numbers of a row from a column on; those of float32 are copied to memory.
+  const double* read(std::size_t row, std::size_t first, std::size_t n, std::vector<double>& memory) const {
+    if (numbers) return numbers + row * stride + first;
+    const float* from = float32_numbers + row * stride + first;
+    memory.assign(from, from + n);
+    return memory.data();
+  }
 };
 
 struct Difference;  // in difference.hpp
@@ -45,9 +56,10 @@ struct Difference;  // in difference.hpp
 ///
 /// What cannot be had cheaply is kept (queries, keys, values, masked scores, the largest and the sum of each
 /// row, contexts); the trace makes the other stages when they are read. A model that covers() refuses goes to
-/// attend() itself. One thread at a time may call what is not const, and nobody reads meanwhile; several may
-/// read trace() and rows() at once, each stage is made by the first of them. An engine can be handed from
-/// thread to thread.
+/// attend() itself. A model in float32 is computed in float32, as PyTorch does it, where attend() rounds
+/// every stage of sums in float64: it is twice as fast, and as far from attend() as sums of float32 are. One
+/// thread at a time may call what is not const, and nobody reads meanwhile; several may read trace() and
+/// rows() at once, each stage is made by the first of them. An engine can be handed from thread to thread.
 class Engine {
  public:
   /// So many threads, the caller's among them; 0 for one on each processor. Sets OpenBLAS to one thread, for
@@ -88,13 +100,16 @@ class Engine {
   /// n_tokens × d_output, brought up to date; the same as trace().output.
   const arma::mat& output();
 
+  struct Parts;  // in parts.hpp
+
  private:
-  struct Parts;
+  bool compute_in_format(const Model& model, std::size_t sequence, const Token* progress);
+
   std::unique_ptr<Parts> parts_;
 };
 
-/// Whether an engine computes such a model itself: queries and keys or uniform scores, a mask of −inf before
-/// the softmax.
+/// Whether an engine computes such a model itself: in float64 or float32, queries and keys or uniform scores,
+/// a mask of −inf before the softmax.
 bool covers(const Model& model);
 
 /// Bytes that an engine needs for a model of this size, the model's own not counted; without n_keys there are

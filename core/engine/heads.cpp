@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <type_traits>
 
 #include "core/system/process.hpp"
 
@@ -16,30 +17,35 @@ constexpr std::size_t cache_line = 64, large_page = std::size_t{2} << 20;
 
 }  // namespace
 
-Buffer::Buffer(std::size_t size) : size_(size) {
+template <class Number>
+Buffer<Number>::Buffer(std::size_t size) : size_(size) {
   if (size == 0) return;
-  const std::size_t bytes = size * sizeof(double), unit = bytes < large_page ? cache_line : large_page;
+  const std::size_t bytes = size * sizeof(Number), unit = bytes < large_page ? cache_line : large_page;
   const std::size_t rounded = (bytes + unit - 1) / unit * unit;
   void* memory = std::aligned_alloc(unit, rounded);
   if (memory == nullptr) throw std::bad_alloc();
   if (unit == large_page) system::prefer_large_pages(memory, rounded);
-  numbers_.reset(static_cast<double*>(memory));
+  numbers_.reset(static_cast<Number*>(memory));
 }
 
-void Buffer::Free::operator()(double* numbers) const {
+template <class Number>
+void Buffer<Number>::Free::operator()(Number* numbers) const {
   std::free(numbers);
 }
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+template <class Number>
+constexpr Number infinity = std::numeric_limits<Number>::infinity();
+template <class Number>
+constexpr Number nan = std::numeric_limits<Number>::quiet_NaN();
 
 std::size_t rounded_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-void fill(Buffer& buffer, double number) {
+template <class Number>
+void fill(Buffer<Number>& buffer, Number number) {
   std::fill_n(buffer.data(), buffer.size(), number);
 }
 
@@ -63,100 +69,120 @@ class EndsFrom {
   std::vector<std::size_t> counted_;
 };
 
-void work_out_scores(Heads& all, std::size_t h, std::size_t first, std::size_t end) {
-  const Visibility& v = all.visibility;
-  const std::size_t from = v.first_of(first, end, all.kernels->panel_width);
-  if (all.uniform) {
+}  // namespace
+
+template <class Number>
+const Number* Weights<Number>::of(const SharedMatrix& matrix) {
+  const arma::mat& numbers = matrix;
+  if constexpr (std::is_same_v<Number, double>) {
+    return numbers.memptr();
+  } else {
+    if (!matrix_.shares_with(matrix)) {
+      numbers_.assign(numbers.begin(), numbers.end());
+      matrix_ = matrix;
+    }
+    return numbers_.data();
+  }
+}
+
+template <class Number>
+void Heads<Number>::work_out_scores(std::size_t h, std::size_t first, std::size_t end) {
+  const Visibility& v = visibility;
+  const std::size_t from = v.first_of(first, end, kernels->panel_width);
+  if (uniform) {
     for (std::size_t i = first; i < end; ++i)
-      std::fill(all.scores(h, i) + from, all.scores(h, i) + std::max(v.ends()[i], from), 0.0);
+      std::fill(scores(h, i) + from, scores(h, i) + std::max(v.ends()[i], from), Number(0));
   } else {
     const EndsFrom ends(v, first, end, from);
-    all.kernels->products({all.query(h, first), all.d_head,
-                           all.group(h).key_panels.data() + from * all.d_head, all.d_head, all.scale,
-                           ends.data(), all.scores(h, first) + from, all.row_stride, end - first});
+    kernels->products({query(h, first), d_head, group(h).key_panels.data() + from * d_head, d_head,
+                       static_cast<Number>(scale), ends.data(), scores(h, first) + from, row_stride,
+                       end - first});
   }
   for (std::size_t i = first; i < end; ++i) {
-    double* const row = all.scores(h, i);
+    Number* const row = scores(h, i);
     if (v.ends()[i] == 0) continue;
-    if (all.rules.adjusts()) all.rules.adjust(*all.kernels, h, i, row, v.firsts()[i], v.ends()[i]);
-    std::fill(row + from, row + v.firsts()[i], -infinity);
-    for (const std::size_t j : v.hidden(i)) row[j] = -infinity;
+    if (rules.adjusts()) rules.adjust(*kernels, h, i, row, v.firsts()[i], v.ends()[i]);
+    std::fill(row + from, row + v.firsts()[i], -infinity<Number>);
+    for (const std::size_t j : v.hidden(i)) row[j] = -infinity<Number>;
   }
 }
 
 /// A row's largest, its sum and its exponentials from a key on up to its end; false when one of them is not
 /// finite.
-bool work_out_exponentials(Heads& all, std::size_t h, std::size_t i, double* to, std::size_t from) {
-  Head& head = all.heads[h];
-  const std::size_t end = all.visibility.ends()[i];
+template <class Number>
+bool Heads<Number>::work_out_exponentials(std::size_t h, std::size_t i, Number* to, std::size_t from) {
+  Head<Number>& head = heads[h];
+  const std::size_t end = visibility.ends()[i];
   head.losses[i] = 0;
   if (end == 0) {  // all scores are −inf: 0/0 by the formula, or zeros
-    head.largest[i] = all.leaves_zeros() ? 0 : -infinity;
+    head.largest[i] = leaves_zeros() ? 0 : -infinity<Number>;
     head.sums[i] = 1;
     return true;
   }
-  const std::size_t lanes = all.kernels->lanes,
-                    first = from + (all.visibility.firsts()[i] - from) / lanes * lanes;
-  std::fill(to + from, to + first, 0.0);
-  const RowSums row = all.kernels->softmax(all.scores(h, i) + first, to + first, end - first);
+  const std::size_t lanes = kernels->lanes, first = from + (visibility.firsts()[i] - from) / lanes * lanes;
+  std::fill(to + from, to + first, Number(0));
+  const RowSums<Number> row = kernels->softmax(scores(h, i) + first, to + first, end - first);
   head.largest[i] = row.largest;
-  head.sums[i] = row.sum + (all.sinks.empty() ? 0 : std::exp(all.sinks[h] - row.largest));
+  head.sums[i] = row.sum + (sinks.empty() ? 0 : std::exp(sinks[h] - row.largest));
   return std::isfinite(head.sums[i]) && std::isfinite(row.largest);
 }
 
 /// Contexts of rows first … end − 1, of their exponentials, which count from a key on.
-void work_out_contexts(Heads& all, std::size_t h, std::size_t first, std::size_t end, double* exponentials,
-                       std::size_t from) {
-  const EndsFrom ends(all.visibility, first, end, from);
-  for (std::size_t i = first; i < end && !all.kept.bits.empty(); ++i)
-    all.kept.bits.each_no(
-        all.kept.first + (h * all.n_queries + i) * all.n_keys + from, ends[i - first],
-        [row = exponentials + (i - first) * all.row_stride + from](std::size_t j) { row[j] = 0; });
-  all.kernels->contexts({exponentials + from, all.row_stride, ends.data(), all.heads[h].sums.data() + first,
-                         all.context_factor(), all.value(h, from), all.value_stride, all.d_head,
-                         all.context(h, first), all.d_out, end - first});
+template <class Number>
+void Heads<Number>::work_out_contexts(std::size_t h, std::size_t first, std::size_t end, Number* exponentials,
+                                      std::size_t from) {
+  const EndsFrom ends(visibility, first, end, from);
+  for (std::size_t i = first; i < end && !kept.bits.empty(); ++i)
+    kept.bits.each_no(kept.first + (h * n_queries + i) * n_keys + from, ends[i - first],
+                      [row = exponentials + (i - first) * row_stride + from](std::size_t j) { row[j] = 0; });
+  kernels->contexts({exponentials + from, row_stride, ends.data(), heads[h].sums.data() + first,
+                     context_factor(), value(h, from), value_stride, d_head, context(h, first), d_out,
+                     end - first});
   for (std::size_t i = first; i < end; ++i)
-    if (all.visibility.ends()[i] == 0)
-      std::fill_n(all.context(h, i), all.d_head, all.leaves_zeros() ? 0 : nan);
+    if (visibility.ends()[i] == 0)
+      std::fill_n(context(h, i), d_head, leaves_zeros() ? Number(0) : nan<Number>);
 }
 
-}  // namespace
-
-bool Heads::same_shape(const Model& model) const {
+template <class Number>
+bool Heads<Number>::same_shape(const Model& model) const {
   const bool prepares = model.additions.normalise || model.additions.positions.rotary;
   return n_queries == model.n_tokens() && n_keys == model.n_keys() && d_out == model.d_out() &&
          heads.size() == model.n_heads && groups.size() == model.kv_heads() &&
          prepares == (heads.front().bare_queries.size() > 0);
 }
 
-double* Heads::scratch(std::size_t size) {
-  Buffer& own = rows.local();
-  if (own.size() < size) own = Buffer(size);
+template <class Number>
+Number* Heads<Number>::scratch(std::size_t size) {
+  Buffer<Number>& own = scratch_rows.local();
+  if (own.size() < size) own = Buffer<Number>(size);
   return own.data();
 }
 
-void Heads::prepare(Projected what, std::size_t h, std::size_t t) {
+template <class Number>
+void Heads<Number>::prepare(Projected what, std::size_t h, std::size_t t) {
   if (!rules.prepares() || what == Projected::values) return;
   std::vector<double> row(&projected(what, h, t, 0), &projected(what, h, t, 0) + d_head);
   rules.prepare(what, t, row.data());
   for (std::size_t c = 0; c < d_head; ++c)
-    (what == Projected::queries ? query(h, t)[c] : key(h, t, c)) = row[c];
+    (what == Projected::queries ? query(h, t)[c] : key(h, t, c)) = static_cast<Number>(row[c]);
 }
 
-double Heads::longest_key_squared(std::size_t h) const {
+template <class Number>
+double Heads<Number>::longest_key_squared(std::size_t h) const {
   const std::size_t width = kernels->panel_width;
-  const double* numbers = groups[kv_head_of(h)].key_panels.data();
+  const Number* numbers = groups[kv_head_of(h)].key_panels.data();
   double most = 0;
   for (std::size_t first = 0; first < n_keys; first += width) {  // beyond the last key a panel holds zeros
-    std::array<double, Kernels::widest_panel> sums{};
+    std::array<Number, Kernels<Number>::widest_panel> sums{};
     for (std::size_t c = 0; c < d_head; ++c, numbers += width)
       for (std::size_t j = 0; j < width; ++j) sums[j] += numbers[j] * numbers[j];
-    most = std::max(most, *std::max_element(sums.begin(), sums.end()));
+    most = std::max<double>(most, *std::max_element(sums.begin(), sums.end()));
   }
   return most;
 }
 
-void Heads::allocate(const Model& model) {
+template <class Number>
+void Heads<Number>::allocate(const Model& model) {
   heads.clear();  // before the new ones are asked for: there may not be room for both
   groups.clear();
   const bool prepares = model.additions.normalise || model.additions.positions.rotary;
@@ -164,77 +190,237 @@ void Heads::allocate(const Model& model) {
   n_keys = model.n_keys();
   d_head = model.d_head();
   d_out = model.d_out();
-  row_stride = rounded_up(n_keys, 8);
+  row_stride = rounded_up(n_keys, cache_line / sizeof(Number));
   value_stride = rounded_up(d_head, kernels->lanes);
-  contexts = Buffer(n_queries * d_out);
+  contexts = Buffer<Number>(n_queries * d_out);
   heads.resize(model.n_heads);
-  for (Head& head : heads) {
-    head.queries = Buffer(n_queries * d_head);
-    if (prepares) head.bare_queries = Buffer(n_queries * d_head);
-    head.scores = Buffer(n_queries * row_stride);
+  for (Head<Number>& head : heads) {
+    head.queries = Buffer<Number>(n_queries * d_head);
+    if (prepares) head.bare_queries = Buffer<Number>(n_queries * d_head);
+    head.scores = Buffer<Number>(n_queries * row_stride);
     for (auto* numbers : {&head.largest, &head.sums}) numbers->assign(n_queries, 1);
     head.losses.assign(n_queries, 0);
   }
-  std::vector<Group> all_groups(
+  std::vector<Group<Number>> all_groups(
       model.kv_heads());  // without them there is no shape, should memory end before
-  for (Group& group : all_groups) {
-    group.key_panels = Buffer(rounded_up(n_keys, kernels->panel_width) * d_head);
-    if (prepares) group.bare_keys = Buffer(n_keys * d_head);
-    group.values = Buffer(n_keys * value_stride);
-    fill(group.key_panels, 0);
-    fill(group.values, 0);
+  for (Group<Number>& group : all_groups) {
+    group.key_panels = Buffer<Number>(rounded_up(n_keys, kernels->panel_width) * d_head);
+    if (prepares) group.bare_keys = Buffer<Number>(n_keys * d_head);
+    group.values = Buffer<Number>(n_keys * value_stride);
+    fill(group.key_panels, Number(0));
+    fill(group.values, Number(0));
   }
   groups = std::move(all_groups);
 }
 
-void row_of_exponentials(Heads& all, std::size_t h, std::size_t i, std::size_t n, double* exponentials,
-                         std::size_t first_key) {
-  const double* const scores = all.scores(h, i) + first_key;
-  const double largest = all.heads[h].largest[i];
-  for (std::size_t j = 0; j < n; ++j) exponentials[j] = scores[j] - largest;
-  all.kernels->exponentials(exponentials, n);
+template <class Number>
+void Heads<Number>::row_of_exponentials(std::size_t h, std::size_t i, std::size_t n, Number* exponentials,
+                                        std::size_t first_key) {
+  const Number* const row = scores(h, i) + first_key;
+  const auto largest = static_cast<Number>(heads[h].largest[i]);
+  for (std::size_t j = 0; j < n; ++j) exponentials[j] = row[j] - largest;
+  kernels->exponentials(exponentials, n);
 }
 
-bool work_out(Heads& all, std::size_t h, std::size_t first, std::size_t end, From from) {
-  if (from == From::queries) work_out_scores(all, h, first, end);
-  const std::size_t* ends = all.visibility.ends().data();
+template <class Number>
+bool Heads<Number>::work_out(std::size_t h, std::size_t first, std::size_t end, From from) {
+  if (from == From::queries) work_out_scores(h, first, end);
+  const std::size_t* ends = visibility.ends().data();
   const std::size_t filled = *std::max_element(ends + first, ends + end),
-                    key = all.visibility.first_of(first, end, all.kernels->panel_width);
-  double* const exponentials = all.scratch((end - first) * all.row_stride);
+                    key = visibility.first_of(first, end, kernels->panel_width);
+  Number* const exponentials = scratch((end - first) * row_stride);
   bool finite = true;
   for (std::size_t i = first; i < end; ++i) {
-    double* const row = exponentials + (i - first) * all.row_stride;
+    Number* const row = exponentials + (i - first) * row_stride;
     const std::size_t counted = std::max(ends[i], key);
-    std::fill(row + counted, row + std::max(filled, counted), 0.0);
+    std::fill(row + counted, row + std::max(filled, counted), Number(0));
     if (from == From::weights)
-      row_of_exponentials(all, h, i, counted - key, row + key, key);
+      row_of_exponentials(h, i, counted - key, row + key, key);
     else
-      finite = work_out_exponentials(all, h, i, row, key) && finite;
+      finite = work_out_exponentials(h, i, row, key) && finite;
   }
-  work_out_contexts(all, h, first, end, exponentials, key);
+  work_out_contexts(h, first, end, exponentials, key);
   return finite;
 }
 
-void hide_row(Heads& all, std::size_t h, std::size_t row) {
-  std::fill_n(all.scores(h, row), all.row_stride, -infinity);
+template <class Number>
+void Heads<Number>::hide_row(std::size_t h, std::size_t row) {
+  std::fill_n(scores(h, row), row_stride, -infinity<Number>);
 }
 
-extern const Kernels plain_kernels;
+template <class Number>
+std::vector<Number> Heads<Number>::kept_row(Projected what, std::size_t t) {
+  std::vector<Number> row;
+  for (std::size_t part = 0; part < n_parts(what); ++part)
+    for (std::size_t c = 0; c < d_head; ++c) row.push_back(projected(what, head_of(what, part), t, c));
+  return row;
+}
+
+template <class Number>
+void Heads<Number>::put_row(Projected what, std::size_t t, const Number* row) {
+  for (std::size_t part = 0; part < n_parts(what); ++part) {
+    const std::size_t h = head_of(what, part);
+    for (std::size_t c = 0; c < d_head; ++c) projected(what, h, t, c) = *row++;
+    prepare(what, h, t);
+  }
+}
+
+template <class Number>
+arma::mat Heads<Number>::combined_contexts(CombineRule rule) const {
+  const arma::Mat<Number> by_token(const_cast<Number*>(contexts.data()), d_out, n_queries, false, true);
+  if (rule == CombineRule::concatenate) return arma::conv_to<arma::mat>::from(by_token.t());
+  arma::mat merged(d_out, n_queries);  // one token a column, so that memory runs along a row
+  double* next = merged.memptr();
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    for (std::size_t i = 0; i < n_queries; ++i)
+      next = std::copy_n(by_token.colptr(i) + h * d_head, d_head, next);
+  return merged.t();
+}
+
+namespace {
+
+// A row is worked out afresh when one exponential changes more of its sum than this …
+constexpr double largest_part = 0.5;
+// … when an exponential is so far above that of the largest score, 1, that sums could overflow …
+constexpr double highest = 4.8e8;
+// … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers, or 2 · 10⁻⁶ in float32.
+template <class Number>
+constexpr float most_losses = sizeof(Number) == sizeof(double) ? 4096 : 32;
+
+template <class Number>
+constexpr Number highest_power = sizeof(Number) == sizeof(double)
+                                     ? 700
+                                     : 88;  // of e: beyond, exponentials() is not to be asked
+
+/// Asks for n numbers that are going to be changed.
+template <class Number>
+void prefetch(const Number* numbers, std::size_t n) {
+  constexpr std::size_t line = cache_line / sizeof(Number);
+  for (std::size_t c = 0; c < n; c += line) __builtin_prefetch(numbers + c, 1);
+}
+
+}  // namespace
+
+/// The exponential of key t in row i is another; false when the row must be worked out afresh.
+template <class Number>
+bool Heads<Number>::change_one_weight(std::size_t h, std::size_t i, std::size_t t,
+                                      const WeightChange& change) {
+  const auto& [before, after, old_value, old_length, length] = change;
+  Head<Number>& head = heads[h];
+  const double old_sum = head.sums[i], sum = old_sum + (after - before);
+  if (!(after < highest) || !(before < largest_part * old_sum)) return false;
+  const double factor = 1 / sum, share = kept_factor(h, i, t) * factor;
+  Number* const row = context(h, i);
+  kernels->blend(row, static_cast<Number>(old_sum * factor), static_cast<Number>(after * share), value(h, t),
+                 static_cast<Number>(-before * share), old_value, d_head);
+  double loss = head.losses[i] * std::max(1.0, old_sum / sum) + 1;
+  if constexpr (!is_fine) {  // what was added and what was taken away are rounded to their own sizes
+    const double parts = share * (before * old_length + after * length);
+    if (parts > 0) loss = (head.losses[i] + 1) * (1 + parts / std::sqrt(kernels->dot(row, row, d_head)));
+  }
+  if (!(loss < most_losses<Number>)) return false;
+  head.sums[i] = sum;
+  head.losses[i] = static_cast<float>(loss);
+  return true;
+}
+
+template <class Number>
+RowsRedone Heads<Number>::update_token(std::size_t h, std::size_t t, const Number* old_value, bool asks) {
+  RowsRedone redone;
+  std::vector<std::size_t> rows = visibility.rows_that_see(t);
+  if (asks) {
+    redone = {{t}, work_out(h, t, t + 1, From::queries)};
+    std::erase(rows, t);
+  }
+
+  const std::size_t n = rows.size();
+  std::vector<Number> key_numbers(d_head), exponentials(2 * n);  // of the scores before, then of those after
+  for (std::size_t c = 0; c < d_head; ++c) key_numbers[c] = key(h, t, c);
+  // Numbers of one column, and the contexts of one head, lie far apart: asked for before they are needed.
+  constexpr std::size_t ahead = 12, contexts_ahead = 4;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t i = rows[k];
+    if (k + ahead < n) __builtin_prefetch(scores(h, rows[k + ahead]) + t, 1);
+    Number& score = scores(h, i)[t];
+    const auto largest = static_cast<Number>(heads[h].largest[i]);
+    exponentials[k] = score - largest;
+    score = uniform ? 0 : kernels->dot(query(h, i), key_numbers.data(), d_head) * static_cast<Number>(scale);
+    if (rules.adjusts()) score = static_cast<Number>(rules.adjusted(h, i, t, score));
+    exponentials[n + k] = std::min(score - largest, highest_power<Number>);
+  }
+  kernels->exponentials(exponentials.data(), exponentials.size());
+
+  const auto length_of = [this](const Number* numbers) -> double {
+    return std::sqrt(kernels->dot(numbers, numbers, d_head));
+  };
+  WeightChange change{
+      .old_value = old_value, .old_length = length_of(old_value), .length = length_of(value(h, t))};
+  for (std::size_t k = 0; k < n; ++k) {
+    if (k + contexts_ahead < n) prefetch(context(h, rows[k + contexts_ahead]), d_head);
+    change.before = exponentials[k], change.after = exponentials[n + k];
+    if (change_one_weight(h, rows[k], t, change)) continue;
+    redone.finite = work_out(h, rows[k], rows[k] + 1, From::scores) && redone.finite;
+    redone.rows.push_back(rows[k]);
+  }
+  std::sort(redone.rows.begin(), redone.rows.end());
+  return redone;
+}
+
+template <class Number>
+bool Heads<Number>::update_scores(std::size_t h, std::size_t first, std::size_t end, const Number* row_parts,
+                                  const Number* key_parts) {
+  for (std::size_t i = first; i < end; ++i) {
+    const std::size_t from = visibility.firsts()[i], n = visibility.ends()[i] - from;
+    kernels->add(scores(h, i) + from, key_parts + from, row_parts[i], n);
+  }
+  return work_out(h, first, end, From::scores);
+}
+
+template <class Number>
+void Heads<Number>::update_context_column(std::size_t h, std::size_t first, std::size_t end, std::size_t c,
+                                          const Number* values) {
+  Number* const exponentials = scratch(n_keys);
+  for (std::size_t i = first; i < end; ++i) {
+    const std::size_t from = visibility.firsts()[i], n = visibility.ends()[i] - from;
+    if (n == 0) continue;
+    row_of_exponentials(h, i, n, exponentials, from);
+    context(h, i)[c] = kernels->dot(exponentials, values + from, n) / static_cast<Number>(heads[h].sums[i]);
+  }
+}
+
+extern const KernelSet plain_kernels;
 #ifdef ATTNSCOPE_X86
-extern const Kernels avx2_kernels, avx512_kernels;
+extern const KernelSet avx2_kernels, avx512_kernels;
 #endif
 
-std::span<const Kernels> kernels_of_this_processor() {
-  static const std::vector<Kernels> all = [] {
-    std::vector<Kernels> kernels;
+template <class Number>
+std::span<const Kernels<Number>> kernels_of_this_processor() {
+  static const std::vector<Kernels<Number>> all = [] {
+    std::vector<const KernelSet*> sets;
 #ifdef ATTNSCOPE_X86
-    if (__builtin_cpu_supports("avx512f")) kernels.push_back(avx512_kernels);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) kernels.push_back(avx2_kernels);
+    if (__builtin_cpu_supports("avx512f")) sets.push_back(&avx512_kernels);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets.push_back(&avx2_kernels);
 #endif
-    kernels.push_back(plain_kernels);
+    sets.push_back(&plain_kernels);
+    std::vector<Kernels<Number>> kernels;
+    for (const KernelSet* set : sets) {
+      if constexpr (std::is_same_v<Number, double>)
+        kernels.push_back(set->float64);
+      else
+        kernels.push_back(set->float32);
+    }
     return kernels;
   }();
   return all;
 }
+
+template class Buffer<double>;
+template class Buffer<float>;
+template class Weights<double>;
+template class Weights<float>;
+template struct Heads<double>;
+template struct Heads<float>;
+template std::span<const Kernels<double>> kernels_of_this_processor();
+template std::span<const Kernels<float>> kernels_of_this_processor();
 
 }  // namespace core::attention::fast

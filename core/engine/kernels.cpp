@@ -6,106 +6,135 @@
 // This source is compiled once for each width of vector registers, with the flags that it needs.
 namespace core::attention::fast {
 
-template <int N>
-struct VectorOf {
-  // Unaligned, and allowed to lie on any array of doubles.
-  typedef double Numbers __attribute__((vector_size(N * sizeof(double)), aligned(sizeof(double)), may_alias));
-  typedef std::int64_t Integers __attribute__((vector_size(N * sizeof(double))));
+/// What the loops have to know of a format of numbers.
+template <class Number>
+struct Format;
+
+template <>
+struct Format<double> {
+  using Integer = std::int64_t;
+  static constexpr int digits = 52, bias = 1023;  // behind the point, and of the exponent
+  static constexpr double lowest = -746;          // of which eˣ is 0
+  static constexpr double to_whole = 6755399441055744.0;
+  static constexpr Integer bits_of_to_whole = 0x4338000000000000;
+  static constexpr double ln2[] = {6.93147180369123816490e-01, 1.90821492927058770002e-10};
+  static constexpr double evens[] = {1.0 / 479001600, 1.0 / 3628800, 1.0 / 40320,
+                                     1.0 / 720,       1.0 / 24,      1.0 / 2};
+  static constexpr double odds[] = {1.0 / 6227020800, 1.0 / 39916800, 1.0 / 362880,
+                                    1.0 / 5040,       1.0 / 120,      1.0 / 6};
 };
 
-template <int N>
-using Vector = typename VectorOf<N>::Numbers;
+template <>
+struct Format<float> {
+  using Integer = std::int32_t;
+  static constexpr int digits = 23, bias = 127;
+  static constexpr float lowest = -104;
+  static constexpr float to_whole = 12582912;
+  static constexpr Integer bits_of_to_whole = 0x4b400000;
+  static constexpr float ln2[] = {0.693359375f, -2.12194440e-4f};
+  static constexpr float evens[] = {1.0f / 720, 1.0f / 24, 1.0f / 2};
+  static constexpr float odds[] = {1.0f / 5040, 1.0f / 120, 1.0f / 6};
+};
 
-template <int N>
-[[gnu::always_inline]] inline Vector<N> load(const double* from) {
-  return *reinterpret_cast<const Vector<N>*>(from);
+template <class Number, int N>
+struct VectorOf {
+  // Unaligned, and allowed to lie on any array of such numbers.
+  typedef Number Numbers __attribute__((vector_size(N * sizeof(Number)), aligned(sizeof(Number)), may_alias));
+  typedef typename Format<Number>::Integer Integers __attribute__((vector_size(N * sizeof(Number))));
+};
+
+template <class Number, int N>
+using Vector = typename VectorOf<Number, N>::Numbers;
+
+template <class Number, int N>
+[[gnu::always_inline]] inline Vector<Number, N> load(const Number* from) {
+  return *reinterpret_cast<const Vector<Number, N>*>(from);
 }
 
-template <int N>
-[[gnu::always_inline]] inline void store(double* to, Vector<N> numbers) {
-  *reinterpret_cast<Vector<N>*>(to) = numbers;
+template <class Number, int N>
+[[gnu::always_inline]] inline void store(Number* to, Vector<Number, N> numbers) {
+  *reinterpret_cast<Vector<Number, N>*>(to) = numbers;
 }
 
 /// The same number in all places; 0 + number would cost an addition, as it is not number when that is −0.
-template <int N>
-[[gnu::always_inline]] inline Vector<N> spread(double number) {
-  return number - Vector<N>{};
+template <class Number, int N>
+[[gnu::always_inline]] inline Vector<Number, N> spread(Number number) {
+  return number - Vector<Number, N>{};
 }
 
 /// The first n numbers, and so many fillings after them.
-template <int N>
-[[gnu::always_inline]] inline Vector<N> load_part(const double* from, std::size_t n, double filling) {
-  Vector<N> numbers = spread<N>(filling);
+template <class Number, int N>
+[[gnu::always_inline]] inline Vector<Number, N> load_part(const Number* from, std::size_t n, Number filling) {
+  Vector<Number, N> numbers = spread<Number, N>(filling);
   for (std::size_t j = 0; j < n; ++j) numbers[j] = from[j];
   return numbers;
 }
 
-template <int N>
-[[gnu::always_inline]] inline void store_part(double* to, Vector<N> numbers, std::size_t n) {
+template <class Number, int N>
+[[gnu::always_inline]] inline void store_part(Number* to, Vector<Number, N> numbers, std::size_t n) {
   for (std::size_t j = 0; j < n; ++j) to[j] = numbers[j];
 }
 
 /// The first n numbers; instead of the others the filling.
-template <int N>
-[[gnu::always_inline]] inline Vector<N> cut(Vector<N> numbers, std::size_t n, double filling) {
+template <class Number, int N>
+[[gnu::always_inline]] inline Vector<Number, N> cut(Vector<Number, N> numbers, std::size_t n,
+                                                    Number filling) {
   if (n >= std::size_t{N}) return numbers;
-  typename VectorOf<N>::Integers places;
+  using Integer = typename Format<Number>::Integer;
+  typename VectorOf<Number, N>::Integers places;
   for (int j = 0; j < N; ++j) places[j] = j;
-  return places < static_cast<std::int64_t>(n) ? numbers : spread<N>(filling);
+  return places < static_cast<Integer>(n) ? numbers : spread<Number, N>(filling);
 }
 
-template <int N>
-[[gnu::always_inline]] inline double sum(Vector<N> v) {
-  double parts[N];
-  store<N>(parts, v);
+template <class Number, int N>
+[[gnu::always_inline]] inline Number sum(Vector<Number, N> v) {
+  Number parts[N];
+  store<Number, N>(parts, v);
   for (int half = N / 2; half > 0; half /= 2)  // by halves: few sums have to wait for others
     for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
   return parts[0];
 }
 
-template <int N>
-[[gnu::always_inline]] inline double largest(Vector<N> v) {
-  double parts[N];
-  store<N>(parts, v);
+template <class Number, int N>
+[[gnu::always_inline]] inline Number largest(Vector<Number, N> v) {
+  Number parts[N];
+  store<Number, N>(parts, v);
   for (int half = N / 2; half > 0; half /= 2)
     for (int j = 0; j < half; ++j) parts[j] = parts[j + half] > parts[j] ? parts[j + half] : parts[j];
   return parts[0];
 }
 
-/// 2ⁿ for whole n from −1022 to 1023.
-template <int N>
-[[gnu::always_inline]] inline Vector<N> power_of_two(typename VectorOf<N>::Integers n) {
-  return reinterpret_cast<Vector<N>>((n + 1023) << 52);
+/// 2ⁿ for whole n whose power is a normal number.
+template <class Number, int N>
+[[gnu::always_inline]] inline Vector<Number, N> power_of_two(typename VectorOf<Number, N>::Integers n) {
+  return reinterpret_cast<Vector<Number, N>>((n + Format<Number>::bias) << Format<Number>::digits);
 }
 
-/// eˣ for x ≤ 709, to about one unit in the last place; 0 for −inf, NaN for NaN.
+/// eˣ for x ≤ 709, or 88 in float32, to about one unit in the last place; 0 for −inf, NaN for NaN.
 ///
-/// x = n·ln 2 + r with |r| ≤ ln 2 / 2; eʳ by its series to r¹³, whose rest is below 2⁻⁵⁷, its even and its
-/// odd terms apart, as neither has to wait for the other. Scaling by 2ⁿ in two steps gives numbers below the
-/// normal range too.
-template <int N>
-[[gnu::always_inline]] inline Vector<N> exponential(Vector<N> x) {
-  using V = Vector<N>;
-  using I = typename VectorOf<N>::Integers;
-  constexpr double lowest = -746;
-  const auto is_zero = x < lowest;  // told apart, as processors take long to round a number to nothing
+/// x = n·ln 2 + r with |r| ≤ ln 2 / 2; eʳ by its series to r¹³, whose rest is below 2⁻⁵⁷, or to r⁷ and 2⁻²⁷;
+/// its even and its odd terms apart, as neither has to wait for the other. Scaling by 2ⁿ in two steps gives
+/// numbers below the normal range too.
+template <class Number, int N>
+[[gnu::always_inline]] inline Vector<Number, N> exponential(Vector<Number, N> x) {
+  using V = Vector<Number, N>;
+  using I = typename VectorOf<Number, N>::Integers;
+  using F = Format<Number>;
+  const auto is_zero = x < F::lowest;  // told apart, as processors take long to round a number to nothing
   x = is_zero ? V{} : x;
-  // Adding 1.5 · 2⁵² leaves the nearest whole number in the low bits.
-  constexpr double to_whole = 6755399441055744.0;
-  constexpr std::int64_t bits_of_to_whole = 0x4338000000000000;
-  const V shifted = x * 1.4426950408889634 + to_whole, n = shifted - to_whole;
-  const V r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;  // ln 2 in two parts
-  constexpr double evens[] = {1.0 / 3628800, 1.0 / 40320, 1.0 / 720, 1.0 / 24, 1.0 / 2};
-  constexpr double odds[] = {1.0 / 39916800, 1.0 / 362880, 1.0 / 5040, 1.0 / 120, 1.0 / 6};
+  // Adding 1.5 · 2⁵², or 1.5 · 2²³, leaves the nearest whole number in the low bits.
+  const V shifted = x * Number(1.4426950408889634) + F::to_whole, n = shifted - F::to_whole;
+  const V r = (x - n * F::ln2[0]) - n * F::ln2[1];  // ln 2 in two parts
+  constexpr int n_terms = sizeof(F::evens) / sizeof(Number);
   const V square = r * r;
-  V even = spread<N>(1.0 / 479001600), odd = spread<N>(1.0 / 6227020800);
-  for (const double c : evens) even = even * square + c;
-  for (const double c : odds) odd = odd * square + c;
-  const V p = (odd * r + even) * square + r + 1.0;
-  const V half_shifted = n * 0.5 + to_whole;
-  const I whole = reinterpret_cast<I>(shifted) - bits_of_to_whole;
-  const I half = reinterpret_cast<I>(half_shifted) - bits_of_to_whole;
-  return is_zero ? V{} : p * power_of_two<N>(half) * power_of_two<N>(whole - half);
+  V even = spread<Number, N>(F::evens[0]), odd = spread<Number, N>(F::odds[0]);
+  for (int k = 1; k < n_terms; ++k) even = even * square + F::evens[k];
+  for (int k = 1; k < n_terms; ++k) odd = odd * square + F::odds[k];
+  const V p = (odd * r + even) * square + r + Number(1);
+  const V half_shifted = n * Number(0.5) + F::to_whole;
+  const I whole = reinterpret_cast<I>(shifted) - F::bits_of_to_whole;
+  const I half = reinterpret_cast<I>(half_shifted) - F::bits_of_to_whole;
+  return is_zero ? V{} : p * power_of_two<Number, N>(half) * power_of_two<Number, N>(whole - half);
 }
 
 /// How the loops are cut so that all sums of a tile stay in registers.
@@ -114,13 +143,16 @@ struct Tiles {
   int value_vectors, rows;   // of a tile of contexts
 };
 
-template <int N, Tiles tiles>
+template <class Number, int N, Tiles tiles>
 struct KernelsOf {
-  using V = Vector<N>;
+  using V = Vector<Number, N>;
   static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
-  static constexpr std::size_t cached_numbers = 65536;  // of panels: they fit a second-level cache …
-  static constexpr std::size_t keys_at_once = 1024;     // … and so do so many values of a head
-  static_assert(panel_width <= Kernels::widest_panel && tiles.queries <= int(Kernels::max_panel_rows));
+  // Numbers of panels that fit a second-level cache, and keys of which a head's values do.
+  static constexpr std::size_t cached_numbers = 524288 / sizeof(Number), keys_at_once = 8192 / sizeof(Number);
+  static constexpr std::size_t part_depth = 128;  // of sums in float32
+  static constexpr Number infinity = Number(__builtin_inf());
+  static_assert(panel_width <= Kernels<Number>::widest_panel &&
+                tiles.queries <= int(Kernels<Number>::max_panel_rows));
 
   /// Written out, as `= {}` makes compilers keep a whole tile in memory.
   template <int count, int vectors>
@@ -130,29 +162,53 @@ struct KernelsOf {
       for (int k = 0; k < vectors; ++k) sums[i][k] = V{};
   }
 
-  /// Products of `count` rows and one panel, whose first item is `first`.
+  /// Adds products of `count` rows and one panel, from one depth to another.
   template <int count>
-  static void product_tile(const PanelBlock& b, std::size_t row, std::size_t first) {
-    V sums[count][tiles.key_vectors];
-    clear(sums);
-    const double* numbers = b.rows + row * b.row_stride;
-    const double* panel = b.panels + first * b.depth;
-    for (std::size_t c = 0; c < b.depth; ++c, panel += panel_width) {
+  [[gnu::always_inline]] static void add_products(const PanelBlock<Number>& b, std::size_t row,
+                                                  std::size_t first, std::size_t from, std::size_t to,
+                                                  V (&sums)[count][tiles.key_vectors]) {
+    const Number* numbers = b.rows + row * b.row_stride;
+    const Number* panel = b.panels + first * b.depth + from * panel_width;
+    for (std::size_t c = from; c < to; ++c, panel += panel_width) {
       V items[tiles.key_vectors];
-      for (int k = 0; k < tiles.key_vectors; ++k) items[k] = load<N>(panel + k * N);
+      for (int k = 0; k < tiles.key_vectors; ++k) items[k] = load<Number, N>(panel + k * N);
 #pragma GCC unroll 8
       for (int q = 0; q < count; ++q) {
-        const V number = spread<N>(numbers[std::size_t(q) * b.row_stride + c]);
+        const V number = spread<Number, N>(numbers[std::size_t(q) * b.row_stride + c]);
         for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += items[k] * number;
       }
     }
+  }
+
+  /// Products of `count` rows and one panel, whose first item is `first`.
+  template <int count>
+  static void product_tile(const PanelBlock<Number>& b, std::size_t row, std::size_t first) {
+    V sums[count][tiles.key_vectors];
+    clear(sums);
+    std::size_t c = 0;
+    if constexpr (sizeof(Number) == sizeof(float)) {  // long sums lose fewer digits in parts
+      V totals[count][tiles.key_vectors];
+      clear(totals);
+      for (; c + 2 * part_depth <= b.depth; c += part_depth) {
+        add_products<count>(b, row, first, c, c + part_depth, sums);
+#pragma GCC unroll 8
+        for (int q = 0; q < count; ++q)
+          for (int k = 0; k < tiles.key_vectors; ++k) totals[q][k] += sums[q][k], sums[q][k] = V{};
+      }
+      add_products<count>(b, row, first, c, b.depth, sums);
+#pragma GCC unroll 8
+      for (int q = 0; q < count; ++q)
+        for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += totals[q][k];
+    } else {
+      add_products<count>(b, row, first, 0, b.depth, sums);
+    }
 #pragma GCC unroll 8
     for (int q = 0; q < count; ++q) {
-      double* to = b.products + (row + std::size_t(q)) * b.product_stride + first;
+      Number* to = b.products + (row + std::size_t(q)) * b.product_stride + first;
       const std::size_t end = b.ends[row + std::size_t(q)];
       for (int k = 0; k < tiles.key_vectors; ++k) {
         const std::size_t j = first + std::size_t(k) * N;
-        if (j < end) store<N>(to + k * N, cut<N>(sums[q][k] * b.scale, end - j, -__builtin_inf()));
+        if (j < end) store<Number, N>(to + k * N, cut<Number, N>(sums[q][k] * b.scale, end - j, -infinity));
       }
     }
   }
@@ -165,13 +221,13 @@ struct KernelsOf {
 
   /// Products of `count` rows and the panels of items first … end − 1.
   template <int count>
-  static void product_rows(const PanelBlock& b, std::size_t row, std::size_t first, std::size_t end) {
+  static void product_rows(const PanelBlock<Number>& b, std::size_t row, std::size_t first, std::size_t end) {
     const std::size_t last_end = furthest(b.ends + row, count);
     for (end = last_end < end ? last_end : end; first < end; first += panel_width)
       product_tile<count>(b, row, first);
   }
 
-  static void products(const PanelBlock& b) {
+  static void products(const PanelBlock<Number>& b) {
     const std::size_t end = furthest(b.ends, b.n_rows), panel = panel_width * b.depth;
     const std::size_t at_once = (cached_numbers / (panel + 1) + 1) * panel_width;
     for (std::size_t first = 0; first < end; first += at_once) {  // they stay in the cache for all rows
@@ -182,47 +238,48 @@ struct KernelsOf {
     }
   }
 
-  static RowSums softmax(const double* s, double* e, std::size_t n) {
-    V tops = spread<N>(-__builtin_inf());
+  static RowSums<Number> softmax(const Number* s, Number* e, std::size_t n) {
+    V tops = spread<Number, N>(-infinity);
     for (std::size_t j = 0; j < n; j += N) {
-      const V numbers = load<N>(s + j);
+      const V numbers = load<Number, N>(s + j);
       tops = numbers > tops ? numbers : tops;
     }
-    const double top = largest<N>(tops);
+    const Number top = largest<Number, N>(tops);
     V sums{};
     for (std::size_t j = 0; j < n; j += N) {
-      const V numbers = exponential<N>(load<N>(s + j) - top);
-      store<N>(e + j, numbers);
+      const V numbers = exponential<Number, N>(load<Number, N>(s + j) - top);
+      store<Number, N>(e + j, numbers);
       sums += numbers;
     }
-    return {top, sum<N>(sums)};
+    return {top, sum<Number, N>(sums)};
   }
 
   /// Contexts of `count` rows in `vectors` vectors of columns from `column` on, as far as the keys from
   /// `first` on take them; made those of weights after the last key.
   template <int count, int vectors>
-  static void context_tile(const ProductBlock& b, std::size_t row, std::size_t column, std::size_t first) {
+  static void context_tile(const ProductBlock<Number>& b, std::size_t row, std::size_t column,
+                           std::size_t first) {
     const std::size_t last_end = furthest(b.ends + row, count);
     if (first > 0 && first >= last_end) return;
     const std::size_t end = last_end < first + keys_at_once ? last_end : first + keys_at_once;
     V sums[count][vectors];
     clear(sums);
     if (first > 0) take_up(b, row, column, sums);
-    const double* weights = b.weights + row * b.weight_stride;
-    const double* values = b.values + first * b.value_stride + column;
+    const Number* weights = b.weights + row * b.weight_stride;
+    const Number* values = b.values + first * b.value_stride + column;
     for (std::size_t j = first; j < end; ++j, values += b.value_stride) {
       V numbers[vectors];
-      for (int c = 0; c < vectors; ++c) numbers[c] = load<N>(values + c * N);
+      for (int c = 0; c < vectors; ++c) numbers[c] = load<Number, N>(values + c * N);
 #pragma GCC unroll 8
       for (int i = 0; i < count; ++i) {
-        const V weight = spread<N>(weights[std::size_t(i) * b.weight_stride + j]);
+        const V weight = spread<Number, N>(weights[std::size_t(i) * b.weight_stride + j]);
         for (int c = 0; c < vectors; ++c) sums[i][c] += numbers[c] * weight;
       }
     }
 #pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
-      double* to = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
-      const double factor = end == last_end ? b.factor / b.sums[row + std::size_t(i)] : 1;
+      Number* to = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
+      const Number factor = end == last_end ? Number(b.factor / b.sums[row + std::size_t(i)]) : 1;
 #pragma GCC unroll 8
       for (int c = 0; c < vectors; ++c)
         store_part_or_all(to + c * N, sums[i][c] * factor, b.d_head - column - std::size_t(c) * N);
@@ -231,27 +288,28 @@ struct KernelsOf {
 
   /// The sums of a tile as they were left after the keys before.
   template <int count, int vectors>
-  static void take_up(const ProductBlock& b, std::size_t row, std::size_t column, V (&sums)[count][vectors]) {
+  static void take_up(const ProductBlock<Number>& b, std::size_t row, std::size_t column,
+                      V (&sums)[count][vectors]) {
 #pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
-      const double* from = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
+      const Number* from = b.contexts + (row + std::size_t(i)) * b.context_stride + column;
 #pragma GCC unroll 8
       for (int c = 0; c < vectors; ++c) {
         const std::size_t left = b.d_head - column - std::size_t(c) * N;
-        sums[i][c] = left >= N ? load<N>(from + c * N) : load_part<N>(from + c * N, left, 0);
+        sums[i][c] = left >= N ? load<Number, N>(from + c * N) : load_part<Number, N>(from + c * N, left, 0);
       }
     }
   }
 
-  static void store_part_or_all(double* to, V numbers, std::size_t left) {
+  static void store_part_or_all(Number* to, V numbers, std::size_t left) {
     if (left >= N)
-      store<N>(to, numbers);
+      store<Number, N>(to, numbers);
     else
-      store_part<N>(to, numbers, left);
+      store_part<Number, N>(to, numbers, left);
   }
 
   template <int vectors>
-  static void context_columns(const ProductBlock& b, std::size_t column) {
+  static void context_columns(const ProductBlock<Number>& b, std::size_t column) {
     const std::size_t end = furthest(b.ends, b.n_rows);
     std::size_t first = 0;
     do {  // a part of the values stays in the cache for all rows
@@ -263,7 +321,7 @@ struct KernelsOf {
     } while (first < end);
   }
 
-  static void contexts(const ProductBlock& b) {
+  static void contexts(const ProductBlock<Number>& b) {
     std::size_t column = 0;
     for (; column + (tiles.value_vectors - 1) * N < b.d_head; column += tiles.value_vectors * N)
       context_columns<tiles.value_vectors>(b, column);
@@ -272,84 +330,94 @@ struct KernelsOf {
     for (; column < b.d_head; column += N) context_columns<1>(b, column);
   }
 
-  static void add(double* target, const double* source, double factor, std::size_t n) {
+  static void add(Number* target, const Number* source, Number factor, std::size_t n) {
     std::size_t j = 0;
-    for (; j + N <= n; j += N) store<N>(target + j, load<N>(target + j) + load<N>(source + j) * factor);
+    for (; j + N <= n; j += N)
+      store<Number, N>(target + j, load<Number, N>(target + j) + load<Number, N>(source + j) * factor);
     for (; j < n; ++j) target[j] += source[j] * factor;
   }
 
-  static double dot(const double* a, const double* b, std::size_t n) {
+  static Number dot(const Number* a, const Number* b, std::size_t n) {
     V even{}, odd{};
     std::size_t j = 0;
     for (; j + 2 * N <= n; j += 2 * N) {
-      even += load<N>(a + j) * load<N>(b + j);
-      odd += load<N>(a + j + N) * load<N>(b + j + N);
+      even += load<Number, N>(a + j) * load<Number, N>(b + j);
+      odd += load<Number, N>(a + j + N) * load<Number, N>(b + j + N);
     }
-    for (; j + N <= n; j += N) even += load<N>(a + j) * load<N>(b + j);
-    double total = sum<N>(even + odd);
+    for (; j + N <= n; j += N) even += load<Number, N>(a + j) * load<Number, N>(b + j);
+    Number total = sum<Number, N>(even + odd);
     for (; j < n; ++j) total += a[j] * b[j];
     return total;
   }
 
-  static void blend(double* target, double factor, double a, const double* x, double b, const double* y,
+  static void blend(Number* target, Number factor, Number a, const Number* x, Number b, const Number* y,
                     std::size_t n) {
     std::size_t j = 0;
     for (; j + N <= n; j += N)
-      store<N>(target + j, load<N>(target + j) * factor + load<N>(x + j) * a + load<N>(y + j) * b);
+      store<Number, N>(target + j, load<Number, N>(target + j) * factor + load<Number, N>(x + j) * a +
+                                       load<Number, N>(y + j) * b);
     for (; j < n; ++j) target[j] = target[j] * factor + x[j] * a + y[j] * b;
   }
 
-  static bool finite(const double* numbers, std::size_t n) {
+  static bool finite(const Number* numbers, std::size_t n) {
     V zeros{};  // 0 · inf is NaN
     std::size_t j = 0;
-    for (; j + N <= n; j += N) zeros += load<N>(numbers + j) * 0.0;
-    double total = sum<N>(zeros);
-    for (; j < n; ++j) total += numbers[j] * 0.0;
+    for (; j + N <= n; j += N) zeros += load<Number, N>(numbers + j) * Number(0);
+    Number total = sum<Number, N>(zeros);
+    for (; j < n; ++j) total += numbers[j] * 0;
     return total == 0;
   }
 
-  static void exponentials(double* numbers, std::size_t n) {
+  static void exponentials(Number* numbers, std::size_t n) {
     const std::size_t whole = n / N * N;
-    for (std::size_t j = 0; j < whole; j += N) store<N>(numbers + j, exponential<N>(load<N>(numbers + j)));
+    for (std::size_t j = 0; j < whole; j += N)
+      store<Number, N>(numbers + j, exponential<Number, N>(load<Number, N>(numbers + j)));
     if (whole < n)
-      store_part<N>(numbers + whole, exponential<N>(load_part<N>(numbers + whole, n - whole, 0)), n - whole);
+      store_part<Number, N>(numbers + whole,
+                            exponential<Number, N>(load_part<Number, N>(numbers + whole, n - whole, 0)),
+                            n - whole);
   }
 
-  static double multiply_add(std::size_t n_rounds) {
+  static Number multiply_add(std::size_t n_rounds) {
     // More than units times their latency on any processor of today, and few enough for sixteen registers.
-    constexpr int depth = Kernels::yardstick_vectors;
+    constexpr int depth = Kernels<Number>::yardstick_vectors;
     V sums[depth];
-    for (int k = 0; k < depth; ++k) sums[k] = spread<N>(k);
-    const V factor = spread<N>(0.999), term = spread<N>(0.001);
+    for (int k = 0; k < depth; ++k) sums[k] = spread<Number, N>(Number(k));
+    const V factor = spread<Number, N>(Number(0.999)), term = spread<Number, N>(Number(0.001));
     for (std::size_t round = 0; round < n_rounds; ++round) {
 #pragma GCC unroll 12
       for (int k = 0; k < depth; ++k) sums[k] = sums[k] * factor + term;
     }
     V total{};
     for (int k = 0; k < depth; ++k) total += sums[k];
-    return sum<N>(total);
+    return sum<Number, N>(total);
   }
 
-  static constexpr Kernels table(const char* name) {
+  static constexpr Kernels<Number> table(const char* name) {
     return {name, N,   panel_width, tiles.queries, products,     softmax,     contexts,
             add,  dot, blend,       finite,        exponentials, multiply_add};
   }
 };
 
+// A number of float32 takes half of the room: twice as many lie in a vector, in as many vectors.
 #if defined(__AVX512F__)
 // Thirty-two registers: twenty-four sums, up to four vectors of keys or values, one number.
-using Loops = KernelsOf<8, Tiles{3, 8, 4, 6}>;
+constexpr int lanes = 8;
+constexpr Tiles tiles{3, 8, 4, 6};
 constexpr const char* name = "AVX-512";
 #elif defined(__AVX2__)
 // Sixteen registers: twelve sums, two or three vectors of values or keys, one number.
-using Loops = KernelsOf<4, Tiles{3, 4, 2, 6}>;
+constexpr int lanes = 4;
+constexpr Tiles tiles{3, 4, 2, 6};
 constexpr const char* name = "AVX2";
 #else
 // Vectors of two: SSE2 on every x86-64, NEON on every arm64.
-using Loops = KernelsOf<2, Tiles{2, 6, 2, 6}>;
+constexpr int lanes = 2;
+constexpr Tiles tiles{2, 6, 2, 6};
 constexpr const char* name = "plain";
 #endif
 
-extern const Kernels ATTNSCOPE_KERNELS = Loops::table(name);
+extern const KernelSet ATTNSCOPE_KERNELS{KernelsOf<double, lanes, tiles>::table(name),
+                                         KernelsOf<float, 2 * lanes, tiles>::table(name)};
 
 }  // namespace core::attention::fast

@@ -1,9 +1,11 @@
 #include "core/engine/rules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <type_traits>
 
 #include "core/base/positions.hpp"
 #include "core/graph/visible.hpp"
@@ -219,19 +221,46 @@ double Rules::adjusted(std::size_t head, std::size_t row, std::size_t key, doubl
   return capped(scaled) + (position_bias(head, row, key) + (numbers ? numbers[key] : 0));
 }
 
-void Rules::adjust(const Kernels& kernels, std::size_t head, std::size_t row, double* scores,
-                   std::size_t first, std::size_t end) const {
-  if (cap_) {
-    constexpr double far = 40;  // tanh is 1 to the last digit long before
-    const double c = *cap_;
-    for (std::size_t j = first; j < end; ++j) scores[j] = std::clamp(2 * scores[j] / c, -far, far);
-    kernels.exponentials(scores + first, end - first);
-    for (std::size_t j = first; j < end; ++j) scores[j] = c * (1 - 2 / (scores[j] + 1));  // c·tanh
+namespace {
+
+/// c·tanh(score / c) of n scores, in place.
+template <class Number>
+void cap(const Kernels<Number>& kernels, Number c, Number* scores, std::size_t n) {
+  constexpr Number far = 40;  // tanh is 1 to the last digit long before
+  constexpr std::size_t at_once = 256;
+  std::array<Number, at_once> powers;
+  for (std::size_t first = 0; first < n; first += at_once, scores += at_once) {
+    const std::size_t count = std::min(at_once, n - first);
+    for (std::size_t j = 0; j < count; ++j) powers[j] = std::clamp(2 * scores[j] / c, -far, far);
+    kernels.exponentials(powers.data(), count);
+    for (std::size_t j = 0; j < count; ++j) {
+      const Number tanh = 1 - 2 / (powers[j] + 1);
+      if constexpr (std::is_same_v<Number, double>) {
+        scores[j] = c * tanh;
+      } else {  // which has no digits to lose where tanh is small
+        const Number x = scores[j] / c, s = x * x;
+        const Number series =
+            x *
+            (1 - s * (1.f / 3 - s * (2.f / 15 - s * (17.f / 315 - s * (62.f / 2835 - s * 1382 / 155925)))));
+        scores[j] = c * (s < 0.09f ? series : tanh);
+      }
+    }
   }
-  if (const double* numbers = distances(head, row))
-    for (std::size_t j = first; j < end; ++j) scores[j] += numbers[j];
-  if (const double* numbers = given(head, row))
-    for (std::size_t j = first; j < end; ++j) scores[j] += numbers[j];
 }
+
+}  // namespace
+
+template <class Number>
+void Rules::adjust(const Kernels<Number>& kernels, std::size_t head, std::size_t row, Number* scores,
+                   std::size_t first, std::size_t end) const {
+  if (cap_) cap(kernels, static_cast<Number>(*cap_), scores + first, end - first);
+  for (const double* numbers : {distances(head, row), given(head, row)})
+    for (std::size_t j = first; numbers && j < end; ++j) scores[j] += static_cast<Number>(numbers[j]);
+}
+
+template void Rules::adjust(const Kernels<double>&, std::size_t, std::size_t, double*, std::size_t,
+                            std::size_t) const;
+template void Rules::adjust(const Kernels<float>&, std::size_t, std::size_t, float*, std::size_t,
+                            std::size_t) const;
 
 }  // namespace core::attention::fast

@@ -65,8 +65,9 @@ class Rules {
   /// Whether something is done to scores.
   bool adjusts() const { return caps() || !by_distance_.empty() || !bias_.empty(); }
   /// Scores first … end − 1 of a row, in place.
-  void adjust(const Kernels& kernels, std::size_t head, std::size_t row, double* scores, std::size_t first,
-              std::size_t end) const;
+  template <class Number>
+  void adjust(const Kernels<Number>& kernels, std::size_t head, std::size_t row, Number* scores,
+              std::size_t first, std::size_t end) const;
   /// One scaled score with the cap, and then with all that is added.
   double capped(double scaled) const { return cap_ ? *cap_ * std::tanh(scaled / *cap_) : scaled; }
   double adjusted(std::size_t head, std::size_t row, std::size_t key, double scaled) const;

@@ -43,35 +43,43 @@ StageMatrix by_cells(size_t n_rows, size_t n_cols, Cell cell) {
       cell);
 }
 
+/// A number as the format holds it.
+template <class Number>
+double held_as(double number) {
+  return static_cast<Number>(number);
+}
+
 /// One number of QKᵀ.
-double one_score(Heads& all, size_t h, size_t i, size_t j) {
+template <class Number>
+double one_score(Heads<Number>& all, size_t h, size_t i, size_t j) {
   if (all.uniform) return 0;
-  double sum = 0;
+  Number sum = 0;
   for (size_t c = 0; c < all.d_head; ++c) sum += all.query(h, i)[c] * all.key(h, j, c);
   return sum;
 }
 
 /// QKᵀ of a head, each number summed in the same order as one cell alone, but many at a time.
-arma::mat all_scores(Heads& all, size_t h) {
+template <class Number>
+arma::mat all_scores(Heads<Number>& all, size_t h) {
   const size_t n = all.n_queries, d = all.d_head;
-  arma::mat scores(n, all.n_keys, arma::fill::zeros);
-  if (all.uniform) return scores;
-  arma::mat queries(n, d);
+  arma::Mat<Number> scores(n, all.n_keys, arma::fill::zeros);
+  if (all.uniform) return arma::conv_to<arma::mat>::from(std::move(scores));
+  arma::Mat<Number> queries(n, d);
   for (size_t i = 0; i < n; ++i)
     for (size_t c = 0; c < d; ++c) queries.at(i, c) = all.query(h, i)[c];
   for (size_t j = 0; j < all.n_keys; ++j)
     for (size_t c = 0; c < d; ++c) {
-      const double key = all.key(h, j, c);
-      const double* const query = queries.colptr(c);
-      double* const score = scores.colptr(j);
+      const Number key = all.key(h, j, c);
+      const Number* const query = queries.colptr(c);
+      Number* const score = scores.colptr(j);
       for (size_t i = 0; i < n; ++i) score[i] += query[i] * key;
     }
-  return scores;
+  return arma::conv_to<arma::mat>::from(std::move(scores));
 }
 
 /// A stage whose numbers are made of QKᵀ, each by itself.
-template <class Made>
-StageMatrix by_scores(Heads* all, size_t h, Made made) {
+template <class Number, class Made>
+StageMatrix by_scores(Heads<Number>* all, size_t h, Made made) {
   return StageMatrix(
       StageMaker{all->n_queries, all->n_keys,
                  [all, h, made] {
@@ -92,12 +100,13 @@ StageMatrix by_whole(size_t n_rows, size_t n_cols, Whole whole) {
 }
 
 /// Queries and keys of a head before and after what is done to them.
-void put_prepared(Heads* a, size_t h, const Additions& additions, HeadTrace& head) {
+template <class Number>
+void put_prepared(Heads<Number>* a, size_t h, const Additions& additions, HeadTrace& head) {
   const bool rotates = additions.positions.rotary.has_value();
   for (const Projected what : {Projected::queries, Projected::keys}) {
     const bool is_query = what == Projected::queries;
     const size_t n = is_query ? a->n_queries : a->n_keys, d = a->d_head;
-    const auto prepared = [a, h, is_query](size_t t, size_t c) {
+    const auto prepared = [a, h, is_query](size_t t, size_t c) -> double {
       return is_query ? a->query(h, t)[c] : a->key(h, t, c);
     };
     const auto normed = [a, h, d, what](size_t t, double* row) {
@@ -121,9 +130,10 @@ void put_prepared(Heads* a, size_t h, const Additions& additions, HeadTrace& hea
 
 /// Scores of a head from QKᵀ to what the mask is laid on. Where it is visible, the last of them is the very
 /// number that is kept: the masked scores are the same to the bit.
-void put_scores(Heads* a, size_t h, const Additions& additions, HeadTrace& head) {
+template <class Number>
+void put_scores(Heads<Number>* a, size_t h, const Additions& additions, HeadTrace& head) {
   const auto kept_or = [a, h](bool is_last, size_t i, size_t j, double score) {
-    return is_last && a->visibility.sees(i, j) ? a->scores(h, i)[j] : score;
+    return is_last && a->visibility.sees(i, j) ? a->scores(h, i)[j] : held_as<Number>(score);
   };
   const bool caps = additions.score_cap.has_value(), adds = additions.has_bias();
   head.scores = by_scores(a, h, [](size_t, size_t, double score) { return score; });
@@ -136,25 +146,28 @@ void put_scores(Heads* a, size_t h, const Additions& additions, HeadTrace& head)
           return kept_or(last, i, j, a->rules.capped(score * a->scale));
         });
   if (additions.positions.has_bias())
-    head.adjusted.position_bias = by_cells(
-        a->n_queries, a->n_keys, [a, h](size_t i, size_t j) { return a->rules.position_bias(h, i, j); });
+    head.adjusted.position_bias = by_cells(a->n_queries, a->n_keys, [a, h](size_t i, size_t j) {
+      return held_as<Number>(a->rules.position_bias(h, i, j));
+    });
   if (adds)
     head.adjusted.biased_scores = by_scores(a, h, [a, h, kept_or](size_t i, size_t j, double score) {
       return kept_or(true, i, j, a->rules.adjusted(h, i, j, score * a->scale));
     });
 }
 
-HeadTrace head_on_request(Heads& all, size_t h, const Additions& additions) {
-  Heads* const a = &all;
+template <class Number>
+HeadTrace head_on_request(Heads<Number>& all, size_t h, const Additions& additions) {
+  Heads<Number>* const a = &all;
   const size_t n = all.n_queries, n_keys = all.n_keys, d = all.d_head;
   const auto weight = [a, h](size_t i, size_t j) {
-    double exponential = 0;
-    row_of_exponentials(*a, h, i, 1, &exponential, j);
-    return exponential / a->heads[h].sums[i];
+    Number exponential = 0;
+    a->row_of_exponentials(h, i, 1, &exponential, j);
+    return held_as<Number>(exponential / a->heads[h].sums[i]);
   };
   const auto weights = [a, h](size_t i, double* row) {
-    row_of_exponentials(*a, h, i, a->n_keys, row);
-    for (size_t j = 0; j < a->n_keys; ++j) row[j] /= a->heads[h].sums[i];
+    Number* exponentials = a->scratch(a->n_keys);
+    a->row_of_exponentials(h, i, a->n_keys, exponentials);
+    for (size_t j = 0; j < a->n_keys; ++j) row[j] = held_as<Number>(exponentials[j] / a->heads[h].sums[i]);
   };
 
   HeadTrace head;
@@ -168,18 +181,19 @@ HeadTrace head_on_request(Heads& all, size_t h, const Additions& additions) {
       n, n_keys,
       [a, h, weights](size_t i, double* row) {
         weights(i, row);
-        for (size_t j = 0; j < a->n_keys; ++j) row[j] *= a->kept_factor(h, i, j);
+        for (size_t j = 0; j < a->n_keys; ++j) row[j] = held_as<Number>(row[j] * a->kept_factor(h, i, j));
       },
-      [a, h, weight](size_t i, size_t j) { return weight(i, j) * a->kept_factor(h, i, j); });
+      [a, h, weight](size_t i, size_t j) { return held_as<Number>(weight(i, j) * a->kept_factor(h, i, j)); });
   head.contexts = by_cells(n, d, [a, h](size_t i, size_t c) { return a->context(h, i)[c]; });
   return head;
 }
 
 }  // namespace
 
-Trace trace_on_request(Heads& all, const Model& model, const Model& held, const size_t& sequence,
+template <class Number>
+Trace trace_on_request(Heads<Number>& all, const Model& model, const Model& held, const size_t& sequence,
                        std::function<const arma::mat&()> output) {
-  Heads* const a = &all;
+  Heads<Number>* const a = &all;
   const Model* const m = &held;
   const size_t* const s = &sequence;
   const size_t n = all.n_queries, d_out = all.d_out;
@@ -193,10 +207,15 @@ Trace trace_on_request(Heads& all, const Model& model, const Model& held, const 
       by_cells(n, all.n_keys, [a](size_t i, size_t j) { return a->visibility.sees(i, j) ? 1.0 : 0.0; });
   for (size_t h = 0; h < all.heads.size(); ++h)
     trace.heads.push_back(head_on_request(all, h, model.additions));
-  trace.concatenated = by_whole(n, d_out, [a, m] { return combined_contexts(*a, m->merge); });
+  trace.concatenated = by_whole(n, d_out, [a, m] { return a->combined_contexts(m->merge); });
   trace.output = by_whole(n, model.d_output(), std::move(output));
   return trace;
 }
+
+template Trace trace_on_request(Heads<double>&, const Model&, const Model&, const size_t&,
+                                std::function<const arma::mat&()>);
+template Trace trace_on_request(Heads<float>&, const Model&, const Model&, const size_t&,
+                                std::function<const arma::mat&()>);
 
 void renew(Trace& trace) {
   for (const StageInfo& stage : stages())

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace {
 
 using core::attention::Linear;
 using core::attention::Model;
+using core::attention::Precision;
 using core::attention::Projections;
 using core::attention::SharedMatrix;
 using core::attention::fast::Engine;
@@ -37,9 +39,12 @@ Model random_model(std::size_t n_tokens, std::size_t width, std::size_t n_heads)
   return model;
 }
 
-Model model_of(const benchmark::State& state) {
-  return random_model(static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)),
-                      static_cast<std::size_t>(state.range(2)));
+Model model_of(const benchmark::State& state, Precision precision = Precision::float64) {
+  Model model =
+      random_model(static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)),
+                   static_cast<std::size_t>(state.range(2)));
+  model.arithmetic.precision = precision;
+  return model;
 }
 
 /// Every stage at once, by the formulas.
@@ -66,6 +71,9 @@ void full_pass(benchmark::State& state, const Model& model) {
 void forward(benchmark::State& state) {
   full_pass(state, model_of(state));
 }
+void forward_float32(benchmark::State& state) {
+  full_pass(state, model_of(state, Precision::float32));
+}
 
 /// The same with four groups of heads and rotary positions.
 void grouped_rotary(benchmark::State& state) {
@@ -87,9 +95,9 @@ void windowed(benchmark::State& state) {
 /// Updates after one number of a matrix is another: to and fro along a row of models, each the one before it
 /// but for a random entry. The time is that of the update; making such a model is measured by edit_alone.
 template <class Matrix>
-void edit(benchmark::State& state, Matrix matrix, bool with_output) {
+void edit(benchmark::State& state, Matrix matrix, bool with_output, Precision precision) {
   std::mt19937 random(1);
-  std::vector<Model> models{model_of(state)};
+  std::vector<Model> models{model_of(state, precision)};
   while (models.size() < 16) {
     SharedMatrix& edited = matrix(models.emplace_back(models.back()));
     const std::size_t row = random() % edited->n_rows, column = random() % edited->n_cols;
@@ -135,11 +143,11 @@ void record(benchmark::State& state) {
 
 /// Multiplications with additions of doubles that one core can do, with nothing to load or store.
 void peak(benchmark::State& state) {
-  const Kernels& kernels = core::attention::fast::kernels_of_this_processor().front();
+  const Kernels<double>& kernels = core::attention::fast::kernels_of_this_processor<double>().front();
   constexpr std::size_t n_rounds = 100000;
   for (auto _ : state) benchmark::DoNotOptimize(kernels.multiply_add(n_rounds));
   state.counters["multiply_adds_per_second"] = benchmark::Counter(
-      static_cast<double>(state.iterations() * n_rounds * Kernels::yardstick_vectors * kernels.lanes),
+      static_cast<double>(state.iterations() * n_rounds * Kernels<double>::yardstick_vectors * kernels.lanes),
       benchmark::Counter::kIsRate);
 }
 
@@ -156,23 +164,25 @@ auto* add(const char* name, Function function, const Sizes& sizes) {
 void add_all() {
   const Sizes small_and_large{all_sizes[0], all_sizes[3]};
   add("forward", forward, all_sizes)->Args({4096, 64, 4});
+  add("forward_float32", forward_float32, all_sizes);
   add("grouped_rotary", grouped_rotary, {all_sizes[3]});
   add("windowed", windowed, {{4096, 64, 4}});
   add("reference", reference, {all_sizes.begin(), all_sizes.begin() + 4});
   const auto embeddings = [](Model& m) -> SharedMatrix& { return m.sequences[0].embeddings; };
   const auto query = [](Model& m) -> SharedMatrix& { return m.projections->query.weight; };
   const auto value = [](Model& m) -> SharedMatrix& { return m.projections->value.weight; };
-  using State = benchmark::State;
-  add(
-      "edit_embedding", [=](State& state) { edit(state, embeddings, false); }, all_sizes);
-  add(
-      "edit_query_weight", [=](State& state) { edit(state, query, false); }, all_sizes);
-  add(
-      "edit_value_weight", [=](State& state) { edit(state, value, false); }, all_sizes);
-  add(
-      "edit_embedding_with_output", [=](State& state) { edit(state, embeddings, true); }, all_sizes);
-  add(
-      "edit_query_weight_with_output", [=](State& state) { edit(state, query, true); }, all_sizes);
+  for (const auto& [suffix, precision] :
+       {std::pair("", Precision::float64), std::pair("_float32", Precision::float32)}) {
+    const auto add_edit = [&](const std::string& name, auto matrix, bool with_output) {
+      add((name + suffix).c_str(),
+          [=, p = precision](benchmark::State& state) { edit(state, matrix, with_output, p); }, all_sizes);
+    };
+    add_edit("edit_embedding", embeddings, false);
+    add_edit("edit_query_weight", query, false);
+    add_edit("edit_value_weight", value, false);
+    add_edit("edit_embedding_with_output", embeddings, true);
+    add_edit("edit_query_weight_with_output", query, true);
+  }
   add("edit_alone", edit_alone, small_and_large);
   add("record", record, small_and_large)->UseManualTime();
   add("peak", peak, {});

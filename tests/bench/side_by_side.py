@@ -25,8 +25,8 @@ for variable in list(os.environ):
 
 SIZES = [(6, 3, 1), (64, 64, 4), (256, 768, 12), (1024, 768, 12), (2048, 768, 12)]
 SHARES = [0.06, 0.06, 0.13, 0.25, 0.5]  # of the time, in which at least one round of each size is made
-OURS = ["forward", "edit_embedding", "edit_query_weight", "edit_value_weight", "edit_embedding_with_output",
-        "edit_query_weight_with_output"]
+OURS = ["forward", "forward_float32", "edit_embedding", "edit_query_weight", "edit_value_weight", "edit_embedding_with_output",
+        "edit_query_weight_with_output", "edit_embedding_float32", "edit_query_weight_float32", "edit_embedding_with_output_float32"]
 REFERENCE_UP_TO = 1024  # tokens; beyond, every stage at once takes many seconds and gigabytes
 ONE_THREAD_UP_TO = 64  # tokens; so small that the peers are measured with one thread too, and the faster counts
 PROCESSORS = len(os.sched_getaffinity(0))
@@ -413,11 +413,12 @@ def print_table(results, processors):
     print(f"{'milliseconds, medians':40}" + "".join(f"{str(size):>17}" for size in results))
     for name in names:
         print(f"{name:40}" + "".join(f"{times[name]:17.4f}" if name in times else f"{'–':>17}" for times in results.values()))
-    print("\ntimes as fast, full pass in float64")
-    for name in names:
-        if name.startswith(("PyTorch", "NumPy", "reference")):
-            ratios = (f"{times[name] / times['forward']:17.2f}" if name in times else f"{'–':>17}" for times in results.values())
-            print(f"{'than ' + name:40}" + "".join(ratios))
+    for ours, precision in (("forward", "float64"), ("forward_float32", "float32")):
+        print(f"\ntimes as fast, full pass in {precision}")
+        for name in names:
+            if name.startswith(("PyTorch", "NumPy", "reference")) and (precision == "float64" or name.endswith(precision)):
+                ratios = (f"{times[name] / times[ours]:17.2f}" if name in times else f"{'–':>17}" for times in results.values())
+                print(f"{'than ' + name:40}" + "".join(ratios))
     shares = (causal_multiply_adds(size) / (times["forward"] / 1e3) / (times["peak"] * processors) for size, times in results.items())
     print(f"{'share of the multiply-add peak':40}" + "".join(f"{share:17.0%}" for share in shares))
 

@@ -40,17 +40,24 @@ TEST(Pooling, IsAWholeNumberOfVisibleCellsSoThatABlockHasAPixelAtLeast) {
   EXPECT_EQ(pooling(p).rows, 2u);
 }
 
-/// The only block of a matrix, read from columns and from rows.
+/// The only block of a matrix, read from columns, from rows, and from rows of float32.
 void expect_block(const arma::mat& m, ColorMap map, double expected) {
   Picture p = whole(m, map, 1, 1);
   const arma::mat turned = m.t();
-  for (const bool by_rows : {false, true}) {
-    if (by_rows) p.cells.rows = {turned.memptr(), m.n_cols, m.n_rows, m.n_cols};
+  const std::vector<float> in_float32(turned.begin(), turned.end());
+  using core::attention::fast::RowView;
+  for (const RowView& rows : {RowView(), RowView{turned.memptr(), m.n_cols, m.n_rows, m.n_cols},
+                              RowView{.stride = m.n_cols,
+                              .n_rows = m.n_rows,
+                              .n_cols = m.n_cols,
+                              .float32_numbers = in_float32.data()}}) {
+    p.cells.rows = rows;
+    if (rows.float32_numbers) expected = static_cast<float>(expected);
     const PooledMatrix block = pooled(p);
     ASSERT_EQ(block.n_rows() * block.n_columns(), 1u);
     const double number = block.numbers(0)[0];
     EXPECT_TRUE(number == expected || (std::isnan(number) && std::isnan(expected)))
-        << number << " " << expected << " " << by_rows << m;
+        << number << " " << expected << " " << bool(rows) << m;
   }
 }
 

@@ -19,7 +19,7 @@ bool same_special(double a, double b) {
 }  // namespace
 
 testing::AssertionResult agree(const Model& model, const Trace& found, const Trace& reference,
-                               double tolerance) {
+                               double tolerance, double least) {
   for (const StageInfo& stage : stages()) {
     if (!stage.present(model)) continue;
     for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h) {
@@ -29,7 +29,7 @@ testing::AssertionResult agree(const Model& model, const Trace& found, const Tra
       const bool weights = stage.stage == Stage::weights;
       const double most = largest_finite(b);
       for (std::size_t i = 0; i < b.n_rows; ++i) {
-        const double allowed = tolerance * (weights ? largest_finite(b.row(i)) : most);
+        const double allowed = tolerance * std::max(least, weights ? largest_finite(b.row(i)) : most);
         for (std::size_t j = 0; j < b.n_cols; ++j)
           if (!same_special(a(i, j), b(i, j)) && !(std::abs(a(i, j) - b(i, j)) <= allowed))
             return testing::AssertionFailure()

@@ -79,12 +79,12 @@ TEST_F(RulesOfAModel, LeaveTheEngineAModelWhoseOptionHasNoEffect) {
   EXPECT_FALSE(fast::covers(model));
 }
 
-TEST_F(RulesOfAModel, KeepEveryMistakeFromTheEngine) {
+TEST_F(RulesOfAModel, KeepEveryMistakeButFloat32FromTheEngine) {
   model.dropout.rate = 0.5;
   for (const auto& mistake : mistakes::mistakes()) {
     const Model wrong = made(mistake, model);
     if (mistakes::deviates(wrong)) {
-      EXPECT_FALSE(fast::covers(wrong)) << mistake.name;
+      EXPECT_EQ(fast::covers(wrong), std::string_view(mistake.name) == "float32_precision") << mistake.name;
     }
   }
 }
