@@ -221,6 +221,8 @@ bool Engine::compute_in_format(const Model& model, std::size_t sequence, const T
   if (!covers(model) || parts_->format == format_of(model)) return parts_->compute(model, sequence, progress);
   auto others = parts_in(format_of(model), parts_->threads.n_threads());
   if (!others->compute(model, sequence, progress)) return false;
+  *parts_->trace = std::move(*others->trace);  // which stays where it is
+  others->trace = std::move(parts_->trace);
   parts_ = std::move(others);
   return true;
 }
@@ -238,7 +240,7 @@ Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan
     p.holds = false;
     if (p.update(after, *plan.difference, progress, change)) {
       if (!change.completed) return change;
-      renew(p.trace);
+      renew(*p.trace);
       p.held = std::move(next);
       p.holds = true;
       return change;
@@ -284,7 +286,7 @@ Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
 
 const Trace& Engine::trace() const {
   parts_->restore();
-  return parts_->trace;
+  return *parts_->trace;
 }
 
 const Model& Engine::model() const {
@@ -317,7 +319,7 @@ RowView PartsIn<Number>::rows(Stage stage, std::size_t head) const {
 const arma::mat& Engine::output() {
   Parts& p = *parts_;
   p.restore();
-  return p.by_reference ? *p.trace.output : p.bring_output_up_to_date();
+  return p.by_reference ? *p.trace->output : p.bring_output_up_to_date();
 }
 
 template <class Number>
@@ -390,8 +392,8 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
   const std::optional<bool> finite = work_out(model, s, progress);
   if (!finite) return false;
   if (!*finite) return compute_by_reference(std::move(next), s);
-  if (by_reference || trace.heads.empty() || !same_stages(held, model)) trace = new_trace(model);
-  renew(trace);
+  if (by_reference || trace->heads.empty() || !same_stages(held, model)) *trace = new_trace(model);
+  renew(*trace);
   by_reference = false;
   hold(std::move(next), s);
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -401,7 +403,7 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
 
 bool Engine::Parts::compute_by_reference(Model model, size_t s) {
   clear();  // there may not be room for both
-  trace = attend(model, s);
+  *trace = attend(model, s);
   by_reference = true;
   hold(std::move(model), s);
   return true;
@@ -409,7 +411,7 @@ bool Engine::Parts::compute_by_reference(Model model, size_t s) {
 
 void Engine::Parts::hold(Model model, size_t s) {
   held = std::move(model);
-  sequence = trace.sequence = s;
+  sequence = trace->sequence = s;
   holds = true;
 }
 
@@ -439,7 +441,7 @@ Trace PartsIn<Number>::new_trace(const Model& model) {
 template <class Number>
 void PartsIn<Number>::prepare(const Model& model, size_t s) {
   if (!all.same_shape(model)) {
-    trace = Trace{};  // the old one asks for what will be no more
+    *trace = Trace{};  // the old one asks for what will be no more
     all.allocate(model);
     hide_first = true;
   }

@@ -283,9 +283,9 @@ namespace {
 constexpr double largest_part = 0.5;
 // … when an exponential is so far above that of the largest score, 1, that sums could overflow …
 constexpr double highest = 4.8e8;
-// … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers, or 2 · 10⁻⁶ in float32.
+// … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers, or 4 · 10⁻⁶ in float32.
 template <class Number>
-constexpr float most_losses = sizeof(Number) == sizeof(double) ? 4096 : 32;
+constexpr float most_losses = sizeof(Number) == sizeof(double) ? 4096 : 64;
 
 template <class Number>
 constexpr Number highest_power = sizeof(Number) == sizeof(double)

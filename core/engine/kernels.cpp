@@ -157,7 +157,7 @@ struct KernelsOf {
   /// Written out, as `= {}` makes compilers keep a whole tile in memory.
   template <int count, int vectors>
   [[gnu::always_inline]] static void clear(V (&sums)[count][vectors]) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int i = 0; i < count; ++i)
       for (int k = 0; k < vectors; ++k) sums[i][k] = V{};
   }
@@ -167,16 +167,26 @@ struct KernelsOf {
   [[gnu::always_inline]] static void add_products(const PanelBlock<Number>& b, std::size_t row,
                                                   std::size_t first, std::size_t from, std::size_t to,
                                                   V (&sums)[count][tiles.key_vectors]) {
-    const Number* numbers = b.rows + row * b.row_stride;
-    const Number* panel = b.panels + first * b.depth + from * panel_width;
-    for (std::size_t c = from; c < to; ++c, panel += panel_width) {
+    // Three rows to a pointer, whose addresses are those of one instruction: a pointer for each would not fit
+    // in sixteen registers. The empty statement keeps compilers from making twelve of them again.
+    const std::size_t stride = b.row_stride;
+    const Number *r = b.rows + row * stride + from, *s = r + 3 * stride, *t = r + 6 * stride,
+                 *u = r + 9 * stride, *panel = b.panels + first * b.depth + from * panel_width;
+    for (std::size_t c = from; c < to; ++c) {
       V items[tiles.key_vectors];
       for (int k = 0; k < tiles.key_vectors; ++k) items[k] = load<Number, N>(panel + k * N);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int q = 0; q < count; ++q) {
-        const V number = spread<Number, N>(numbers[std::size_t(q) * b.row_stride + c]);
+        const V number = spread<Number, N>((q < 3   ? r
+                                            : q < 6 ? s
+                                            : q < 9 ? t
+                                                    : u)[std::size_t(q % 3) * stride]);
         for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += items[k] * number;
       }
+      panel += panel_width, ++r, ++s, ++t, ++u;
+#if defined(__x86_64__)
+      asm("" : "+r"(r), "+r"(s), "+r"(t), "+r"(u), "+r"(panel));
+#endif
     }
   }
 
@@ -185,24 +195,20 @@ struct KernelsOf {
   static void product_tile(const PanelBlock<Number>& b, std::size_t row, std::size_t first) {
     V sums[count][tiles.key_vectors];
     clear(sums);
-    std::size_t c = 0;
-    if constexpr (sizeof(Number) == sizeof(float)) {  // long sums lose fewer digits in parts
-      V totals[count][tiles.key_vectors];
-      clear(totals);
-      for (; c + 2 * part_depth <= b.depth; c += part_depth) {
-        add_products<count>(b, row, first, c, c + part_depth, sums);
-#pragma GCC unroll 8
-        for (int q = 0; q < count; ++q)
-          for (int k = 0; k < tiles.key_vectors; ++k) totals[q][k] += sums[q][k], sums[q][k] = V{};
-      }
-      add_products<count>(b, row, first, c, b.depth, sums);
-#pragma GCC unroll 8
-      for (int q = 0; q < count; ++q)
-        for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += totals[q][k];
-    } else {
+    if (sizeof(Number) == sizeof(double) || b.depth < 2 * part_depth) {
       add_products<count>(b, row, first, 0, b.depth, sums);
+    } else {  // long sums lose fewer digits in parts
+      V parts[count][tiles.key_vectors];
+      for (std::size_t c = 0; c < b.depth; c += part_depth) {
+        clear(parts);
+        const std::size_t end = c + part_depth < b.depth ? c + part_depth : b.depth;
+        add_products<count>(b, row, first, c, end, parts);
+#pragma GCC unroll 12
+        for (int q = 0; q < count; ++q)
+          for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += parts[q][k];
+      }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int q = 0; q < count; ++q) {
       Number* to = b.products + (row + std::size_t(q)) * b.product_stride + first;
       const std::size_t end = b.ends[row + std::size_t(q)];
@@ -234,6 +240,7 @@ struct KernelsOf {
       std::size_t i = 0;
       for (; i + tiles.queries <= b.n_rows; i += tiles.queries)
         product_rows<tiles.queries>(b, i, first, first + at_once);
+      for (; i + 4 <= b.n_rows; i += 4) product_rows<4>(b, i, first, first + at_once);
       for (; i < b.n_rows; ++i) product_rows<1>(b, i, first, first + at_once);
     }
   }
@@ -399,25 +406,25 @@ struct KernelsOf {
   }
 };
 
-// A number of float32 takes half of the room: twice as many lie in a vector, in as many vectors.
+// Of float32 twice as many numbers lie in a vector: two of them make a panel that is wide enough.
 #if defined(__AVX512F__)
 // Thirty-two registers: twenty-four sums, up to four vectors of keys or values, one number.
 constexpr int lanes = 8;
-constexpr Tiles tiles{3, 8, 4, 6};
+constexpr Tiles tiles{3, 8, 4, 6}, float32_tiles{2, 12, 4, 6};
 constexpr const char* name = "AVX-512";
 #elif defined(__AVX2__)
 // Sixteen registers: twelve sums, two or three vectors of values or keys, one number.
 constexpr int lanes = 4;
-constexpr Tiles tiles{3, 4, 2, 6};
+constexpr Tiles tiles{3, 4, 2, 6}, float32_tiles{2, 6, 2, 6};
 constexpr const char* name = "AVX2";
 #else
 // Vectors of two: SSE2 on every x86-64, NEON on every arm64.
 constexpr int lanes = 2;
-constexpr Tiles tiles{2, 6, 2, 6};
+constexpr Tiles tiles{2, 6, 2, 6}, float32_tiles = tiles;
 constexpr const char* name = "plain";
 #endif
 
 extern const KernelSet ATTNSCOPE_KERNELS{KernelsOf<double, lanes, tiles>::table(name),
-                                         KernelsOf<float, 2 * lanes, tiles>::table(name)};
+                                         KernelsOf<float, 2 * lanes, float32_tiles>::table(name)};
 
 }  // namespace core::attention::fast

@@ -50,8 +50,8 @@ struct RowSums {
 
 template <class Number>
 struct Kernels {
-  static constexpr std::size_t widest_panel = 192 / sizeof(Number), max_panel_rows = 8;  ///< in any of them
-  static constexpr std::size_t yardstick_vectors = 12;                                   ///< of multiply_add
+  static constexpr std::size_t widest_panel = 192 / sizeof(Number), max_panel_rows = 12;  ///< in any of them
+  static constexpr std::size_t yardstick_vectors = 12;                                    ///< of multiply_add
 
   const char* name;         ///< "AVX-512", "AVX2" or "plain"
   std::size_t lanes;        ///< numbers in a vector

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -76,7 +77,7 @@ struct Engine::Parts {
   std::atomic<bool> holds = false;  // whether all numbers are those of held; false as long as they change
   std::mutex restoring;
   bool by_reference = false;  // the trace is attend()'s
-  Trace trace;
+  std::unique_ptr<Trace> trace = std::make_unique<Trace>();
   double operations_per_ms = 5e6;  // measured by the last full pass
 
  protected:

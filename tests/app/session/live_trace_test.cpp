@@ -129,6 +129,30 @@ TEST(LiveTrace, OfAnEditedLargeModelIsUpdatedInPlaceWhenThatIsQuick) {
   EXPECT_EQ(&live.trace(), trace);
 }
 
+TEST(LiveTrace, OfALargeModelGoesToFloat32AndBackAndIsEditedInBoth) {
+  Jobs jobs;
+  Model model = scaled(large_model(), 0.01);
+  LiveTrace live(jobs, model, 1e9);
+  const Trace* const trace = &live.trace();
+  using core::attention::Precision;
+  for (const Precision precision : {Precision::float32, Precision::float64, Precision::float32}) {
+    model.arithmetic.precision = precision;
+    for (int k = 0; k < 3; ++k) {
+      live.follow(model, 0);
+      EXPECT_TRUE(live.is_of(model, 0));
+      EXPECT_EQ(&live.trace(), trace);
+      EXPECT_TRUE(live.rows(core::attention::Stage::weights, 7));
+      const Trace expected = core::attention::attend(model);
+      const bool is_float64 = precision == Precision::float64;
+      for (std::size_t h = 0; h < 8; ++h)
+        EXPECT_TRUE(arma::approx_equal(*live.trace().heads[h].weights, *expected.heads[h].weights, "absdiff",
+                                       is_float64 ? 1e-12 : 1e-6));
+      EXPECT_EQ(same_numbers(live.trace(), expected), is_float64);
+      model.sequences[0].embeddings.set(17, 3, 0.25 * k);
+    }
+  }
+}
+
 TEST(LiveTrace, ChangesNothingInPlaceThatSomebodyReads) {
   Model model = large_model();
   Jobs jobs;
