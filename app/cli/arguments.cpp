@@ -16,6 +16,7 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/files/families.hpp"
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/stages.hpp"
 
@@ -252,6 +253,12 @@ void describe_settings(Options options, core::importing::Settings& settings, con
     for (const char* other : {"--preset", "--text"}) option->excludes(options.app.get_option(other));
 }
 
+std::string known_type(Text option, Text type) {
+  if (!core::formats::checkpoints::family_of_type(type))
+    refuse(option, "a model_type that is known, as llama or bert", type);
+  return type;
+}
+
 void describe_model(Options options, OfModel& command,
                     const char* layers = "Layer of a checkpoint or of given tensors",
                     const char* scale = "--scale") {
@@ -277,6 +284,12 @@ void describe_model(Options options, OfModel& command,
       ->excludes(preset)
       ->excludes(text);
   describe_settings(options, choices.settings, scale);
+  options
+      .text("--assume", "MODEL_TYPE",
+            "Type of models whose attention the checkpoint's is, whatever its config.json says",
+            [&choices](Text option, Text type) { choices.settings.as_type = known_type(option, type); })
+      ->excludes(preset)
+      ->excludes(text);
   options.value("--embeddings", "FILE", "Tensors of which one is the checkpoint's input", choices.embeddings)
       ->needs(file)
       ->excludes(text);

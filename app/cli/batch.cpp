@@ -197,6 +197,7 @@ void require_use_of(const core::importing::Choices& choices, const std::filesyst
                        : said.rotary                        ? "--rope"
                        : said.window                        ? "--window"
                        : said.n_kv_heads                    ? "--kv-heads"
+                       : !said.as_type.empty()              ? "--assume"
                        : !choices.embeddings.empty()        ? "--embeddings"
                        : !choices.embeddings_tensor.empty() ? "--tensor"
                        : choices.ignored                    ? "--ignore"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <system_error>
 
@@ -13,10 +14,12 @@ namespace {
 
 constexpr std::size_t largest_config = std::size_t{1} << 20;
 constexpr std::size_t usual_layers = 256, max_layers = 4096;
+constexpr std::size_t usual_context = 2048;                   // of models whose texts may be of any length
 constexpr std::size_t longest_window = std::size_t{1} << 31;  // all longer ones show all of any text alike
 
 using Keys = std::initializer_list<const char*>;
-constexpr Keys epsilon_keys{"rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps"};
+constexpr Keys epsilon_keys{"rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon",
+                            "norm_eps"};
 
 /// The first of those members that is there and not null.
 std::optional<Json> any_member(const Json& top, Keys keys) {
@@ -68,7 +71,7 @@ std::string type_of(const Json& top) {
 
 ConfigHeads heads_in(const Json& top) {
   ConfigHeads heads;
-  heads.n = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads"});
+  heads.n = count(top, {"n_head", "num_attention_heads", "num_heads", "n_heads", "attention_heads"});
   heads.of_encoder = count(top, {"encoder_attention_heads"});
   heads.of_decoder = count(top, {"decoder_attention_heads"});
   heads.kv_heads = count(top, {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"});
@@ -244,21 +247,23 @@ const Family& family_for_keys(const Config& config) {
   return config.model_type.starts_with("qwen") ? *family_of_type("qwen2_moe") : unknown;
 }
 
-Config config_in(const Json& top, const char* part) {
+Config config_in(const Json& top, const char* part, const std::string& as_type = "") {
   Config config;
   config.part = part;
   config.model_type = type_of(top);
-  config.family = family_of_type(config.model_type);
+  config.as_type = as_type;
+  config.family = family_of_type(as_type.empty() ? config.model_type : as_type);
   if (const auto quantized = top.member("quantization_config"))
     config.quantization = text_of(*quantized, "quant_method");
   config.is_decoder = boolean(top, {"is_decoder"});
+  if (is_on(top, {"causal"})) config.is_decoder = true;
   config.heads = heads_in(top);
   config.scale = scale_in(top);
   config.epsilon = number(top, epsilon_keys);
   config.positions = positions_in(top, family_for_keys(config));
   if (*part) return config;  // parts have no parts that matter
   for (const char* key : {"text_config", "vision_config", "audio_config", "encoder", "decoder"})
-    if (const auto place = object(top, {key})) config.parts.push_back(config_in(*place, key));
+    if (const auto place = object(top, {key})) config.parts.push_back(config_in(*place, key, as_type));
   return config;
 }
 
@@ -279,29 +284,30 @@ bool boolean_or(const Json& top, Keys keys, bool otherwise) {
 
 Sizes sizes_in(const Json& top, const Family& family) {
   Sizes sizes;
-  sizes.n_layers = size_at(top, {"num_hidden_layers", "n_layer", "n_layers"});
-  sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim"});
-  sizes.n_heads = size_at(top, {"num_attention_heads", "n_head", "n_heads"});
-  sizes.kv_heads = family.has_groups ? size_or(top, {"num_key_value_heads"}, sizes.n_heads) : sizes.n_heads;
+  sizes.n_layers = size_at(top, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+  sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim", "d_model"});
+  sizes.n_heads = size_at(top, {"num_attention_heads", "n_head", "n_heads", "num_heads"});
+  sizes.kv_heads = family.has_groups ? heads_in(top).kv_heads.value_or(sizes.n_heads) : sizes.n_heads;
   sizes.d_head = size_or(top, {"head_dim"}, sizes.d_model / sizes.n_heads);
-  sizes.d_hidden = size_or(top, {"intermediate_size", "n_inner", "hidden_dim"}, 4 * sizes.d_model);
+  const std::size_t four = size_or(top, {"expansion_ratio"}, 4) * sizes.d_model;
+  sizes.d_hidden =
+      size_or(top, {"ffn_hidden_size", "intermediate_size", "n_inner", "hidden_dim", "ffn_dim"}, four);
   sizes.n_vocabulary = size_at(top, {"vocab_size"});
-  sizes.n_context = size_at(top, {"max_position_embeddings", "n_positions", "n_ctx"});
+  const Keys tokens{"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"};
+  const bool has_limit = family.positions != Positions::alibi;
+  sizes.n_context = has_limit ? size_at(top, tokens) : size_or(top, tokens, usual_context);
   return sizes;
 }
 
 std::optional<Activation> activation_in(const Json& top) {
   using enum Activation;
-  static constexpr std::array words{Word{"gelu", gelu_erf},
-                                    Word{"gelu_python", gelu_erf},
-                                    Word{"gelu_new", gelu_tanh},
-                                    Word{"gelu_fast", gelu_tanh},
-                                    Word{"gelu_pytorch_tanh", gelu_tanh},
-                                    Word{"quick_gelu", quick_gelu},
-                                    Word{"relu", relu},
-                                    Word{"silu", silu},
-                                    Word{"swish", silu}};
-  const auto place = any_member(top, {"hidden_act", "activation_function", "activation"});
+  static constexpr std::array words{
+      Word{"gelu", gelu_erf},       Word{"gelu_python", gelu_erf},        Word{"gelu_new", gelu_tanh},
+      Word{"gelu_fast", gelu_tanh}, Word{"gelu_pytorch_tanh", gelu_tanh}, Word{"quick_gelu", quick_gelu},
+      Word{"relu", relu},           Word{"relu2", relu_squared},          Word{"silu", silu},
+      Word{"swish", silu}};
+  const auto place =
+      any_member(top, {"hidden_act", "activation_function", "activation", "hidden_activation"});
   return place ? std::optional(place->word(words)) : std::nullopt;
 }
 
@@ -309,14 +315,38 @@ std::optional<Activation> activation_in(const Json& top) {
 void refuse_in_whole_model(const Json& top) {
   if (const auto place = any_member(top, {"position_embedding_type"}); place && place->text() != "absolute")
     place->fail("absolute positions, as others of this family cannot be computed yet");
-  if (const auto place = any_member(top, {"scale_attn_weights"}); place && !place->boolean())
-    place->fail("true, as scores without a scale cannot be computed yet");
+  const std::pair<const char*, bool> usual[]{
+      {"do_layer_norm_before", true}, {"apply_residual_connection_post_layernorm", false},
+      {"use_qk_norm", false},         {"qk_layernorm", false},
+      {"add_cross_attention", false}, {"is_encoder_decoder", false}};
+  for (const auto& [key, value] : usual)
+    if (const auto place = any_member(top, {key}); place && place->boolean() != value)
+      place->fail(value ? "true, as models without it cannot be computed yet"
+                        : "false, as models with it cannot be computed yet");
+  const auto attention = object(top, {"attn_config"});
+  for (const auto& place :
+       {any_member(top, {"clip_qkv"}), attention ? any_member(*attention, {"clip_qkv"}) : std::nullopt})
+    if (place) place->fail("none, as clipped queries, keys and values cannot be computed yet");
+  if (attention && is_on(*attention, {"qk_ln"}))
+    attention->required("qk_ln").fail("false, as models with it cannot be computed yet");
+  for (const char* key : {"word_embed_proj_dim", "embedding_size"})
+    if (const auto place = any_member(top, {key});
+        place && place->whole(1) != top.required("hidden_size").whole(1))
+      place->fail("hidden_size, as embeddings of another width cannot be computed yet");
   if (const auto place = any_member(top, {"quantization_config"}))
     place->fail("none, as quantised checkpoints are read from GGUF alone",
                 place->member("quant_method") ? place->required("quant_method").text() : "one");
-  if (const auto place = any_member(top, {"add_cross_attention", "is_encoder_decoder"});
-      place && place->boolean())
-    place->fail("false, as attention to another text cannot be computed yet");
+}
+
+/// What multiplies embeddings, what is added to the residual stream, and logits; and a cap on these.
+void read_factors(const Json& top, Config& config) {
+  if (const auto by = number(top, {"embedding_multiplier"})) config.embedding_factor = *by;
+  const bool is_scaled = config.family->scales_embeddings && boolean(top, {"scale_embedding"}).value_or(true);
+  if (is_scaled) config.embedding_factor = std::sqrt(static_cast<double>(config.sizes.d_model));
+  if (const auto by = number(top, {"residual_multiplier"})) config.residual_factor = *by;
+  if (const auto by = number(top, {"logit_scale"})) config.logit_factor = *by;
+  if (const auto by = number(top, {"logits_scaling"})) config.logit_factor = 1 / *by;
+  config.logit_cap = number(top, {"final_logit_softcapping"});
 }
 
 /// A rule of scaling that is not supported, or one that lacks some of its numbers.
@@ -340,10 +370,10 @@ bool is_about(const Config& part, const std::string& prefix) {
 
 }  // namespace
 
-Config parse_config(std::string_view text, const std::string& file_name) {
+Config parse_config(std::string_view text, const std::string& file_name, const std::string& as_type) {
   const Json top = parse_json(text, file_name);
   if (!top.is_object()) top.fail("an object");
-  return config_in(top, "");
+  return config_in(top, "", as_type);
 }
 
 Config whole_config(const Json& top) {
@@ -360,7 +390,8 @@ Config whole_config(const Json& top) {
   config.is_decoder = boolean_or(top, {"is_decoder"}, false);
   if (const auto place = any_member(top, epsilon_keys)) config.epsilon = place->number();
   if (!family->partial_rotary) config.positions.rotation.dimensions.reset();
-  config.parallel = boolean_or(top, {"use_parallel_residual"}, true);
+  if (family->parallel_by_config) config.parallel = boolean(top, {"use_parallel_residual", "parallel_attn"});
+  read_factors(top, config);
   config.tied = boolean_or(top, {"tie_word_embeddings"}, false);
   if (const auto row = any_member(top, {"pad_token_id"}); row && family->begins_behind_padding)
     config.padding_token = row->whole(0);
@@ -369,12 +400,12 @@ Config whole_config(const Json& top) {
   return config;
 }
 
-Config sibling_config(const std::filesystem::path& checkpoint) {
+Config sibling_config(const std::filesystem::path& checkpoint, const std::string& as_type) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(checkpoint, ignored);
   const auto path = (is_folder ? checkpoint : checkpoint.parent_path()) / "config.json";
   if (!system::is_file(path)) return {};
-  return parse_config(system::read_file(path, largest_config), path.string());
+  return parse_config(system::read_file(path, largest_config), path.string(), as_type);
 }
 
 const Config& part_for(const Config& config, const std::string& prefix) {

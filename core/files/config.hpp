@@ -30,6 +30,7 @@ struct ConfigScale {
   std::optional<double> scalar;    ///< the divisor is √scalar instead of √d_head
   std::optional<double> factor;    ///< or the scores are multiplied by this number
   std::size_t relative_terms = 0;  ///< of DeBERTa, each of which counts under the root as d_head does
+  friend bool operator==(const ConfigScale&, const ConfigScale&) = default;
 };
 
 struct ConfigRotary {
@@ -67,6 +68,7 @@ struct Sizes {
 struct Config {
   std::string part;                ///< under which key of another configuration it is: "vision_config", or ""
   std::string model_type;          ///< "gpt2", or the first of its architectures in small letters, or ""
+  std::string as_type;             ///< the type whose family was said to be its own, or ""
   const Family* family = nullptr;  ///< of the type, or nullptr
   std::string quantization;        ///< "gptq", or ""
   std::optional<bool> is_decoder;
@@ -79,16 +81,21 @@ struct Config {
   // Of whole models alone:
   Sizes sizes;
   std::optional<Activation> activation;
-  bool parallel = true;  ///< where a family has its MLP in parallel
+  std::optional<bool> parallel;  ///< whether the MLP is, in families whose programs read it
+  double embedding_factor = 1;   ///< of the embeddings of tokens
+  double residual_factor = 1;    ///< of what attention and the MLP add
+  double logit_factor = 1;
+  std::optional<double> logit_cap;
   bool tied = false;
   std::size_t padding_token = 1;
 };
 
-/// Reads the text of a config.json; keys that say nothing of attention are passed over.
+/// Reads the text of a config.json; keys that say nothing of attention are passed over. What it leaves to the
+/// program is as in models of as_type, where that is given.
 ///
 /// Throws core::Error, "FILE: …", when it is no JSON object or a number of heads is no whole number from 1 to
 /// max_counted.
-Config parse_config(std::string_view text, const std::string& file_name);
+Config parse_config(std::string_view text, const std::string& file_name, const std::string& as_type = "");
 
 /// The same with all that a whole model needs.
 ///
@@ -97,7 +104,7 @@ Config parse_config(std::string_view text, const std::string& file_name);
 Config whole_config(const Json& json);
 
 /// The configuration beside a checkpoint, or in its folder; an empty one when there is none.
-Config sibling_config(const std::filesystem::path& checkpoint);
+Config sibling_config(const std::filesystem::path& checkpoint, const std::string& as_type = "");
 
 /// The part of a configuration that is about a layer with that prefix, or all of it.
 const Config& part_for(const Config& config, const std::string& prefix);

@@ -57,6 +57,90 @@ constexpr Names llama_names = names_of({{token_embedding, "embed_tokens"},
                                         {final_norm, "norm"},
                                         {head, "lm_head"}});
 
+/// With gate and up in one weight.
+constexpr Names phi3_names = names_of(
+    {{fused, "layers.#.self_attn.qkv_proj"}, {gate, ""}, {up, "layers.#.mlp.gate_up_proj"}}, llama_names);
+/// Attention and MLP in parallel, which read the same.
+constexpr Names cohere_names = names_of({{mlp_norm, ""}}, llama_names);
+constexpr Names phi_names = names_of({{output, "layers.#.self_attn.dense"},
+                                      {mlp_norm, ""},
+                                      {gate, ""},
+                                      {up, "layers.#.mlp.fc1"},
+                                      {down, "layers.#.mlp.fc2"},
+                                      {final_norm, "final_layernorm"}},
+                                     llama_names);
+constexpr Names starcoder2_names =
+    names_of({{gate, ""}, {up, "layers.#.mlp.c_fc"}, {down, "layers.#.mlp.c_proj"}}, llama_names);
+/// With norms of what attention and the MLP add.
+constexpr Names gemma2_names = names_of({{attention_output_norm, "layers.#.post_attention_layernorm"},
+                                         {mlp_norm, "layers.#.pre_feedforward_layernorm"},
+                                         {mlp_output_norm, "layers.#.post_feedforward_layernorm"}},
+                                        llama_names);
+constexpr Names vaultgemma_names =
+    names_of({{attention_output_norm, ""}, {mlp_output_norm, ""}}, gemma2_names);
+constexpr Names exaone4_names = names_of({{attention_norm, ""}, {mlp_norm, ""}}, gemma2_names);
+constexpr Names glm4_names = names_of({{gate, ""},
+                                       {up, "layers.#.mlp.gate_up_proj"},
+                                       {attention_output_norm, "layers.#.post_self_attn_layernorm"},
+                                       {mlp_output_norm, "layers.#.post_mlp_layernorm"}},
+                                      llama_names);
+constexpr Names glm_names = names_of({{attention_output_norm, ""}, {mlp_output_norm, ""}}, glm4_names);
+constexpr Names olmo_names = names_of({{attention_norm, ""}, {mlp_norm, ""}, {final_norm, ""}}, llama_names);
+
+constexpr Names gpt_neo_names = names_of({{fused, ""},
+                                          {query, "h.#.attn.attention.q_proj"},
+                                          {key, "h.#.attn.attention.k_proj"},
+                                          {value, "h.#.attn.attention.v_proj"},
+                                          {output, "h.#.attn.attention.out_proj"}},
+                                         gpt2_names);
+constexpr Names gptj_names = names_of({{position_embedding, ""},
+                                       {fused, ""},
+                                       {query, "h.#.attn.q_proj"},
+                                       {key, "h.#.attn.k_proj"},
+                                       {value, "h.#.attn.v_proj"},
+                                       {output, "h.#.attn.out_proj"},
+                                       {mlp_norm, ""},
+                                       {up, "h.#.mlp.fc_in"},
+                                       {down, "h.#.mlp.fc_out"}},
+                                      gpt2_names);
+constexpr Names codegen_names =
+    names_of({{fused, "h.#.attn.qkv_proj"}, {query, ""}, {key, ""}, {value, ""}}, gptj_names);
+constexpr Names openai_names =
+    names_of({{token_embedding, "tokens_embed"}, {position_embedding, "positions_embed"}, {final_norm, ""}},
+             gpt2_names);
+constexpr Names opt_names = names_of({{token_embedding, "embed_tokens"},
+                                      {position_embedding, "embed_positions"},
+                                      {attention_norm, "layers.#.self_attn_layer_norm"},
+                                      {query, "layers.#.self_attn.q_proj"},
+                                      {key, "layers.#.self_attn.k_proj"},
+                                      {value, "layers.#.self_attn.v_proj"},
+                                      {output, "layers.#.self_attn.out_proj"},
+                                      {mlp_norm, "layers.#.final_layer_norm"},
+                                      {up, "layers.#.fc1"},
+                                      {down, "layers.#.fc2"},
+                                      {final_norm, "final_layer_norm"},
+                                      {head, "lm_head"}});
+constexpr Names biogpt_names = names_of({{final_norm, "layer_norm"}, {head, "output_projection"}}, opt_names);
+constexpr Names bloom_names = names_of({{token_embedding, "word_embeddings"},
+                                        {embedding_norm, "word_embeddings_layernorm"},
+                                        {attention_norm, "h.#.input_layernorm h.#.ln_attn"},
+                                        {fused, "h.#.self_attention.query_key_value"},
+                                        {output, "h.#.self_attention.dense"},
+                                        {mlp_norm, "h.#.post_attention_layernorm h.#.ln_mlp"},
+                                        {up, "h.#.mlp.dense_h_to_4h"},
+                                        {down, "h.#.mlp.dense_4h_to_h"},
+                                        {final_norm, "ln_f"},
+                                        {head, "lm_head"}});
+constexpr Names mpt_names = names_of({{token_embedding, "wte"},
+                                      {attention_norm, "blocks.#.norm_1"},
+                                      {fused, "blocks.#.attn.Wqkv"},
+                                      {output, "blocks.#.attn.out_proj"},
+                                      {mlp_norm, "blocks.#.norm_2"},
+                                      {up, "blocks.#.ffn.up_proj"},
+                                      {down, "blocks.#.ffn.down_proj"},
+                                      {final_norm, "norm_f"},
+                                      {head, "lm_head"}});
+
 constexpr Names neox_names = names_of({{token_embedding, "embed_in"},
                                        {attention_norm, "layers.#.input_layernorm"},
                                        {fused, "layers.#.attention.query_key_value"},
@@ -89,6 +173,23 @@ constexpr Names roberta_names = names_of({{head_dense, "lm_head.dense"},
                                           {head, "lm_head.decoder"},
                                           {head_bias, "lm_head"}},
                                          bert_names);
+
+constexpr Names electra_names = names_of({{head_dense, "generator_predictions.dense"},
+                                          {head_norm, "generator_predictions.LayerNorm"},
+                                          {head, "generator_lm_head"}},
+                                         bert_names);
+constexpr Names modernbert_names = names_of({{token_embedding, "embeddings.tok_embeddings"},
+                                             {embedding_norm, "embeddings.norm"},
+                                             {attention_norm, "layers.#.attn_norm"},
+                                             {fused, "layers.#.attn.Wqkv"},
+                                             {output, "layers.#.attn.Wo"},
+                                             {mlp_norm, "layers.#.mlp_norm"},
+                                             {up, "layers.#.mlp.Wi"},
+                                             {down, "layers.#.mlp.Wo"},
+                                             {final_norm, "final_norm"},
+                                             {head_dense, "head.dense"},
+                                             {head_norm, "head.norm"},
+                                             {head, "decoder"}});
 
 constexpr Names distilbert_names = names_of({{token_embedding, "embeddings.word_embeddings"},
                                              {position_embedding, "embeddings.position_embeddings"},
@@ -145,6 +246,7 @@ constexpr auto rotary = Positions::rotary;
 constexpr RotaryRule interleaved{.interleaved = true};
 constexpr RotaryRule not_supported{.is_supported = false};
 constexpr WindowRule if_on{.use = WindowRule::Use::if_on};
+constexpr WindowRule in_whole_models{.in_whole_models = true};
 
 /// A family with some fields changed: what most model types of one have in common is said once.
 template <class Change>
@@ -182,10 +284,18 @@ constexpr Family llama{.name = "Llama",
                        .has_groups = true};
 
 constexpr Family phi3{.name = "Phi",
-                      .types = " phi3 phi3small phimoe ",
+                      .types = " phi3 ",
                       .weights = " self_attn.qkv_proj ",
                       .positions = rotary,
-                      .has_common_names = true};
+                      .norm = rms_before,
+                      .has_common_names = true,
+                      .window = in_whole_models,
+                      .whole = "Phi-3",
+                      .prefixes = "model.",
+                      .names = phi3_names,
+                      .mlp = {.activation = Activation::silu, .gated = true},
+                      .has_groups = true,
+                      .partial_rotary = true};
 
 constexpr Family neox{.name = "GPT-NeoX",
                       .types = " gpt_neox ",
@@ -200,7 +310,34 @@ constexpr Family neox{.name = "GPT-NeoX",
                       .names = neox_names,
                       .gguf_names = gguf_names,
                       .mlp = {.activation = Activation::gelu_erf, .parallel = true},
+                      .partial_rotary = true,
+                      .parallel_by_config = true};
+
+constexpr Family gemma = like(llama, " gemma ", [](Family& f) {
+  f.norms_plus_one = true, f.scales_embeddings = true;
+  f.whole = "Gemma", f.mlp = {.activation = Activation::gelu_tanh, .gated = true};
+});
+
+constexpr Family gptj{.name = "GPT-J",
+                      .types = " gptj ",
+                      .weights = " .h.#.attn.q_proj ",
+                      .positions = rotary,
+                      .norm = layer_before,
+                      .rotary = {.interleaved = true, .has_fixed_base = true},
+                      .whole = "GPT-J",
+                      .prefixes = "transformer.",
+                      .names = gptj_names,
+                      .mlp = {.activation = Activation::gelu_tanh, .parallel = true},
                       .partial_rotary = true};
+
+constexpr Family opt{.name = "OPT",
+                     .types = " opt ",
+                     .norm = layer_before,
+                     .whole = "OPT",
+                     .prefixes = "model.decoder. decoder.",
+                     .names = opt_names,
+                     .mlp = {Activation::relu},
+                     .first_position = 2};
 
 constexpr Family t5{.name = "T5",
                     .types = " t5 mt5 umt5 longt5 switch_transformers byt5 ",
@@ -224,20 +361,30 @@ constexpr std::array family_table{
            .mlp = {Activation::gelu_tanh},
            .in_by_out = true},
     Family{.name = "GPT-2", .types = " imagegpt decision_transformer "},
-    Family{.name = "GPT", .types = " openai-gpt ", .norm = layer_after},
-    Family{
-        .name = "GPT-Neo", .types = " gpt_neo ", .weights = " .attn.attention.q_proj ", .is_scaled = false},
-    Family{.name = "GPT-J",
-           .types = " gptj ",
-           .weights = " .h.#.attn.q_proj ",
-           .positions = rotary,
-           .rotary = {.interleaved = true, .has_fixed_base = true}},
-    Family{.name = "CodeGen",
-           .types = " codegen ",
-           .weights = " .h.#.attn.qkv_proj ",
-           .positions = rotary,
-           .fused = Fused::in_fours,
-           .rotary = {.interleaved = true, .has_fixed_base = true}},
+    Family{.name = "GPT",
+           .types = " openai-gpt ",
+           .norm = {NormKind::layer, NormPlace::after, 1e-5},
+           .whole = "GPT",
+           .prefixes = "transformer.",
+           .names = openai_names,
+           .mlp = {Activation::gelu_tanh},
+           .in_by_out = true},
+    Family{.name = "GPT-Neo",
+           .types = " gpt_neo ",
+           .weights = " .attn.attention.q_proj ",
+           .norm = layer_before,
+           .is_scaled = false,
+           .window = in_whole_models,
+           .whole = "GPT-Neo",
+           .prefixes = "transformer.",
+           .names = gpt_neo_names,
+           .mlp = {Activation::gelu_tanh}},
+    gptj,
+    like(gptj, " codegen ",
+         [](Family& f) {
+           f.name = f.whole = "CodeGen", f.weights = " .h.#.attn.qkv_proj ";
+           f.fused = Fused::in_fours, f.names = codegen_names;
+         }),
     Family{.name = "ChatGLM",
            .types = " chatglm ",
            .weights = " .encoder.layers.#.self_attention.query_key_value ",
@@ -248,26 +395,64 @@ constexpr std::array family_table{
            .weights = " .self_attention.query_key_value ",
            .positions = Positions::alibi,
            .fused = Fused::by_head,
-           .if_grouped = "Falcon"},
+           .norm = layer_before,
+           .if_grouped = "Falcon",
+           .whole = "Bloom",
+           .prefixes = "transformer.",
+           .names = bloom_names,
+           .mlp = {Activation::gelu_tanh}},
     Family{.name = "Falcon",
            .types = " falcon refinedweb refinedwebmodel RefinedWeb RefinedWebModel ",
            .positions = rotary,
            .fused = Fused::by_head,
-           .slopes = Slopes::scaled},
-    Family{.name = "StarCoder", .types = " gpt_bigcode ", .fused = Fused::by_head},
+           .norm = layer_before,
+           .slopes = Slopes::scaled,
+           .whole = "Falcon",
+           .prefixes = "transformer.",
+           .names = bloom_names,
+           .mlp = {.activation = Activation::gelu_erf, .parallel = true},
+           .has_groups = true,
+           .parallel_by_config = true},
+    Family{.name = "StarCoder",
+           .types = " gpt_bigcode ",
+           .fused = Fused::by_head,
+           .norm = layer_before,
+           .whole = "StarCoder",
+           .prefixes = "transformer.",
+           .names = gpt2_names,
+           .mlp = {Activation::gelu_tanh},
+           .has_groups = true},
     Family{.name = "MPT",
            .types = " mpt ",
            .weights = " .blocks.#.attn.Wqkv ",
            .positions = Positions::alibi,
-           .slopes = Slopes::mpt},
+           .norm = layer_before,
+           .slopes = Slopes::mpt,
+           .whole = "MPT",
+           .prefixes = "transformer.",
+           .names = mpt_names,
+           .mlp = {Activation::gelu_erf}},
     Family{.name = "InternLM2",
            .types = " internlm2 ",
            .weights = " .wqkv ",
            .positions = rotary,
            .fused = Fused::by_head},
-    Family{.name = "OPT", .types = " opt xglm biogpt "},
+    opt,
+    like(opt, " xglm ", [](Family&) {}),
+    like(opt, " biogpt ",
+         [](Family& f) {
+           f.whole = "BioGPT", f.prefixes = "biogpt.", f.names = biogpt_names;
+           f.mlp = {Activation::gelu_erf}, f.scales_embeddings = true;
+           f.norm.epsilon = 1e-12;
+         }),
     phi3,
-    like(phi3, " phi ", [](Family& f) { f.rotary.fraction = 0.5; }),
+    like(phi3, " phi3small phimoe ", [](Family&) {}),
+    like(phi3, " phi ",
+         [](Family& f) {
+           f.rotary.fraction = 0.5, f.norm = layer_before, f.window = {};
+           f.whole = "Phi", f.names = phi_names;
+           f.mlp = {.activation = Activation::gelu_tanh, .parallel = true};
+         }),
     llama,
     like(llama, " mistral ",
          [](Family& f) {
@@ -280,36 +465,100 @@ constexpr std::array family_table{
            f.window = {.use = WindowRule::Use::if_on, .n_full_first = 28, .in_whole_models = true};
          }),
     like(llama, " qwen2_moe qwen3_moe ", [](Family& f) { f.window = if_on; }),
-    like(llama, " mistral3 ministral mixtral olmo olmoe granite granitemoe starcoder2 dbrx seed_oss ",
-         [](Family&) {}),
-    like(llama, " llama4 llama4_text ", [](Family& f) { f.rotary = not_supported; }),
-    like(llama, " gemma ", [](Family& f) { f.norms_plus_one = true; }),
-    like(llama, " gemma2 ",
+    like(llama, " mistral3 ministral mixtral olmoe granitemoe dbrx apertus minimax ", [](Family&) {}),
+    like(llama, " granite seed_oss ", [](Family& f) { f.whole = "Llama"; }),
+    like(llama, " arcee ",
          [](Family& f) {
-           f.norms_plus_one = true;
-           f.window.full = {.n = 2};
+           f.whole = "Arcee", f.names = names_of({{gate, ""}}, llama_names);
+           f.mlp = {Activation::relu_squared};
          }),
-    like(llama, " gemma3 gemma3_text ",
-         [](Family& f) {
-           f.norms_plus_one = true;
-           f.window.full = {.n = 6, .key = "sliding_window_pattern"};
-         }),
-    like(llama, " gpt_oss ", [](Family& f) { f.window.full = {.n = 2}; }),
-    like(llama, " stablelm ", [](Family& f) { f.rotary.fraction = 0.25; }),
-    like(llama, " nemotron ", [](Family& f) { f.rotary.fraction = 0.5; }),
-    like(llama, " glm glm4 ", [](Family& f) { f.rotary = {.interleaved = true, .fraction = 0.5}; }),
-    like(llama, " cohere helium ", [](Family& f) { f.rotary = interleaved; }),
-    like(llama, " cohere2 ",
+    like(llama, " ernie4_5 helium ",
          [](Family& f) {
            f.rotary = interleaved;
-           f.window.full = {.n = 4, .key = "sliding_window_pattern"};
+           f.whole = "Llama";
+         }),
+    like(llama, " ernie4_5_moe ", [](Family& f) { f.rotary = interleaved; }),
+    like(llama, " glm4_moe ",
+         [](Family& f) {
+           f.rotary.fraction = 0.5;
+           f.partial_rotary = true;
+         }),
+    like(llama, " jamba ", [](Family& f) { f.positions = Positions::learned; }),
+    like(llama, " olmo ",
+         [](Family& f) {
+           f.norm = layer_before;
+           f.whole = "OLMo", f.names = olmo_names, f.bare_norms = true;
+         }),
+    like(llama, " starcoder2 ",
+         [](Family& f) {
+           f.norm = layer_before, f.window = in_whole_models;
+           f.whole = "StarCoder2", f.names = starcoder2_names, f.mlp = {Activation::gelu_tanh};
+         }),
+    like(llama, " eurobert ", [](Family& f) { f.visibility = Visibility::all; }),
+    like(llama, " llama4 llama4_text ", [](Family& f) { f.rotary = not_supported; }),
+    gemma,
+    like(gemma, " gemma2 ",
+         [](Family& f) {
+           f.whole = "Gemma 2", f.names = gemma2_names;
+           f.window = {.full = {.n = 2}, .in_whole_models = true};
+         }),
+    like(gemma, " vaultgemma ",
+         [](Family& f) {
+           f.whole = "VaultGemma", f.names = vaultgemma_names;
+           f.window = {.full = {.n = 2}, .in_whole_models = true};
+         }),
+    like(gemma, " gemma3_text ",
+         [](Family& f) {
+           f.whole = "Gemma 3", f.names = gemma2_names;
+           f.window = {.full = {.n = 6, .key = "sliding_window_pattern"}, .in_whole_models = true};
+         }),
+    like(gemma, " gemma3 ", [](Family& f) { f.window.full = {.n = 6, .key = "sliding_window_pattern"}; }),
+    like(llama, " gpt_oss ", [](Family& f) { f.window.full = {.n = 2}; }),
+    like(llama, " stablelm ",
+         [](Family& f) {
+           f.rotary.fraction = 0.25, f.partial_rotary = true;
+           f.norm = layer_before;
+           f.whole = "StableLM", f.parallel_by_config = true;
+         }),
+    like(llama, " nemotron ",
+         [](Family& f) {
+           f.rotary.fraction = 0.5, f.partial_rotary = true;
+           f.norm = layer_before, f.norms_plus_one = true, f.has_head_norms = false;
+           f.whole = "Nemotron", f.names = names_of({{gate, ""}}, llama_names);
+           f.mlp = {Activation::relu_squared};
+         }),
+    like(llama, " glm ",
+         [](Family& f) {
+           f.rotary = {.interleaved = true, .fraction = 0.5}, f.partial_rotary = true;
+           f.whole = "GLM", f.names = glm_names;
+         }),
+    like(llama, " glm4 ",
+         [](Family& f) {
+           f.rotary = {.interleaved = true, .fraction = 0.5}, f.partial_rotary = true;
+           f.whole = "GLM-4", f.names = glm4_names;
+         }),
+    like(llama, " cohere ",
+         [](Family& f) {
+           f.rotary = interleaved, f.norm = layer_before;
+           f.whole = "Cohere", f.names = cohere_names, f.mlp.parallel = true;
+         }),
+    like(llama, " cohere2 ",
+         [](Family& f) {
+           f.rotary = interleaved, f.norm = layer_before;
+           f.whole = "Cohere", f.names = cohere_names, f.mlp.parallel = true;
+           f.window = {.full = {.n = 4, .key = "sliding_window_pattern"}, .in_whole_models = true};
            f.rotary_layers = RotaryLayers::windowed;
          }),
-    like(llama, " exaone4 ", [](Family& f) { f.rotary_layers = RotaryLayers::windowed_if_any; }),
+    like(llama, " exaone4 ",
+         [](Family& f) {
+           f.rotary_layers = RotaryLayers::windowed_if_any, f.window = in_whole_models;
+           f.whole = "EXAONE 4", f.names = exaone4_names;
+         }),
     like(llama, " smollm3 ",
          [](Family& f) {
-           f.window = if_on;
+           f.window = {.use = WindowRule::Use::if_on, .in_whole_models = true};
            f.no_rotary = {.n = 4, .key = "no_rope_layer_interval"};
+           f.whole = "Llama";
          }),
     neox,
     like(neox, " gpt_neox_japanese ", [](Family& f) { f.rotary.fraction = 1; }),
@@ -357,14 +606,27 @@ constexpr std::array family_table{
          }),
     like(bert, " distilbert ",
          [](Family& f) { f.whole = "DistilBERT", f.prefixes = "distilbert.", f.names = distilbert_names; }),
-    like(bert, " electra albert ernie layoutlm flaubert xlm splinter ", [](Family&) {}),
+    like(bert, " electra ",
+         [](Family& f) {
+           f.whole = "ELECTRA", f.prefixes = "electra.", f.names = electra_names;
+           f.head_activation = Activation::gelu_erf;
+         }),
+    like(bert, " ernie ", [](Family& f) { f.whole = "ERNIE", f.prefixes = "ernie."; }),
+    like(bert, " albert layoutlm flaubert xlm splinter rembert megatron-bert ", [](Family&) {}),
     Family{.name = "ModernBERT",
            .types = " modernbert ",
            .weights = " .layers.#.attn.Wqkv ",
            .visibility = Visibility::all,
            .positions = rotary,
+           .norm = layer_before,
            .window = {.full = {.n = 3, .key = "global_attn_every_n_layers", .from_first = true},
-                      .is_two_sided = true}},
+                      .is_two_sided = true,
+                      .in_whole_models = true},
+           .whole = "ModernBERT",
+           .prefixes = "model.",
+           .names = modernbert_names,
+           .mlp = {.activation = Activation::gelu_erf, .gated = true},
+           .head_activation = Activation::gelu_erf},
     Family{.name = "Nomic BERT",
            .types = " nomic_bert ",
            .visibility = Visibility::all,
@@ -410,6 +672,9 @@ constexpr std::array feature_table{
     Feature{"clip", "clipped queries, keys and values"},
     Feature{"sinks", "learned attention sinks"},
     Feature{"extra_keys", "keys and values that are learned beside the tokens'"},
+    Feature{
+        "source",
+        "keys and values of another sequence (a tensor encoder_hidden_states beside the embeddings tells them)"},
     Feature{"bias", "a bias of the scores that is not the same for all sequences"},
     Feature{"mask", "a mask that is not the same for all heads and sequences"},
 };

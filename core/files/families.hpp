@@ -32,7 +32,7 @@ enum class NormKind { layer, rms };
 /// Where a norm is: before attention and before the MLP, or after each of them has been added.
 enum class NormPlace { before, after };
 /// Between the two halves of an MLP. Source of both GELUs: Hendrycks and Gimpel 2016.
-enum class Activation { gelu_erf, gelu_tanh, quick_gelu, relu, silu };
+enum class Activation { gelu_erf, gelu_tanh, quick_gelu, relu, relu_squared, silu };
 
 struct Norm {
   NormKind kind = NormKind::layer;
@@ -92,9 +92,11 @@ enum class Role {
   output,
   query_norm,
   key_norm,
+  attention_output_norm,  ///< of what attention adds, before it is added
   mlp_norm,
   gate,
-  up,
+  up,  ///< or gate and up in one, where a gated MLP has no gate of its own
+  mlp_output_norm,
   down,
   final_norm,
   head_dense,  ///< between the last layer and the prediction
@@ -105,7 +107,7 @@ enum class Role {
 constexpr std::size_t n_roles = static_cast<std::size_t>(Role::head_bias) + 1;
 
 /// The beginnings of tensors' names by role, "#" for the number of the layer, "" where a family has none; a
-/// weight ends in ".weight", a bias in ".bias".
+/// weight ends in ".weight", a bias in ".bias". Of several, blanks between, a file has one.
 struct Names {
   std::array<const char*, n_roles> names{};
   const char* of(Role role) const { return names[static_cast<std::size_t>(role)]; }
@@ -129,7 +131,7 @@ struct Family {
   Slopes slopes = Slopes::bloom;
   bool has_bias_table = false;    ///< relative position biases are of a table as in T5
   bool has_head_norms = false;    ///< q_norm and k_norm of a head's width are RMSNorm
-  bool norms_plus_one = false;    ///< whose factors are 1 + the tensor's numbers
+  bool norms_plus_one = false;    ///< whose factors, as those of all its norms, are 1 + the tensor's numbers
   bool has_common_names = false;  ///< projections are called as in programs of many other models
   const char* if_grouped = "";    ///< the family, where a fused weight of such names has fewer heads of keys
   WindowRule window = {};
@@ -142,7 +144,11 @@ struct Family {
   Mlp mlp = {};
   bool in_by_out = false;   ///< weights of Hugging Face's files are used as x·W, as its Conv1D keeps them
   bool has_groups = false;  ///< its program reads how many heads share keys and values
-  bool partial_rotary = false;                     ///< its program knows of rotating a part of the columns
+  bool partial_rotary = false;                     ///< its program reads which part of the columns is rotated
+  bool parallel_by_config = false;                 ///< its program reads whether the MLP is parallel
+  bool scales_embeddings = false;                  ///< by √d_model
+  bool bare_norms = false;                         ///< norms of layers have no numbers of their own
+  std::size_t first_position = 0;                  ///< row of the first token among learned positions
   bool begins_behind_padding = false;              ///< position rows up to that of the padding have no tokens
   std::optional<Activation> head_activation = {};  ///< before the prediction, where it is not that of the MLP
 };

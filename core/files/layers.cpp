@@ -326,9 +326,13 @@ class RulesFinder {
     const TensorInfo* weight = info(layer_.mapping.query.weights.front());
     const Shape shape = weight ? weight->shape : Shape();
     if (!by_config_) rules_.family = family_by_names(shape);
-    if (!by_config_ && !type_.empty())
+    if (!by_config_ && !type_.empty()) {
+      rules_.unknown_type = type_;
       rules_.assumed.push_back("that model_type \"" + type_ +
                                "\", which is not known, is as its names say (" + layer_.naming->name + ")");
+    }
+    if (!config_.as_type.empty())
+      rules_.known.push_back("model_type \"" + type_ + "\" as " + config_.as_type + ", as said");
     rules_.heads = config_.heads;
     const auto& of_side = side_ == Side::decoder ? config_.heads.of_decoder : config_.heads.of_encoder;
     if (side_ != Side::none && of_side) rules_.heads.n = of_side;
@@ -509,6 +513,11 @@ class RulesFinder {
     found.rotary.dimensions = said.dimensions;
     found.rotary.scaling = said.scaling;
     found.fraction = said.fraction.value_or(rule.fraction);
+    // A part is rotated where the program of such models reads it, which else fails if it scales as well.
+    if (by_config_ && !rules_.family->partial_rotary && (said.fraction || said.dimensions)) {
+      if (found.fraction != 1 && said.scaling.rule != positions::ScalingRule::none) lacks("scaling");
+      found.fraction = rule.fraction, found.rotary.dimensions.reset();
+    }
     if (!said.other_scaling.empty()) lacks("scaling");
     rules_.rotary = found;
     say(words_of(found));
@@ -685,15 +694,19 @@ LayerRules rules_of(std::span<const TensorInfo> tensors, const Layer& layer, con
 
 attention::Scale scale_of(const LayerRules& rules, const Config& all, const Layer& layer,
                           std::size_t d_head) {
-  using attention::ScaleRule;
   const ConfigScale& said = part_for(all, layer.prefix).scale;
-  if (said.factor) return {ScaleRule::factor, *said.factor};
   const bool scaled = said.scaled && (!rules.family || rules.family->is_scaled);
+  return scale_by(said, scaled, number_of(layer), d_head);
+}
+
+attention::Scale scale_by(const ConfigScale& said, bool scaled, std::size_t layer, std::size_t d_head) {
+  using attention::ScaleRule;
+  if (said.factor) return {ScaleRule::factor, *said.factor};
   if (scaled && !said.by_layer && !said.scalar && said.relative_terms == 0) return {};
   if (!scaled && !said.by_layer) return {ScaleRule::none, 1};
   const double width = said.scalar.value_or(static_cast<double>(d_head * (1 + said.relative_terms)));
   double factor = scaled ? 1 / std::sqrt(width) : 1;
-  if (said.by_layer) factor /= static_cast<double>(number_of(layer)) + 1;
+  if (said.by_layer) factor /= static_cast<double>(layer) + 1;
   return {ScaleRule::factor, factor};
 }
 

@@ -83,6 +83,7 @@ struct LayerHeadNorms {
 struct LayerRules {
   const Family* family = nullptr;  ///< or nullptr when nothing tells it
   Mapping mapping;                 ///< of the layer, a fused weight cut as this family has it
+  std::string unknown_type;        ///< model_type, where that is of no known family, or ""
   bool causal = true;
   bool is_cross = false;                      ///< its keys and values are of another sequence
   bool norm_before = false;                   ///< what enters it has gone through a norm
@@ -111,6 +112,9 @@ LayerRules rules_of(std::span<const TensorInfo> tensors, const Layer& layer, con
 /// The factor between scores and scaled scores of a layer.
 attention::Scale scale_of(const LayerRules& rules, const Config& config, const Layer& layer,
                           std::size_t d_head);
+
+/// The same by what a configuration says of scores, which are scaled or not.
+attention::Scale scale_by(const ConfigScale& said, bool scaled, std::size_t layer, std::size_t d_head);
 
 /// The attention of one layer as far as a checkpoint tells it.
 struct Attention {
@@ -147,6 +151,9 @@ Attention read_attention(const TensorFile& file, const Mapping& mapping, const H
 /// how to say it, when nothing tells, and when the names tell another number than was said.
 HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules& rules,
                    std::optional<std::size_t> said);
+
+/// ALiBi's slopes for heads of that number and width.
+positions::Alibi alibi_of(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head);
 
 /// Reads what a layer of heads of that number and width adds to the paper's attention. Throws core::Error,
 /// "FILE: …", when it does not fit them.

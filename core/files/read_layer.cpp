@@ -149,13 +149,6 @@ arma::mat slopes_of_mpt(std::size_t n_heads, double largest) {
   return slopes;
 }
 
-positions::Alibi read_alibi(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head) {
-  if (alibi.slopes == Slopes::bloom) return {};
-  if (alibi.slopes == Slopes::mpt) return {slopes_of_mpt(n_heads, alibi.largest)};
-  const std::vector<double> slopes = positions::default_slopes(n_heads);
-  return {arma::mat(arma::rowvec(slopes) / std::sqrt(static_cast<double>(d_head)))};
-}
-
 positions::Relative read_relative(const TensorFile& file, const LayerBiasTable& bias, std::size_t n_heads,
                                   const Token& progress) {
   const arma::mat table = matrix(file.read(bias.table, {}, progress));
@@ -166,6 +159,13 @@ positions::Relative read_relative(const TensorFile& file, const LayerBiasTable& 
 }
 
 }  // namespace
+
+positions::Alibi alibi_of(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head) {
+  if (alibi.slopes == Slopes::bloom) return {};
+  if (alibi.slopes == Slopes::mpt) return {slopes_of_mpt(n_heads, alibi.largest)};
+  const std::vector<double> slopes = positions::default_slopes(n_heads);
+  return {arma::mat(arma::rowvec(slopes) / std::sqrt(static_cast<double>(d_head)))};
+}
 
 arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
   const std::size_t n_outputs = (n_heads + 2 * share.kv_heads) * share.d_head;
@@ -245,7 +245,7 @@ attention::Additions read_additions(const TensorFile& file, const LayerRules& ru
   attention::Additions additions;
   if (rules.head_norms) additions.normalise = read_norm(file, *rules.head_norms, d_head, progress);
   if (rules.rotary) additions.positions.rotary = read_rotary(file, *rules.rotary, d_head);
-  if (rules.alibi) additions.positions.alibi = read_alibi(*rules.alibi, n_heads, d_head);
+  if (rules.alibi) additions.positions.alibi = alibi_of(*rules.alibi, n_heads, d_head);
   if (rules.bias_table)
     additions.positions.relative = read_relative(file, *rules.bias_table, n_heads, progress);
   additions.score_cap = rules.softcap;

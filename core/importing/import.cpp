@@ -289,6 +289,40 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
   return sequences;
 }
 
+constexpr std::array names_of_sources{"encoder_hidden_states", "encoder_last_hidden_state", "encoder_states",
+                                      "key_value_states", "memory"};
+
+/// Takes keys and values of cross-attention from the encoder states beside the embeddings, where there are
+/// some. Throws core::Error, "FILE: …", when they have not d_source columns or are not as many.
+void read_source(const TensorFile& checkpoint, const Choices& choices,
+                 const attention::Projections& projections, Imported& result, const core::Token& progress) {
+  const TensorFile file =
+      choices.embeddings.empty() ? checkpoint : formats::open_tensors(choices.embeddings, progress);
+  const auto& all = file.tensors();
+  const auto found = std::ranges::find_if(all, [](const TensorInfo& info) {
+    return can_be_embeddings(info) && is_named(info, names_of_sources);
+  });
+  if (found == all.end()) {
+    const checkpoints::Feature& feature = checkpoints::feature_named("source");
+    result.account.not_supported.push_back({feature.name, feature.words});
+    if (choices.ignored) require_ignored(result.account, *choices.ignored, file.place());
+    return;
+  }
+  auto sources = embeddings_in(file, found->name, progress);
+  const std::size_t d_source = projections.key.weight->n_rows;
+  auto& sequences = result.model.sequences;
+  if (sources.size() != sequences.size() || sources.front().embeddings->n_cols != d_source)
+    fail(file, found->name + ": expected " + text::counted(sequences.size(), "sequence") + " of " +
+                   std::to_string(d_source) + " columns, got " + formats::shape_text(found->shape));
+  for (std::size_t k = 0; k < sequences.size(); ++k) {
+    sequences[k].key_tokens = attention::numbered_tokens(sources[k].embeddings->n_rows);
+    sequences[k].key_embeddings = sources[k].embeddings;
+  }
+  std::erase_if(result.account.assumed,
+                [](const std::string& words) { return words.starts_with("keys and values of"); });
+  result.account.used.push_back(tensor_words(*found) + " as what keys and values are made of");
+}
+
 /// A model of embeddings alone, whose queries, keys and values they are.
 Imported import_embeddings(const TensorFile& file, const Choices& choices, const core::Token& progress) {
   const TensorInfo* info =
@@ -369,10 +403,25 @@ std::string heads_words(std::size_t n, const Choices& choices, const LayerRules&
   return words + (layer.n_heads > 0 ? ", as its names say" : ", as config.json says");
 }
 
+/// Models of a type that is not known may do anything.
+void require_known_type(const LayerRules& rules, const std::vector<std::string>& ignored,
+                        const std::string& place) {
+  if (rules.unknown_type.empty() || std::ranges::find(ignored, "all") != ignored.end()) return;
+  std::string like;
+  if (rules.family) {
+    std::string_view types = rules.family->types;
+    types.remove_prefix(1);
+    like = ", got one whose tensors are named as those of " + std::string(rules.family->name) +
+           "; --assume " + std::string(types.substr(0, types.find(' '))) + " opens it as one of these";
+  }
+  throw Error(place + "expected a model_type that is known, as models may differ in more than names, not \"" +
+              rules.unknown_type + "\"" + like);
+}
+
 /// A model of a layer of a checkpoint, or of projections that are named by hand.
 Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& layers, const Choices& choices,
                            const core::Token& progress) {
-  const checkpoints::Config config = checkpoints::sibling_config(file.path());
+  const checkpoints::Config config = checkpoints::sibling_config(file.path(), choices.settings.as_type);
   const Layer layer =
       choices.mapping
           ? layer_by_hand(layers, *choices.mapping)
@@ -383,6 +432,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   Imported result;
   Account& account = result.account;
   add_not_supported(account, rules);
+  if (choices.ignored) require_known_type(rules, *choices.ignored, file.place());
   if (choices.ignored)
     require_ignored(account, *choices.ignored,
                     file.place() + layer.prefix + (layer.prefix.empty() ? "" : ": "));
@@ -413,6 +463,8 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   account.used.insert(account.used.end(), rules.known.begin(), rules.known.end());
   account.assumed = rules.assumed;
   model.sequences = embeddings_for(file, choices, d_in, rules.norm_before, result, progress);
+  if (rules.is_cross && !(choices.embeddings.empty() && choices.embeddings_tensor.empty()))
+    read_source(file, choices, *model.projections, result, progress);
   const bool is_configured = !config.model_type.empty() || !config.parts.empty();
   (is_configured ? account.used : account.assumed).push_back(scale_words(model));
   if (!choices.embeddings_tensor.empty() && choices.embeddings.empty())
@@ -481,6 +533,17 @@ void apply(const Settings& settings, Imported& imported, const std::string& plac
 
 namespace {
 
+/// The parameters of a model that is laid out in an unknown way are no queries and keys, whatever their
+/// names.
+void refuse_checkpoint_as_stages(const TensorFile& file, const Choices& choices) {
+  const std::string stem = file.path().stem().string();
+  const bool is_checkpoint = stem.starts_with("model") || stem.starts_with("pytorch_model");
+  if (!choices.ignored || !choices.stages.empty() || !is_checkpoint) return;
+  const std::string type = checkpoints::sibling_config(file.path()).model_type;
+  if (!type.empty())
+    fail(file, "expected a checkpoint of a known layout, got one of model_type \"" + type + "\"");
+}
+
 Imported import_without_settings(const TensorFile& file, const Choices& choices,
                                  const core::Token& progress) {
   checkpoints::refuse_quantized(file, checkpoints::sibling_config(file.path()).quantization);
@@ -499,6 +562,7 @@ Imported import_without_settings(const TensorFile& file, const Choices& choices,
     return !usual_stages(layer).empty();
   });
   if (!has_stages) return import_embeddings(file, choices, progress);
+  refuse_checkpoint_as_stages(file, choices);
   Imported result = import_stages(file, found, choices, progress);
   attention::require_within_limits(result.model, file.place());
   return result;

@@ -63,6 +63,8 @@ struct Settings {
   std::optional<positions::Rotary> rotary;
   std::optional<std::size_t> window;  ///< keys that a query attends to at most: its own and those before it
   std::optional<std::size_t> n_kv_heads;
+  std::string as_type =
+      {};  ///< model_type whose attention a checkpoint's is, whatever config.json says, or ""
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

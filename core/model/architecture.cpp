@@ -25,10 +25,13 @@ double fraction_of(const ConfigRotary& said, const Config& config, const std::st
   return 1;
 }
 
-positions::Rotary rotary_of(const Config& config, const std::string& place) {
-  const ConfigRotary& said = config.positions.rotation;
+constexpr double largest_alibi = 8;  // the last slope is 2 to the minus this
+
+positions::Rotary rotary_as(const ConfigRotary& said, const Config& config, const std::string& place) {
   const std::size_t d_head = config.sizes.d_head;
   positions::Rotary rotary;
+  if (said.interleaved.value_or(config.family->rotary.interleaved))
+    rotary.pairs = positions::Pairs::neighbours;
   rotary.base = said.base.value_or(rotary.base);
   rotary.scaling = said.scaling;
   if (said.dimensions) {
@@ -41,7 +44,8 @@ positions::Rotary rotary_of(const Config& config, const std::string& place) {
 
 std::vector<std::size_t> windows_of(const Config& config) {
   const auto& said = config.positions;
-  if (!config.family->window.in_whole_models || !said.window || *said.window == 0) return {};
+  const formats::checkpoints::WindowRule& rule = config.family->window;
+  if (!rule.in_whole_models || !said.window || *said.window == 0) return {};
   std::vector<std::size_t> windows(config.sizes.n_layers, *said.window);
   for (std::size_t l = 0; l < std::min(windows.size(), said.windowed.size()); ++l)
     if (!said.windowed[l]) windows[l] = 0;
@@ -68,12 +72,28 @@ Architecture architecture_of(const Config& config, const std::string& place) {
   architecture.norm.epsilon = config.epsilon.value_or(family.norm.epsilon);
   architecture.mlp = family.mlp;
   architecture.mlp.activation = config.activation.value_or(family.mlp.activation);
-  architecture.mlp.parallel = family.mlp.parallel && config.parallel;
+  architecture.mlp.parallel = config.parallel.value_or(family.mlp.parallel);
   architecture.causal =
       family.visibility == formats::checkpoints::Visibility::past || config.is_decoder.value_or(false);
-  if (family.positions == formats::checkpoints::Positions::rotary)
-    architecture.rotary = rotary_of(config, place);
-  architecture.scales_by_layer = config.scale.by_layer;
+  using formats::checkpoints::Positions;
+  if (config.positions.alibi.value_or(family.positions == Positions::alibi))
+    architecture.alibi =
+        formats::checkpoints::alibi_of({family.slopes, config.positions.alibi_max.value_or(largest_alibi)},
+                                       config.sizes.n_heads, config.sizes.d_head);
+  else if (family.positions == Positions::rotary) {
+    architecture.rotary = rotary_as(config.positions.rotation, config, place);
+    architecture.rotated = config.positions.rotated;
+    if (const auto& in_window = config.positions.rotation_in_window)
+      architecture.rotary_in_window = rotary_as(*in_window, config, place);
+  }
+  architecture.scale = config.scale;
+  architecture.is_scaled = family.is_scaled && config.scale.scaled;
+  architecture.softcap = config.positions.softcap;
+  architecture.embedding_factor = config.embedding_factor;
+  architecture.residual_factor = config.residual_factor;
+  architecture.logit_factor = config.logit_factor;
+  architecture.logit_cap = config.logit_cap;
+  architecture.first_position = family.first_position;
   architecture.tied = config.tied;
   require_sizes(architecture, place);
   architecture.windows = windows_of(config);
@@ -125,7 +145,8 @@ Config config_of(const Keyed& keyed, const Family& family, const formats::Tensor
     sizes.n_vocabulary = tokens->shape.front();
   config.epsilon = keyed.number(family.norm.kind == NormKind::rms ? "attention.layer_norm_rms_epsilon"
                                                                   : "attention.layer_norm_epsilon");
-  config.parallel = keyed.number("use_parallel_residual").value_or(1) != 0;
+  if (const auto parallel = keyed.number("use_parallel_residual"); parallel && family.parallel_by_config)
+    config.parallel = *parallel != 0;
   if (family.positions != formats::checkpoints::Positions::rotary) return config;
   ConfigRotary& rotation = config.positions.rotation;
   rotation.dimensions = keyed.whole_or("rope.dimension_count", sizes.d_head);
@@ -207,7 +228,7 @@ void require_sizes(const Architecture& architecture, const std::string& place) {
                 std::to_string(s.n_heads) + " and " + std::to_string(s.kv_heads));
   if (!architecture.rotary) return;
   const std::size_t rotated = rotated_columns(*architecture.rotary, s.d_head);
-  if (rotated > s.d_head || rotated % 2 != 0)
+  if (rotated < 2 || rotated > s.d_head || rotated % 2 != 0)
     throw Error(place + "expected an even number of rotated numbers, at most the " +
                 std::to_string(s.d_head) + " of a head, got " + std::to_string(rotated));
 }

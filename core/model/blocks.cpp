@@ -63,6 +63,17 @@ void Rotations::apply(float* head, std::size_t token) const {
                            sines_[at + k]);
 }
 
+LayerRotations::LayerRotations(const Architecture& architecture, std::size_t first, std::size_t n_tokens)
+    : architecture_(&architecture),
+      none_(std::nullopt, architecture.sizes.d_head, first, n_tokens),
+      most_(architecture.rotary, architecture.sizes.d_head, first, n_tokens),
+      in_window_(architecture.rotary_in_window, architecture.sizes.d_head, first, n_tokens) {}
+
+const Rotations& LayerRotations::at(std::size_t layer) const {
+  const auto& rotary = rotary_of(*architecture_, layer);
+  return !rotary ? none_ : &rotary == &architecture_->rotary_in_window ? in_window_ : most_;
+}
+
 Rows mlp(const RowsView& x, const LayerWeights& weights, const Mlp& rules, ThreadPool& pool) {
   Rows hidden = projected(x, weights.up, pool,
                           rules.gated ? std::nullopt : std::optional<Activation>(rules.activation));
@@ -80,19 +91,46 @@ Rows mlp(const RowsView& x, const LayerWeights& weights, const Mlp& rules, Threa
 }
 
 Visibility visibility_of(const Architecture& architecture, std::size_t layer) {
-  double scale = 1 / std::sqrt(static_cast<double>(architecture.sizes.d_head));
-  if (architecture.scales_by_layer) scale /= static_cast<double>(layer + 1);
-  return {architecture.causal, window_of(architecture, layer), static_cast<float>(scale)};
+  const Sizes& sizes = architecture.sizes;
+  const attention::Scale rule = scale_of(architecture, layer);
+  const double scale = rule.rule == attention::ScaleRule::inverse_sqrt_d_head
+                           ? 1 / std::sqrt(static_cast<double>(sizes.d_head))
+                           : rule.factor;
+  Visibility visibility{architecture.causal,
+                        window_of(architecture, layer),
+                        static_cast<float>(scale),
+                        static_cast<float>(architecture.softcap.value_or(0)),
+                        {}};
+  if (architecture.alibi)
+    for (std::size_t head = 0; head < sizes.n_heads; ++head)
+      visibility.slopes.push_back(
+          static_cast<float>(positions::slope_of(*architecture.alibi, head, sizes.n_heads)));
+  return visibility;
 }
 
 VisibleKeys visible_keys(const Visibility& visibility, std::size_t position, std::size_t n_keys) {
-  return {visibility.window > 0 && position + 1 > visibility.window ? position + 1 - visibility.window : 0,
-          visibility.causal ? position + 1 : n_keys};
+  const std::size_t end = visibility.causal ? position + 1 : n_keys;
+  if (visibility.window == 0) return {0, end};
+  const std::size_t half = visibility.window / 2, before = visibility.causal ? visibility.window - 1 : half;
+  return {position > before ? position - before : 0,
+          visibility.causal ? end : std::min(end, position + half + 1)};
 }
 
 namespace {
 
 constexpr std::size_t queries_at_once = 64;
+
+/// Scales, caps and biases the scores of a query at a position, of keys from first on.
+void finish_scores(float* scores, std::size_t n, std::size_t first, std::size_t position,
+                   const Visibility& visibility, float slope) {
+  const float cap = visibility.softcap;
+  for (std::size_t j = 0; j < n; ++j) {
+    scores[j] *= visibility.scale;
+    if (cap > 0) scores[j] = cap * std::tanh(scores[j] / cap);
+    const std::size_t key = first + j;
+    scores[j] -= slope * static_cast<float>(key > position ? key - position : position - key);
+  }
+}
 
 /// The weights of some queries of a head for those keys that any of them attends to, whole panels of keys.
 struct WeightsOfQueries {
@@ -101,8 +139,10 @@ struct WeightsOfQueries {
 };
 
 WeightsOfQueries weights_of_queries(const RowsView& queries, const RowsView& keys, std::size_t position,
-                                    const Visibility& visibility) {
+                                    const Visibility& visibility, std::size_t head) {
   WeightsOfQueries result;
+  const float slope = visibility.slopes.empty() ? 0 : visibility.slopes[head];
+  const bool is_plain = visibility.softcap == 0 && slope == 0;
   result.begin = visible_keys(visibility, position, keys.n_rows).begin / panel_width * panel_width;
   result.end = visible_keys(visibility, position + queries.n_rows - 1, keys.n_rows).end;
   const std::size_t n = result.end - result.begin, d_head = queries.width;
@@ -116,19 +156,22 @@ WeightsOfQueries weights_of_queries(const RowsView& queries, const RowsView& key
   }
   for (std::size_t i = 0; i < queries.n_rows; ++i) {
     const auto [begin, end] = visible_keys(visibility, position + i, keys.n_rows);
-    kernels().softmax(result.weights.row(i), begin - result.begin, end - result.begin, n, visibility.scale);
+    if (!is_plain) finish_scores(result.weights.row(i), n, result.begin, position + i, visibility, slope);
+    kernels().softmax(result.weights.row(i), begin - result.begin, end - result.begin, n,
+                      is_plain ? visibility.scale : 1);
   }
   return result;
 }
 
 }  // namespace
 
-Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibility& visibility) {
+Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibility& visibility,
+                     std::size_t head) {
   Rows result(queries.n_rows, keys.n_rows);
   for (std::size_t from = 0; from < queries.n_rows; from += queries_at_once) {
     const std::size_t n_rows = std::min(queries_at_once, queries.n_rows - from);
-    const WeightsOfQueries part =
-        weights_of_queries(queries.rows(from, n_rows), keys, keys.n_rows - queries.n_rows + from, visibility);
+    const WeightsOfQueries part = weights_of_queries(queries.rows(from, n_rows), keys,
+                                                     keys.n_rows - queries.n_rows + from, visibility, head);
     for (std::size_t i = 0; i < n_rows; ++i) {
       std::fill_n(result.row(from + i), keys.n_rows, 0.0f);
       std::copy_n(part.weights.row(i), part.end - part.begin, result.row(from + i) + part.begin);
@@ -147,7 +190,7 @@ Rows attended(const Heads& queries, const Heads& keys, const Heads& values, std:
                       from = (n_parts - 1 - task / n_heads) * queries_at_once,  // those with most keys first
         n_rows = std::min(queries_at_once, count - from);
     const RowsView these = queries[head].view().rows(first + from, n_rows), of = values[group];
-    const WeightsOfQueries part = weights_of_queries(these, keys[group], first + from, visibility);
+    const WeightsOfQueries part = weights_of_queries(these, keys[group], first + from, visibility, head);
     Rows result(n_rows, d_head);
     for (std::size_t column = 0; column < d_head; column += panel_width)
       kernels().float_panel(part.weights.row(0), part.weights.stride(), n_rows, of.row(part.begin) + column,

@@ -37,17 +37,32 @@ class Rotations {
   std::vector<float> cosines_, sines_;  ///< [token][pair]
 };
 
+/// The rotations of all layers, of which there are at most two kinds.
+class LayerRotations {
+ public:
+  LayerRotations(const Architecture& architecture, std::size_t first, std::size_t n_tokens);
+  const Rotations& at(std::size_t layer) const;
+
+ private:
+  const Architecture* architecture_;
+  Rotations none_, most_, in_window_;
+};
+
 /// down(activation(up(x))), or down(activation(gate(x)) ∘ up(x)). Source: Shazeer 2020.
 Rows mlp(const RowsView& x, const LayerWeights& weights, const Mlp& rules, ThreadPool& pool);
 
 /// Queries, keys or values of all heads.
 using Heads = std::vector<SharedRows>;
 
-/// The attention mask of a layer, and the scale of its scores.
+/// The attention mask of a layer, and what is done to its scores.
 struct Visibility {
   bool causal = true;
-  std::size_t window = 0;  ///< keys that a query attends to at most, its own among them; 0 for no limit
+  /// Keys that a query attends to at most, its own among them; 0 for no limit. Where it is not causal half of
+  /// them are on each side.
+  std::size_t window = 0;
   float scale = 1;
+  float softcap = 0;          ///< of scaled scores; 0 for none
+  std::vector<float> slopes;  ///< ALiBi's, [head], or none
 };
 
 Visibility visibility_of(const Architecture& architecture, std::size_t layer);
@@ -61,7 +76,8 @@ VisibleKeys visible_keys(const Visibility& visibility, std::size_t position, std
 /// The attention weights of a head, n_queries × n_keys.
 ///
 /// Source: Vaswani et al. 2017, 3.2.1, without the product with the values.
-Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibility& visibility);
+Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibility& visibility,
+                     std::size_t head);
 
 /// The context vectors of some queries, all heads concatenated: count × n_heads · d_head.
 Rows attended(const Heads& queries, const Heads& keys, const Heads& values, std::size_t first,

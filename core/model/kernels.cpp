@@ -448,6 +448,8 @@ void activate(float* x, const float* factors, std::size_t n, Activation activati
       return apply(x, factors, n, [](V v) { return v / (1.0f + exponential(-1.702f * v)); });
     case Activation::relu:
       return apply(x, factors, n, [](V v) { return v > 0.0f ? v : V{}; });
+    case Activation::relu_squared:
+      return apply(x, factors, n, [](V v) { return v > 0.0f ? v * v : V{}; });
     case Activation::silu:
       return apply(x, factors, n, [](V v) { return v / (1.0f + exponential(-v)); });
   }

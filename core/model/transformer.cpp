@@ -46,16 +46,19 @@ Description described(const fs::path& path, const Architecture& architecture, co
   of.family = architecture.family;
   of.sizes = architecture.sizes;
   of.causal = architecture.causal;
-  of.layer_input = architecture.norm.place != NormPlace::before                    ? "residual"
+  const auto& family = formats::checkpoints::whole_family_named(architecture.family);
+  const bool has_norm = *family.names.of(Role::attention_norm) || family.bare_norms;
+  of.layer_input = architecture.norm.place != NormPlace::before || !has_norm       ? "residual"
                    : architecture.norm.kind == formats::checkpoints::NormKind::rms ? "RMSNorm(residual)"
                                                                                    : "LayerNorm(residual)";
-  const char* dense =
-      formats::checkpoints::whole_family_named(architecture.family).names.of(Role::head_dense);
+  const char* dense = family.names.of(Role::head_dense);
   if (!weights.predicts())
     of.why_no_prediction =
         std::string("it has nothing that predicts tokens, which a checkpoint would have as ") + dense +
         ".weight";
-  of.has_contributions = weights.predicts() && architecture.norm.place == NormPlace::before && !*dense;
+  of.has_contributions = weights.predicts() && architecture.norm.place == NormPlace::before && !*dense &&
+                         !*family.names.of(Role::attention_output_norm) &&
+                         architecture.residual_factor == 1 && !architecture.logit_cap;
   of.n_tokens = tokenizer.size();
   for (const char* piece : {"[MASK]", "<mask>"})
     if (!of.mask_token) of.mask_token = tokenizer.find(piece);
@@ -68,8 +71,17 @@ Description described(const fs::path& path, const Architecture& architecture, co
 
 /// Normalized where a norm comes before, else unchanged.
 Rows before_block(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
-  if (norm.place == NormPlace::before) return normed(x, numbers, norm, pool);
+  if (norm.place == NormPlace::before && !numbers.is_empty()) return normed(x, numbers, norm, pool);
   return Rows(x);
+}
+
+/// What a block adds to the residual stream: normalized where a norm stands there, and multiplied.
+Rows added(Rows x, const NormWeights& numbers, const Architecture& rules, ThreadPool& pool) {
+  if (!numbers.is_empty()) x = normed(x, numbers, rules.norm, pool);
+  if (const auto by = static_cast<float>(rules.residual_factor); by != 1)
+    for (std::size_t i = 0; i < x.n_rows(); ++i)
+      std::transform(x.row(i), x.row(i) + x.width(), x.row(i), [by](float number) { return number * by; });
+  return x;
 }
 
 Rows after_block(Rows x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
@@ -185,8 +197,9 @@ Direction direction_of(const Architecture& architecture, const Weights& weights,
   const auto in_float64 = [](const std::vector<float>& of) {
     return arma::conv_to<arma::vec>::from(arma::fvec(of));
   };
-  const auto column = arma::conv_to<arma::vec>::from(numbers);
-  Direction direction{column, token < head->bias.size() ? head->bias[token] : 0.0};
+  const arma::vec column = arma::conv_to<arma::vec>::from(numbers) * architecture.logit_factor;
+  Direction direction{column,
+                      token < head->bias.size() ? head->bias[token] * architecture.logit_factor : 0.0};
   if (head->final_norm.is_empty()) return direction;
   const Norm& norm = architecture.norm;
   const arma::vec x = arma::conv_to<arma::vec>::from(last.t());
@@ -267,7 +280,9 @@ Rows Transformer::attention_input(std::size_t layer, const RowsView& residual, c
 
 std::shared_ptr<LayerRun> Transformer::heads_of(std::size_t index, const RowsView& residual,
                                                 const LayerRun* before, const EditSet& edits,
-                                                const Rotations& rotations, const Means& means) const {
+                                                const LayerRotations& all_rotations,
+                                                const Means& means) const {
+  const Rotations& rotations = all_rotations.at(index);
   const Sizes& sizes = architecture_.sizes;
   const std::size_t d = sizes.d_head, d_queries = sizes.n_heads * d, d_keys = sizes.kv_heads * d;
   auto run = before ? std::make_shared<LayerRun>(*before) : std::make_shared<LayerRun>();
@@ -316,15 +331,24 @@ LayerEnd Transformer::end_of(std::size_t index, const LayerRun& run, std::size_t
   }
   const RowsView residual = run.residual.view().rows(first, count);
   bool ignored = true;
-  Rows middle = sum_of(residual, end.output, means.pool, ignored);
+  const bool is_plain = weights->attention_output_norm.is_empty() && rules.residual_factor == 1;
+  Rows middle =
+      is_plain ? sum_of(residual, end.output, means.pool, ignored)
+               : sum_of(residual,
+                        added(Rows(end.output.view()), weights->attention_output_norm, rules, means.pool),
+                        means.pool, ignored);
+  const auto mlp_adds = [&](const Rows& input) {
+    return added(mlp(input, *weights, rules.mlp, means.pool), weights->mlp_output_norm, rules, means.pool);
+  };
   if (rules.mlp.parallel) {
-    const Rows input = before_block(residual, weights->mlp_norm, rules.norm, means.pool);
-    end.next = sum_of(middle, mlp(input, *weights, rules.mlp, means.pool), means.pool, end.is_finite);
+    const NormWeights& norm = weights->mlp_norm.is_empty() ? weights->attention_norm : weights->mlp_norm;
+    const Rows input = before_block(residual, norm, rules.norm, means.pool);
+    end.next = sum_of(middle, mlp_adds(input), means.pool, end.is_finite);
     return end;
   }
   middle = after_block(std::move(middle), weights->attention_norm, rules.norm, means.pool);
   const Rows input = before_block(middle, weights->mlp_norm, rules.norm, means.pool);
-  end.next = sum_of(middle, mlp(input, *weights, rules.mlp, means.pool), means.pool, end.is_finite);
+  end.next = sum_of(middle, mlp_adds(input), means.pool, end.is_finite);
   if (rules.norm.place != NormPlace::after) return end;
   end.next = normed(end.next, weights->mlp_norm, rules.norm, means.pool);
   end.is_finite = end.next.view().is_finite();
@@ -333,7 +357,7 @@ LayerEnd Transformer::end_of(std::size_t index, const LayerRun& run, std::size_t
 
 Rows Transformer::after_layer(std::size_t layer, const RowsView& residual, const Means& means) const {
   const std::size_t n = residual.n_rows;
-  const Rotations rotations(architecture_.rotary, architecture_.sizes.d_head, 0, n);
+  const LayerRotations rotations(architecture_, 0, n);
   return end_of(layer, *heads_of(layer, residual, nullptr, {}, rotations, means), 0, n, {}, means).next;
 }
 
@@ -392,7 +416,7 @@ std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids,
 void Transformer::read_on(OwnPass& pass, const OwnPass* before, std::size_t n_layers,
                           const Means& means) const {
   const std::size_t n_before = before ? before->ids.size() : 0, n = pass.ids.size() - n_before;
-  const Rotations rotations(architecture_.rotary, architecture_.sizes.d_head, n_before, n);
+  const LayerRotations rotations(architecture_, n_before, n);
   Rows residual;
   if (pass.last.n_rows() > 0) {
     residual = Rows(pass.last.view());
@@ -521,6 +545,9 @@ fmat Transformer::logits_of(const RowsView& last, const Means& means) const {
       },
       means);
   for (std::size_t k = 0; k < std::min(head->bias.size(), n_vocabulary); ++k) logits.col(k) += head->bias[k];
+  if (architecture_.logit_factor != 1) logits *= static_cast<float>(architecture_.logit_factor);
+  if (const auto cap = static_cast<float>(architecture_.logit_cap.value_or(0)); cap > 0)
+    logits = cap * arma::tanh(logits / cap);
   if (last.is_finite() && !logits.is_finite())
     refuse_numbers("what predicts tokens", weights_->tensors_of_prediction(), means);
   return logits;
@@ -560,7 +587,9 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const T
                              columns(fused, d + d_keys, d_keys), columns(weights->output, 0, sizes.d_model)};
   result.n_heads = sizes.n_heads;
   if (sizes.kv_heads != sizes.n_heads) result.n_kv_heads = sizes.kv_heads;
-  result.additions.positions.rotary = architecture_.rotary;
+  result.additions.positions.rotary = rotary_of(architecture_, layer);
+  result.additions.positions.alibi = architecture_.alibi;
+  result.additions.score_cap = architecture_.softcap;
   if (!weights->query_norm.is_empty() && !weights->key_norm.is_empty()) {
     const auto factors = [](const NormWeights& norm) {
       return arma::conv_to<arma::mat>::from(arma::frowvec(norm.factors));
@@ -568,19 +597,21 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const T
     result.additions.normalise = attention::HeadNorm{attention::NormRule::rms, factors(weights->query_norm),
                                                      factors(weights->key_norm), architecture_.norm.epsilon};
   }
-  if (architecture_.scales_by_layer) {
-    const double by = std::sqrt(static_cast<double>(sizes.d_head)) * static_cast<double>(layer + 1);
-    result.scale = {attention::ScaleRule::factor, 1 / by};
-  }
+  result.scale = scale_of(architecture_, layer);
   result.mask.causal = architecture_.causal;
-  if (const std::size_t window = window_of(architecture_, layer)) result.mask.window.left = window - 1;
+  if (const std::size_t window = window_of(architecture_, layer)) {
+    if (architecture_.causal)
+      result.mask.window.left = window - 1;
+    else
+      result.mask.window.left = result.mask.window.right = window / 2;
+  }
   return result;
 }
 
 fmat Transformer::weights_of(const Pass& pass, std::size_t layer, std::size_t head) const {
   const LayerRun& of = *own(pass).layers[layer];
   const std::size_t group = head / (of.queries.size() / of.keys.size());
-  return weights_of_head(of.queries[head], of.keys[group], visibility_of(architecture_, layer))
+  return weights_of_head(of.queries[head], of.keys[group], visibility_of(architecture_, layer), head)
       .view()
       .matrix();
 }
@@ -648,15 +679,15 @@ StreamNumber Transformer::stream(const Pass& pass, std::size_t layer, std::size_
   const RowsView entering = run.residual.view().rows(row, 1);
   number.entering = entering.row(0)[column];
   number.input = attention_input(layer, entering, means).row(0)[column];
-  number.attention = output_row(own(pass), layer, row, means)[column];
+  number.attention = output_row(own(pass), layer, row, means)[column] * architecture_.residual_factor;
   number.leaving = residual_row(own(pass), layer + 1, row, means)[column];
   number.mlp = number.leaving - number.entering - number.attention;
-  if (rule.place != NormPlace::before) {
+  const auto weights = weights_->layer(layer, means);
+  if (rule.place != NormPlace::before || !weights->attention_output_norm.is_empty()) {
     number.why_no_sum =
         "This model normalizes after attention and after the MLP, so the output of the layer is not a plain sum.";
     return number;
   }
-  const auto weights = weights_->layer(layer, means);
   const NormWeights& numbers = weights->attention_norm;
   if (numbers.is_empty()) return number;
   const arma::rowvec x = arma::conv_to<arma::rowvec>::from(row_vector(entering, 0));

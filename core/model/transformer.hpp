@@ -98,7 +98,7 @@ class Transformer : public WholeModel {
  private:
   /// A layer up to its heads; before: the same of the tokens before these.
   std::shared_ptr<LayerRun> heads_of(std::size_t layer, const RowsView& residual, const LayerRun* before,
-                                     const EditSet& edits, const Rotations& rotations,
+                                     const EditSet& edits, const LayerRotations& rotations,
                                      const Means& means) const;
   /// Some rows behind them; contexts: theirs, where they are known.
   LayerEnd end_of(std::size_t layer, const LayerRun& run, std::size_t first, std::size_t count,

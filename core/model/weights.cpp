@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -232,32 +233,37 @@ Rows read_rows(const formats::TensorFile& file, const std::string& name, std::si
 TensorNames::TensorNames(const formats::TensorFile& file, const Family& family)
     : file_(&file), names_(&family.names), is_gguf_(file.format() == std::string_view("gguf")) {
   if (is_gguf_) names_ = &family.gguf_names;
-  for (const std::string& prefix : {std::string(), std::string(family.prefixes)}) {
-    prefix_ = prefix;
+  std::istringstream prefixes(family.prefixes);
+  do {
     if (find(Role::token_embedding, "weight")) return;
-  }
+  } while (prefixes >> prefix_);
   throw Error(file.place() + "expected a tensor " + names_->of(Role::token_embedding) +
               ".weight, as models of the family " + family.whole + " have it");
 }
 
-std::string TensorNames::name(Role role, std::size_t layer) const {
-  std::string name = (is_of_head(role) ? "" : prefix_) + std::string(names_->of(role));
-  if (const std::size_t at = name.find('#'); at != name.npos) name.replace(at, 1, std::to_string(layer));
-  return name;
+std::vector<std::string> TensorNames::names(Role role, std::size_t layer) const {
+  std::vector<std::string> all;
+  std::istringstream words(names_->of(role));
+  for (std::string name; words >> name; all.push_back((is_of_head(role) ? "" : prefix_) + name + "."))
+    if (const std::size_t at = name.find('#'); at != name.npos) name.replace(at, 1, std::to_string(layer));
+  return all;
 }
 
 std::optional<std::string> TensorNames::find(Role role, const char* ending, std::size_t layer) const {
-  if (!*names_->of(role)) return std::nullopt;
-  const std::string begin = name(role, layer) + ".";
-  if (file_->find(begin + ending)) return begin + ending;
-  // The first checkpoints of BERT call a norm's numbers as its paper does.
-  const std::string older = begin + (ending == std::string_view("weight") ? "gamma" : "beta");
-  return file_->find(older) ? std::optional(older) : std::nullopt;
+  for (const std::string& begin : names(role, layer)) {
+    if (file_->find(begin + ending)) return begin + ending;
+    // The first checkpoints of BERT call a norm's numbers as its paper does.
+    const std::string older = begin + (ending == std::string_view("weight") ? "gamma" : "beta");
+    if (file_->find(older)) return older;
+  }
+  return std::nullopt;
 }
 
 std::string TensorNames::require(Role role, const char* ending, std::size_t layer) const {
   if (const auto found = find(role, ending, layer)) return *found;
-  throw Error(file_->place() + "expected a tensor " + name(role, layer) + "." + ending + ", there is none");
+  const auto all = names(role, layer);
+  throw Error(file_->place() + "expected a tensor " + (all.empty() ? "" : all.front()) + ending +
+              ", there is none");
 }
 
 Weights::Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most)
@@ -303,6 +309,9 @@ Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, c
       kept->read_output(ids[i], result.row(i));
     else
       std::copy_n(read_rows(file_, tokens, ids[i], 1, progress).row(0), width, result.row(i));
+  if (const auto by = static_cast<float>(architecture_.embedding_factor); by != 1)
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      std::transform(result.row(i), result.row(i) + width, result.row(i), [by](float x) { return x * by; });
   const auto add = [&](Role role, auto row_of) {
     const auto name = names_.find(role, "weight");
     if (!name) return;
@@ -381,10 +390,19 @@ std::shared_ptr<const Matrix> Weights::kept_prediction(const Means& means) const
   return kept_.prediction = read;
 }
 
+/// Whether a norm divides alone.
+bool Weights::has_bare_norm(Role role) const {
+  return family_->bare_norms &&
+         (role == Role::attention_norm || role == Role::mlp_norm || role == Role::final_norm);
+}
+
 NormWeights Weights::read_norm(Role role, std::size_t layer, const Token& progress) const {
   NormWeights norm;
+  if (has_bare_norm(role)) norm.factors.assign(architecture_.sizes.d_model, 1);
   if (const auto name = names_.find(role, "weight", layer))
     norm.factors = read_vector(file_, *name, progress);
+  if (family_->norms_plus_one)
+    for (float& factor : norm.factors) ++factor;
   if (const auto name = names_.find(role, "bias", layer)) norm.bias = read_vector(file_, *name, progress);
   return norm;
 }
@@ -450,9 +468,11 @@ LayerWeights Weights::read_layer(std::size_t index, const Means& means) const {
   layer.query_norm = read_norm(Role::query_norm, index, means.progress);
   layer.key_norm = read_norm(Role::key_norm, index, means.progress);
   layer.output = read_affine({Role::output}, index, means);
+  layer.attention_output_norm = read_norm(Role::attention_output_norm, index, means.progress);
   layer.mlp_norm = read_norm(Role::mlp_norm, index, means.progress);
   layer.up = architecture_.mlp.gated ? read_affine({Role::gate, Role::up}, index, means)
                                      : read_affine({Role::up}, index, means);
+  layer.mlp_output_norm = read_norm(Role::mlp_output_norm, index, means.progress);
   layer.down = read_affine({Role::down}, index, means);
   return layer;
 }
@@ -462,14 +482,22 @@ void Weights::check_shapes() const {
   const ShapeCheck check(file_, names_, family_->in_by_out && !names_.is_gguf());
   const std::size_t d_queries = s.n_heads * s.d_head, d_keys = s.kv_heads * s.d_head;
   check.rows(names_.require(Role::token_embedding, "weight"), s.n_vocabulary, s.d_model);
-  if (!architecture_.rotary)
+  if (!architecture_.rotary && !architecture_.alibi)
     check.rows(names_.require(Role::position_embedding, "weight"), architecture_.first_position + s.n_context,
                s.d_model);
   if (const auto segments = names_.find(Role::segment_embedding, "weight"))
     check.rows(*segments, 1, s.d_model);
   check.norm_if_any(Role::embedding_norm, 0, s.d_model);
+  const auto norm_of_layer = [&](Role role, std::size_t l) {
+    // The embeddings of ModernBERT are normed as its first layer would norm them.
+    const bool is_first = role == Role::attention_norm && l == 0 && !architecture_.causal &&
+                          architecture_.norm.place == formats::checkpoints::NormPlace::before &&
+                          !names_.find(role, "weight", l);
+    if (*names_.of(role) && !is_first) check.norm(role, l, s.d_model);
+  };
   for (std::size_t l = 0; l < s.n_layers; ++l) {
-    check.norm(Role::attention_norm, l, s.d_model);
+    norm_of_layer(Role::attention_norm, l);
+    for (const Role role : {Role::attention_output_norm, Role::mlp_output_norm}) norm_of_layer(role, l);
     if (names_.find(Role::fused, "weight", l)) {
       check.weight(Role::fused, l, s.d_model, d_queries + 2 * d_keys);
     } else {
@@ -479,12 +507,14 @@ void Weights::check_shapes() const {
     }
     check.norms_of_heads(l, s.d_head, architecture_.norm.kind);
     check.weight(Role::output, l, d_queries, s.d_model);
-    check.norm(Role::mlp_norm, l, s.d_model);
-    if (architecture_.mlp.gated) check.weight(Role::gate, l, s.d_model, s.d_hidden);
-    check.weight(Role::up, l, s.d_model, s.d_hidden);
+    if (!architecture_.mlp.parallel || names_.find(Role::mlp_norm, "weight", l))
+      norm_of_layer(Role::mlp_norm, l);
+    const bool has_gate = architecture_.mlp.gated && *names_.of(Role::gate);
+    if (has_gate) check.weight(Role::gate, l, s.d_model, s.d_hidden);
+    check.weight(Role::up, l, s.d_model, architecture_.mlp.gated && !has_gate ? 2 * s.d_hidden : s.d_hidden);
     check.weight(Role::down, l, s.d_hidden, s.d_model);
   }
-  if (*family_->names.of(Role::final_norm)) check.norm(Role::final_norm, 0, s.d_model);
+  if (*names_.of(Role::final_norm)) check.norm(Role::final_norm, 0, s.d_model);
   if (!predicts_) return;
   if (*family_->names.of(Role::head_dense)) {
     check.weight(Role::head_dense, 0, s.d_model, s.d_model);

@@ -40,8 +40,10 @@ struct LayerWeights {
   Affine queries_keys_values;        ///< side by side, each head's columns together
   NormWeights query_norm, key_norm;  ///< of each head, or empty
   Affine output;
-  NormWeights mlp_norm;
-  Affine up;  ///< of a gated MLP the gate, and behind it the values that it multiplies
+  NormWeights attention_output_norm;  ///< of what attention adds, or empty
+  NormWeights mlp_norm;               ///< what attention reads, where it is empty
+  Affine up;                    ///< of a gated MLP the gate, and behind it the values that it multiplies
+  NormWeights mlp_output_norm;  ///< of what the MLP adds, or empty
   Affine down;
 };
 
@@ -66,10 +68,13 @@ class TensorNames {
   /// The same; throws core::Error, "FILE: expected a tensor NAME, …", when there is none.
   std::string require(Role role, const char* ending, std::size_t layer = 0) const;
 
+  /// The names of a role as its family has them, or "".
+  const char* of(Role role) const { return names_->of(role); }
   bool is_gguf() const { return is_gguf_; }
 
  private:
-  std::string name(Role role, std::size_t layer) const;
+  /// Those that it may have.
+  std::vector<std::string> names(Role role, std::size_t layer) const;
 
   const formats::TensorFile* file_;
   const formats::checkpoints::Names* names_;
@@ -130,6 +135,7 @@ class Weights {
   bool may_keep(std::uint64_t bytes) const;
   LayerWeights read_layer(std::size_t index, const Means& means) const;
   NormWeights read_norm(Role role, std::size_t layer, const Token& progress) const;
+  bool has_bare_norm(Role role) const;
   Affine read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
                      const std::vector<std::size_t>& order = {}) const;
   Affine read_projections(std::size_t layer, const Means& means) const;

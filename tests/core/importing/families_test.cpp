@@ -44,14 +44,14 @@ const Family families[] = {
     {"deberta_v2", "", false, "relative"},
     {"bart", "encoder.layers.0.self_attn.", false, ""},
     {"bart", "decoder.layers.0.self_attn.", true, ""},
-    {"bart", "decoder.layers.0.encoder_attn.", false, ""},
+    {"bart", "decoder.layers.0.encoder_attn.", false, "source"},
     {"clip", "text_model.encoder.layers.0.self_attn.", true, ""},
     {"clip", "vision_model.encoder.layers.0.self_attn.", false, ""},
     {"t5", "encoder.block.0.layer.0.", false, ""},
     {"t5", "encoder.block.1.layer.0.", false, ""},
     {"t5", "decoder.block.0.layer.0.", true, ""},
     {"t5", "decoder.block.1.layer.0.", true, ""},
-    {"t5", "decoder.block.0.layer.1.", false, ""},
+    {"t5", "decoder.block.0.layer.1.", false, "source"},
     {"gpt_neox", "", true, ""},
     {"bloom", "", true, ""},
     {"falcon_7b", "", true, ""},
@@ -203,6 +203,48 @@ TEST(Family, IsRefusedUnlessWhatCannotBeComputedIsIgnored) {
     choices.ignored = {"all"};
     EXPECT_EQ(names(opened(family, choices).account.not_supported), family.left_out);
   }
+}
+
+/// Families differ in what no name tells.
+TEST(Family, OfATypeThatIsNotKnownIsRefusedUnlessItIsSaid) {
+  const support::TemporaryDirectory dir;
+  std::filesystem::copy_file(FIXTURES "/checkpoints/llama.safetensors", dir / "model.safetensors");
+  support::put_bytes(dir / "config.json", R"({"model_type": "doge", "num_attention_heads": 2})");
+  Choices choices;
+  choices.ignored.emplace();
+  const auto import = [&] { return import_file(dir / "model.safetensors", choices, {}); };
+  EXPECT_THAT(support::error_of(import),
+              HasSubstr("expected a model_type that is known, as models may differ in more than names, not "
+                        "\"doge\", got one whose tensors are named as those of Llama; --assume llama opens"));
+  choices.settings.as_type = "llama";
+  const Imported opened = import();
+  EXPECT_TRUE(opened.model.additions.positions.rotary.has_value());
+  EXPECT_THAT(opened.account.used, Contains("model_type \"doge\" as llama, as said"));
+}
+
+TEST(Family, WithCrossAttentionTakesEncoderStatesBesideTheEmbeddings) {
+  const Family bart{"bart", "decoder.layers.0.encoder_attn.", false, ""};
+  const support::TemporaryDirectory dir;
+  Choices choices = choices_of(bart);
+  const Imported alone = opened(bart, choices);
+  const arma::mat& x = *alone.model.sequences.front().embeddings;
+  const arma::mat memory = arma::flipud(2 * x.head_rows(2));
+  const auto put = [&](const char* name, const arma::mat& numbers) {
+    std::ostringstream text;
+    text.precision(17);
+    numbers.raw_print(text);
+    support::put_bytes(dir / name, text.str());
+  };
+  put("hidden_states.txt", x);
+  put("encoder_hidden_states.txt", memory);
+  choices.embeddings = dir.path(), choices.embeddings_tensor.clear(), choices.ignored.emplace();
+  const Imported both = opened(bart, choices);
+  const auto& projections = *both.model.projections;
+  const arma::mat keys =
+      memory * *projections.key.weight + arma::repmat(arma::mat(*projections.key.bias), memory.n_rows, 1);
+  const arma::mat second = arma::mat(attention::attend(both.model).heads[1].keys);
+  EXPECT_EQ(second.n_rows, 2u);
+  EXPECT_LT(arma::abs(second - keys.cols(second.n_cols, 2 * second.n_cols - 1)).max(), 1e-12);
 }
 
 TEST(Family, IsLeftWithoutWhatIsIgnoredByNameThoughItCouldBeComputed) {

@@ -1,4 +1,5 @@
 // Models whose files are damaged, or whose numbers are not finite.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -196,9 +197,9 @@ TEST(DamagedModel, ConfigurationIsRefusedInOneLine) {
                               "rope_parameters.rope_type: expected rotary positions of type default, linear "
                               "or llama3, as others cannot be computed yet, got \"yarn\"");
   copy.replace("config.json", "\"model_type\": \"llama\"", "\"model_type\": \"mamba\"");
-  EXPECT_EQ(copy.error(), place +
-                              "model_type: expected a model of the families GPT-2, Llama, GPT-NeoX, BERT, "
-                              "RoBERTa, DistilBERT, got \"mamba\"");
+  EXPECT_THAT(copy.error(),
+              testing::StartsWith(place + "model_type: expected a model of the families GPT-2, "));
+  EXPECT_THAT(copy.error(), testing::EndsWith(", ModernBERT, got \"mamba\""));
 }
 
 TEST(DamagedModel, MissingTensorsAndOtherShapesAreNamed) {

@@ -36,8 +36,9 @@ arma::mat attention_output(const Transformer& model, const OwnPass& pass, std::s
 /// A displayed layer, in float64, has the weights of the library and the output of the pass.
 TEST(LayerModel, IsTheLayerOfThePass) {
   goldens::Tools tools;
-  for (const std::string name : {"gpt2", "gpt2_by_layer", "llama", "llama.gguf", "mistral", "qwen2", "qwen3",
-                                 "gpt_neox", "bert", "distilbert"}) {
+  for (const std::string name :
+       {"gpt2", "gpt2_by_layer", "llama", "llama.gguf", "mistral", "qwen2", "qwen3", "gpt_neox", "bert",
+        "distilbert", "gemma2", "bloom", "cohere2", "modernbert"}) {
     const std::string folder = goldens::folder + name.substr(0, name.find('.'));
     const auto model = goldens::opened(goldens::folder + name);
     const Golden golden(folder + "/golden.npz");
@@ -131,7 +132,8 @@ TEST_F(Lens, PartsOfALogitAreThoseOfTheReference) {
 /// Whatever the family: rotary positions, groups, RMS norms, an MLP beside attention.
 TEST(Contributions, AddUpToTheLogitInEveryFamilyThatHasThem) {
   goldens::Tools tools;
-  for (const char* name : {"gpt2", "llama", "mistral", "qwen2", "qwen3", "gpt_neox", "gpt_neox_serial"}) {
+  for (const char* name :
+       {"gpt2", "llama", "mistral", "qwen2", "qwen3", "gpt_neox", "gpt_neox_serial", "bloom", "cohere2"}) {
     const auto model = goldens::opened(goldens::folder + name);
     const Golden golden(goldens::folder + name + "/golden.npz");
     const auto pass = goldens::run(*model, golden.ids(), tools, {HeadOff{1, 1}});
@@ -192,7 +194,7 @@ TEST_F(Lens, AnotherOutputTakesThePlaceOfALayers) {
 /// Token after token behind a pass that is kept, and with keys and values alone, against all at once.
 TEST(TextGoesOn, AsAWholePassDoes) {
   goldens::Tools tools;
-  for (const char* name : {"gpt2", "llama", "mistral", "qwen3", "gpt_neox"}) {
+  for (const char* name : {"gpt2", "llama", "mistral", "qwen3", "gpt_neox", "gemma2", "bloom", "cohere2"}) {
     const auto model = goldens::opened(goldens::folder + name);
     const Golden golden(goldens::folder + name + "/golden.npz");
     const auto ids = golden.ids();
