@@ -338,6 +338,29 @@ void refuse_in_whole_model(const Json& top) {
                 place->member("quant_method") ? place->required("quant_method").text() : "one");
 }
 
+/// The mixture of experts of a family that has one in every layer.
+Experts experts_in(const Json& top, const Config& config) {
+  if (!*config.family->names.of(Role::router)) return {};
+  if (const auto place = any_member(top, {"mlp_only_layers"});
+      place && !place->items_if_any("a list").empty())
+    place->fail("none, as layers of two kinds cannot be computed yet");
+  if (const auto place = any_member(top, {"decoder_sparse_step"}); place && place->whole(1) != 1)
+    place->fail("1, as layers of two kinds cannot be computed yet");
+  Experts experts;
+  experts.n = size_at(top, {"num_local_experts", "num_experts"});
+  experts.n_used = size_at(top, {"num_experts_per_tok"});
+  experts.d_hidden = size_or(top, {"moe_intermediate_size"}, config.sizes.d_hidden);
+  if (config.model_type == "mixtral") experts.d_hidden = config.sizes.d_hidden;
+  if (config.model_type == "qwen2_moe") experts.d_shared = size_at(top, {"shared_expert_intermediate_size"});
+  experts.normalized = boolean(top, {"norm_topk_prob"}).value_or(false) || config.family->normalizes_experts;
+  for (const std::size_t size : {experts.n, experts.d_hidden, experts.d_shared})
+    if (size > max_counted)
+      top.fail("at most " + std::to_string(max_counted) + " experts and hidden numbers");
+  if (experts.n_used > experts.n)
+    any_member(top, {"num_experts_per_tok"})->fail("at most the " + std::to_string(experts.n) + " experts");
+  return experts;
+}
+
 /// What multiplies embeddings, what is added to the residual stream, and logits; and a cap on these.
 void read_factors(const Json& top, Config& config) {
   if (const auto by = number(top, {"embedding_multiplier"})) config.embedding_factor = *by;
@@ -392,6 +415,7 @@ Config whole_config(const Json& top) {
   if (!family->partial_rotary) config.positions.rotation.dimensions.reset();
   if (family->parallel_by_config) config.parallel = boolean(top, {"use_parallel_residual", "parallel_attn"});
   read_factors(top, config);
+  config.experts = experts_in(top, config);
   config.tied = boolean_or(top, {"tie_word_embeddings"}, false);
   if (const auto row = any_member(top, {"pad_token_id"}); row && family->begins_behind_padding)
     config.padding_token = row->whole(0);

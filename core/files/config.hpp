@@ -86,6 +86,7 @@ struct Config {
   double residual_factor = 1;    ///< of what attention and the MLP add
   double logit_factor = 1;
   std::optional<double> logit_cap;
+  Experts experts;
   bool tied = false;
   std::size_t padding_token = 1;
 };

@@ -141,6 +141,24 @@ constexpr Names mpt_names = names_of({{token_embedding, "wte"},
                                       {final_norm, "norm_f"},
                                       {head, "lm_head"}});
 
+constexpr Names mixtral_names = names_of({{gate, ""},
+                                          {up, ""},
+                                          {down, ""},
+                                          {router, "layers.#.block_sparse_moe.gate"},
+                                          {expert_gate, "layers.#.block_sparse_moe.experts.@.w1"},
+                                          {expert_up, "layers.#.block_sparse_moe.experts.@.w3"},
+                                          {expert_down, "layers.#.block_sparse_moe.experts.@.w2"}},
+                                         llama_names);
+constexpr Names qwen_moe_names = names_of({{router, "layers.#.mlp.gate"},
+                                           {expert_gate, "layers.#.mlp.experts.@.gate_proj"},
+                                           {expert_up, "layers.#.mlp.experts.@.up_proj"},
+                                           {expert_down, "layers.#.mlp.experts.@.down_proj"},
+                                           {shared_gate, "layers.#.mlp.shared_expert.gate_proj"},
+                                           {shared_up, "layers.#.mlp.shared_expert.up_proj"},
+                                           {shared_down, "layers.#.mlp.shared_expert.down_proj"},
+                                           {shared_switch, "layers.#.mlp.shared_expert_gate"}},
+                                          mixtral_names);
+
 constexpr Names neox_names = names_of({{token_embedding, "embed_in"},
                                        {attention_norm, "layers.#.input_layernorm"},
                                        {fused, "layers.#.attention.query_key_value"},
@@ -464,8 +482,17 @@ constexpr std::array family_table{
            f.whole = "Llama";
            f.window = {.use = WindowRule::Use::if_on, .n_full_first = 28, .in_whole_models = true};
          }),
-    like(llama, " qwen2_moe qwen3_moe ", [](Family& f) { f.window = if_on; }),
-    like(llama, " mistral3 ministral mixtral olmoe granitemoe dbrx apertus minimax ", [](Family&) {}),
+    like(llama, " qwen2_moe qwen3_moe ",
+         [](Family& f) {
+           f.whole = "Qwen MoE", f.names = qwen_moe_names;
+           f.window = {.use = WindowRule::Use::if_on, .in_whole_models = true};
+         }),
+    like(llama, " mistral3 ministral olmoe granitemoe dbrx apertus minimax ", [](Family&) {}),
+    like(llama, " mixtral ",
+         [](Family& f) {
+           f.whole = "Mixtral", f.names = mixtral_names;
+           f.window = in_whole_models, f.normalizes_experts = true;
+         }),
     like(llama, " granite seed_oss ", [](Family& f) { f.whole = "Llama"; }),
     like(llama, " arcee ",
          [](Family& f) {

@@ -48,6 +48,16 @@ struct Mlp {
   friend bool operator==(const Mlp&, const Mlp&) = default;
 };
 
+/// A mixture of experts instead of an MLP: each token has the few experts that its router prefers.
+struct Experts {
+  std::size_t n = 0;         ///< 0 for none
+  std::size_t n_used = 0;    ///< by a token
+  std::size_t d_hidden = 0;  ///< of an expert
+  std::size_t d_shared = 0;  ///< of the expert of all tokens; 0 for none
+  bool normalized = false;   ///< whether the weights of a token's experts sum to 1
+  friend bool operator==(const Experts&, const Experts&) = default;
+};
+
 /// Rotary embeddings of a family, where config.json does not say it.
 struct RotaryRule {
   bool interleaved = false;     ///< pairs are of neighbors, not of halves
@@ -98,6 +108,14 @@ enum class Role {
   up,  ///< or gate and up in one, where a gated MLP has no gate of its own
   mlp_output_norm,
   down,
+  router,  ///< of a mixture of experts, and its experts, "@" for the number of one
+  expert_gate,
+  expert_up,
+  expert_down,
+  shared_gate,  ///< the expert of all tokens, and what its output is multiplied by
+  shared_up,
+  shared_down,
+  shared_switch,
   final_norm,
   head_dense,  ///< between the last layer and the prediction
   head_norm,
@@ -144,12 +162,13 @@ struct Family {
   Mlp mlp = {};
   bool in_by_out = false;   ///< weights of Hugging Face's files are used as x·W, as its Conv1D keeps them
   bool has_groups = false;  ///< its program reads how many heads share keys and values
-  bool partial_rotary = false;                     ///< its program reads which part of the columns is rotated
-  bool parallel_by_config = false;                 ///< its program reads whether the MLP is parallel
-  bool scales_embeddings = false;                  ///< by √d_model
-  bool bare_norms = false;                         ///< norms of layers have no numbers of their own
-  std::size_t first_position = 0;                  ///< row of the first token among learned positions
-  bool begins_behind_padding = false;              ///< position rows up to that of the padding have no tokens
+  bool partial_rotary = false;         ///< its program reads which part of the columns is rotated
+  bool parallel_by_config = false;     ///< its program reads whether the MLP is parallel
+  bool scales_embeddings = false;      ///< by √d_model
+  bool normalizes_experts = false;     ///< weights of a token's experts sum to 1, unless config.json says
+  bool bare_norms = false;             ///< norms of layers have no numbers of their own
+  std::size_t first_position = 0;      ///< row of the first token among learned positions
+  bool begins_behind_padding = false;  ///< position rows up to that of the padding have no tokens
   std::optional<Activation> head_activation = {};  ///< before the prediction, where it is not that of the MLP
 };
 

@@ -93,6 +93,7 @@ Architecture architecture_of(const Config& config, const std::string& place) {
   architecture.residual_factor = config.residual_factor;
   architecture.logit_factor = config.logit_factor;
   architecture.logit_cap = config.logit_cap;
+  architecture.experts = config.experts;
   architecture.first_position = family.first_position;
   architecture.tied = config.tied;
   require_sizes(architecture, place);

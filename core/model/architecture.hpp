@@ -43,6 +43,7 @@ struct Architecture {
   double residual_factor = 1;     ///< of what attention and the MLP add
   double logit_factor = 1;
   std::optional<double> logit_cap;
+  formats::checkpoints::Experts experts = {};
   bool tied = false;  ///< tokens are predicted with their embeddings, as they are without weights for it
   bool has_neighbours = false;  ///< in GGUF: numbers 2k and 2k + 1 of queries and keys are a pair, not halves
   /// [layer]: tokens that a query attends to at most, 0 for all; or none. Where it is not causal half of them

@@ -74,7 +74,7 @@ const Rotations& LayerRotations::at(std::size_t layer) const {
   return !rotary ? none_ : &rotary == &architecture_->rotary_in_window ? in_window_ : most_;
 }
 
-Rows mlp(const RowsView& x, const LayerWeights& weights, const Mlp& rules, ThreadPool& pool) {
+Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadPool& pool) {
   Rows hidden = projected(x, weights.up, pool,
                           rules.gated ? std::nullopt : std::optional<Activation>(rules.activation));
   if (!rules.gated) return projected(hidden, weights.down, pool);
@@ -88,6 +88,65 @@ Rows mlp(const RowsView& x, const LayerWeights& weights, const Mlp& rules, Threa
     }
   });
   return projected(gated, weights.down, pool);
+}
+
+namespace {
+
+/// Adds rows times factors to rows of a sum.
+void add_rows(const Rows& rows, const std::vector<std::size_t>& places, const std::vector<float>& factors,
+              Rows& sum) {
+  for (std::size_t k = 0; k < places.size(); ++k)
+    for (std::size_t j = 0; j < sum.width(); ++j) sum.row(places[k])[j] += factors[k] * rows.row(k)[j];
+}
+
+/// The experts of a token, the most probable first, and their weights.
+std::vector<std::pair<std::size_t, float>> chosen_experts(const float* scores,
+                                                          const formats::checkpoints::Experts& rules) {
+  std::vector<std::pair<std::size_t, float>> all;
+  const float top = *std::max_element(scores, scores + rules.n);
+  float sum = 0;
+  for (std::size_t k = 0; k < rules.n; ++k) {
+    all.emplace_back(k, std::exp(scores[k] - top));
+    sum += all.back().second;
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &std::pair<std::size_t, float>::second);
+  all.resize(rules.n_used);
+  if (rules.normalized) {
+    sum = 0;
+    for (const auto& [expert, weight] : all) sum += weight;
+  }
+  for (auto& [expert, weight] : all) weight /= sum;
+  return all;
+}
+
+}  // namespace
+
+Rows mixture(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
+             ThreadPool& pool) {
+  const formats::checkpoints::Experts& rules = architecture.experts;
+  const Rows scores = projected(x, weights.router, pool);
+  std::vector<std::vector<std::size_t>> places(rules.n);
+  std::vector<std::vector<float>> factors(rules.n);
+  for (std::size_t i = 0; i < x.n_rows; ++i)
+    for (const auto& [expert, weight] : chosen_experts(scores.row(i), rules)) {
+      places[expert].push_back(i);
+      factors[expert].push_back(weight);
+    }
+  Rows sum(x.n_rows, x.width);
+  for (std::size_t i = 0; i < x.n_rows; ++i) std::fill_n(sum.row(i), x.width, 0.0f);
+  for (std::size_t expert = 0; expert < rules.n; ++expert) {
+    if (places[expert].empty()) continue;
+    Rows own(places[expert].size(), x.width);
+    for (std::size_t k = 0; k < own.n_rows(); ++k) std::copy_n(x.row(places[expert][k]), x.width, own.row(k));
+    add_rows(mlp(own, weights.experts[expert], architecture.mlp, pool), places[expert], factors[expert], sum);
+  }
+  if (rules.d_shared == 0) return sum;
+  const Rows switches = projected(x, weights.shared_switch, pool);
+  std::vector<std::size_t> all(x.n_rows);
+  std::vector<float> by(x.n_rows);
+  for (std::size_t i = 0; i < x.n_rows; ++i) all[i] = i, by[i] = 1 / (1 + std::exp(-switches.row(i)[0]));
+  add_rows(mlp(x, weights.shared, architecture.mlp, pool), all, by, sum);
+  return sum;
 }
 
 Visibility visibility_of(const Architecture& architecture, std::size_t layer) {

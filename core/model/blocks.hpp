@@ -49,7 +49,12 @@ class LayerRotations {
 };
 
 /// down(activation(up(x))), or down(activation(gate(x)) ∘ up(x)). Source: Shazeer 2020.
-Rows mlp(const RowsView& x, const LayerWeights& weights, const Mlp& rules, ThreadPool& pool);
+Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadPool& pool);
+
+/// Of each row the sum of the MLPs of the experts that its router prefers, times the softmax of the router,
+/// and of the expert of all tokens, where there is one. Source: Jiang et al. 2024, "Mixtral of experts".
+Rows mixture(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
+             ThreadPool& pool);
 
 /// Queries, keys or values of all heads.
 using Heads = std::vector<SharedRows>;

@@ -338,7 +338,9 @@ LayerEnd Transformer::end_of(std::size_t index, const LayerRun& run, std::size_t
                         added(Rows(end.output.view()), weights->attention_output_norm, rules, means.pool),
                         means.pool, ignored);
   const auto mlp_adds = [&](const Rows& input) {
-    return added(mlp(input, *weights, rules.mlp, means.pool), weights->mlp_output_norm, rules, means.pool);
+    Rows made = rules.experts.n > 0 ? mixture(input, *weights, rules, means.pool)
+                                    : mlp(input, weights->mlp, rules.mlp, means.pool);
+    return added(std::move(made), weights->mlp_output_norm, rules, means.pool);
   };
   if (rules.mlp.parallel) {
     const NormWeights& norm = weights->mlp_norm.is_empty() ? weights->attention_norm : weights->mlp_norm;

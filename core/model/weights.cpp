@@ -20,8 +20,11 @@ std::uint64_t bytes_in(const Affine& affine) {
 }
 
 std::uint64_t bytes_in(const LayerWeights& layer) {
-  return bytes_in(layer.queries_keys_values) + bytes_in(layer.output) + bytes_in(layer.up) +
-         bytes_in(layer.down);
+  std::uint64_t bytes = bytes_in(layer.queries_keys_values) + bytes_in(layer.output);
+  const auto add = [&](const MlpWeights& mlp) { bytes += bytes_in(mlp.up) + bytes_in(mlp.down); };
+  add(layer.mlp), add(layer.shared);
+  std::ranges::for_each(layer.experts, add);
+  return bytes;
 }
 
 /// Rows of a tensor, in an encoding of the kernels: as they lie in the file where that is one, else as
@@ -165,10 +168,11 @@ class ShapeCheck {
   ShapeCheck(const formats::TensorFile& file, const TensorNames& names, bool in_by_out)
       : file_(file), names_(names), in_by_out_(in_by_out) {}
 
-  void weight(Role role, std::size_t layer, std::size_t d_in, std::size_t d_out) const {
-    const std::string name = names_.require(role, "weight", layer);
+  void weight(Role role, std::size_t layer, std::size_t d_in, std::size_t d_out,
+              std::size_t expert = 0) const {
+    const std::string name = names_.require(role, "weight", layer, expert);
     expect(name, in_by_out_ ? formats::Shape{d_in, d_out} : formats::Shape{d_out, d_in});
-    if (const auto bias = names_.find(role, "bias", layer)) expect(*bias, {d_out});
+    if (const auto bias = names_.find(role, "bias", layer, expert)) expect(*bias, {d_out});
   }
   void norm(Role role, std::size_t layer, std::size_t width) const {
     expect(names_.require(role, "weight", layer), {width});
@@ -241,16 +245,19 @@ TensorNames::TensorNames(const formats::TensorFile& file, const Family& family)
               ".weight, as models of the family " + family.whole + " have it");
 }
 
-std::vector<std::string> TensorNames::names(Role role, std::size_t layer) const {
+std::vector<std::string> TensorNames::names(Role role, std::size_t layer, std::size_t expert) const {
   std::vector<std::string> all;
   std::istringstream words(names_->of(role));
   for (std::string name; words >> name; all.push_back((is_of_head(role) ? "" : prefix_) + name + "."))
-    if (const std::size_t at = name.find('#'); at != name.npos) name.replace(at, 1, std::to_string(layer));
+    for (const auto& [sign, number] : {std::pair{'#', layer}, {'@', expert}})
+      if (const std::size_t at = name.find(sign); at != name.npos)
+        name.replace(at, 1, std::to_string(number));
   return all;
 }
 
-std::optional<std::string> TensorNames::find(Role role, const char* ending, std::size_t layer) const {
-  for (const std::string& begin : names(role, layer)) {
+std::optional<std::string> TensorNames::find(Role role, const char* ending, std::size_t layer,
+                                             std::size_t expert) const {
+  for (const std::string& begin : names(role, layer, expert)) {
     if (file_->find(begin + ending)) return begin + ending;
     // The first checkpoints of BERT call a norm's numbers as its paper does.
     const std::string older = begin + (ending == std::string_view("weight") ? "gamma" : "beta");
@@ -259,9 +266,9 @@ std::optional<std::string> TensorNames::find(Role role, const char* ending, std:
   return std::nullopt;
 }
 
-std::string TensorNames::require(Role role, const char* ending, std::size_t layer) const {
-  if (const auto found = find(role, ending, layer)) return *found;
-  const auto all = names(role, layer);
+std::string TensorNames::require(Role role, const char* ending, std::size_t layer, std::size_t expert) const {
+  if (const auto found = find(role, ending, layer, expert)) return *found;
+  const auto all = names(role, layer, expert);
   throw Error(file_->place() + "expected a tensor " + (all.empty() ? "" : all.front()) + ending +
               ", there is none");
 }
@@ -410,7 +417,7 @@ NormWeights Weights::read_norm(Role role, std::size_t layer, const Token& progre
 /// Weights of roles side by side, in that order of their outputs or in another; a missing bias is of zeros
 /// where another has one.
 Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
-                            const std::vector<std::size_t>& order) const {
+                            const std::vector<std::size_t>& order, std::size_t expert) const {
   const bool in_by_out = family_->in_by_out && !names_.is_gguf();
   Affine affine;
   std::vector<TensorRows> tensors;
@@ -418,7 +425,8 @@ Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, c
   std::vector<float> bias;
   bool has_bias = false;
   for (const Role role : roles) {
-    const auto name = names_.find(role, "weight", layer), of_bias = names_.find(role, "bias", layer);
+    const auto name = names_.find(role, "weight", layer, expert),
+               of_bias = names_.find(role, "bias", layer, expert);
     if (!name) continue;
     tensors.emplace_back(file_, *name);
     const std::size_t n = in_by_out ? tensors.back().n_columns() : tensors.back().n_rows();
@@ -470,10 +478,18 @@ LayerWeights Weights::read_layer(std::size_t index, const Means& means) const {
   layer.output = read_affine({Role::output}, index, means);
   layer.attention_output_norm = read_norm(Role::attention_output_norm, index, means.progress);
   layer.mlp_norm = read_norm(Role::mlp_norm, index, means.progress);
-  layer.up = architecture_.mlp.gated ? read_affine({Role::gate, Role::up}, index, means)
-                                     : read_affine({Role::up}, index, means);
+  layer.mlp.up = architecture_.mlp.gated ? read_affine({Role::gate, Role::up}, index, means)
+                                         : read_affine({Role::up}, index, means);
   layer.mlp_output_norm = read_norm(Role::mlp_output_norm, index, means.progress);
-  layer.down = read_affine({Role::down}, index, means);
+  layer.mlp.down = read_affine({Role::down}, index, means);
+  if (architecture_.experts.n == 0) return layer;
+  layer.router = read_affine({Role::router}, index, means);
+  for (std::size_t expert = 0; expert < architecture_.experts.n; ++expert)
+    layer.experts.push_back({read_affine({Role::expert_gate, Role::expert_up}, index, means, {}, expert),
+                             read_affine({Role::expert_down}, index, means, {}, expert)});
+  layer.shared = {read_affine({Role::shared_gate, Role::shared_up}, index, means),
+                  read_affine({Role::shared_down}, index, means)};
+  layer.shared_switch = read_affine({Role::shared_switch}, index, means);
   return layer;
 }
 
@@ -488,6 +504,20 @@ void Weights::check_shapes() const {
   if (const auto segments = names_.find(Role::segment_embedding, "weight"))
     check.rows(*segments, 1, s.d_model);
   check.norm_if_any(Role::embedding_norm, 0, s.d_model);
+  const auto check_experts = [&](const ShapeCheck& shapes, std::size_t l) {
+    const formats::checkpoints::Experts& experts = architecture_.experts;
+    shapes.weight(Role::router, l, s.d_model, experts.n);
+    for (std::size_t expert = 0; expert < experts.n; ++expert) {
+      for (const Role role : {Role::expert_gate, Role::expert_up})
+        shapes.weight(role, l, s.d_model, experts.d_hidden, expert);
+      shapes.weight(Role::expert_down, l, experts.d_hidden, s.d_model, expert);
+    }
+    if (experts.d_shared == 0) return;
+    for (const Role role : {Role::shared_gate, Role::shared_up})
+      shapes.weight(role, l, s.d_model, experts.d_shared);
+    shapes.weight(Role::shared_down, l, experts.d_shared, s.d_model);
+    shapes.weight(Role::shared_switch, l, s.d_model, 1);
+  };
   const auto norm_of_layer = [&](Role role, std::size_t l) {
     // The embeddings of ModernBERT are normed as its first layer would norm them.
     const bool is_first = role == Role::attention_norm && l == 0 && !architecture_.causal &&
@@ -509,6 +539,10 @@ void Weights::check_shapes() const {
     check.weight(Role::output, l, d_queries, s.d_model);
     if (!architecture_.mlp.parallel || names_.find(Role::mlp_norm, "weight", l))
       norm_of_layer(Role::mlp_norm, l);
+    if (architecture_.experts.n > 0) {
+      check_experts(check, l);
+      continue;
+    }
     const bool has_gate = architecture_.mlp.gated && *names_.of(Role::gate);
     if (has_gate) check.weight(Role::gate, l, s.d_model, s.d_hidden);
     check.weight(Role::up, l, s.d_model, architecture_.mlp.gated && !has_gate ? 2 * s.d_hidden : s.d_hidden);
@@ -529,12 +563,15 @@ std::vector<std::string> Weights::tensors_between(Role first, Role last, std::si
   for (std::size_t role = 0; role < formats::checkpoints::n_roles; ++role)
     for (const char* ending : {"weight", "bias"})
       if (static_cast<Role>(role) >= first && static_cast<Role>(role) <= last)
-        if (const auto name = names_.find(static_cast<Role>(role), ending, layer)) names.push_back(*name);
+        for (std::size_t expert = 0; expert < std::max<std::size_t>(1, architecture_.experts.n); ++expert)
+          if (const auto name = names_.find(static_cast<Role>(role), ending, layer, expert);
+              name && (names.empty() || names.back() != *name))
+            names.push_back(*name);
   return names;
 }
 
 std::vector<std::string> Weights::tensors_of(std::size_t layer) const {
-  return tensors_between(Role::attention_norm, Role::down, layer);
+  return tensors_between(Role::attention_norm, Role::shared_switch, layer);
 }
 
 std::vector<std::string> Weights::tensors_of_embeddings() const {

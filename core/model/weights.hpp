@@ -34,6 +34,11 @@ struct NormWeights {
   bool is_empty() const { return factors.empty(); }
 };
 
+struct MlpWeights {
+  Affine up;  ///< of a gated MLP the gate, and behind it the values that it multiplies
+  Affine down;
+};
+
 /// All numbers of one layer.
 struct LayerWeights {
   NormWeights attention_norm;
@@ -42,9 +47,12 @@ struct LayerWeights {
   Affine output;
   NormWeights attention_output_norm;  ///< of what attention adds, or empty
   NormWeights mlp_norm;               ///< what attention reads, where it is empty
-  Affine up;                    ///< of a gated MLP the gate, and behind it the values that it multiplies
+  MlpWeights mlp;
   NormWeights mlp_output_norm;  ///< of what the MLP adds, or empty
-  Affine down;
+  Affine router;                ///< of a mixture of experts, or empty
+  std::vector<MlpWeights> experts;
+  MlpWeights shared;     ///< the expert of all tokens, or empty
+  Affine shared_switch;  ///< sigmoid of it multiplies its output
 };
 
 /// The parts between the last layer and the unembedding.
@@ -64,9 +72,10 @@ class TensorNames {
   TensorNames(const formats::TensorFile& file, const Family& family);
 
   /// "h.3.ln_1.weight" where the file has it, or nothing.
-  std::optional<std::string> find(Role role, const char* ending, std::size_t layer = 0) const;
+  std::optional<std::string> find(Role role, const char* ending, std::size_t layer = 0,
+                                  std::size_t expert = 0) const;
   /// The same; throws core::Error, "FILE: expected a tensor NAME, …", when there is none.
-  std::string require(Role role, const char* ending, std::size_t layer = 0) const;
+  std::string require(Role role, const char* ending, std::size_t layer = 0, std::size_t expert = 0) const;
 
   /// The names of a role as its family has them, or "".
   const char* of(Role role) const { return names_->of(role); }
@@ -74,7 +83,7 @@ class TensorNames {
 
  private:
   /// Those that it may have.
-  std::vector<std::string> names(Role role, std::size_t layer) const;
+  std::vector<std::string> names(Role role, std::size_t layer, std::size_t expert) const;
 
   const formats::TensorFile* file_;
   const formats::checkpoints::Names* names_;
@@ -137,7 +146,7 @@ class Weights {
   NormWeights read_norm(Role role, std::size_t layer, const Token& progress) const;
   bool has_bare_norm(Role role) const;
   Affine read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
-                     const std::vector<std::size_t>& order = {}) const;
+                     const std::vector<std::size_t>& order = {}, std::size_t expert = 0) const;
   Affine read_projections(std::size_t layer, const Means& means) const;
 
   formats::TensorFile file_;

@@ -66,8 +66,8 @@ INSTANTIATE_TEST_SUITE_P(Transformer, ModelOf,
                                          "gpt_neox", "gpt_neox_serial", "bert", "bert_headless", "distilbert",
                                          "roberta", "bert_untied", "roberta_untied", "roberta_relu",
                                          "roberta_padded", "llama_partial", "gemma2", "bloom", "cohere2",
-                                         "modernbert", "gpt2.gguf", "llama.gguf", "qwen2.gguf", "qwen3.gguf",
-                                         "gpt_neox.gguf", "bert_headless.gguf"),
+                                         "qwen2_moe", "modernbert", "gpt2.gguf", "llama.gguf", "qwen2.gguf",
+                                         "qwen3.gguf", "gpt_neox.gguf", "bert_headless.gguf"),
                          [](const auto& of) {
                            std::string name = of.param;
                            std::ranges::replace(name, '.', '_');
