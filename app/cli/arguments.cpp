@@ -129,7 +129,7 @@ core::positions::Rotary read_rope(Text option, Text words) {
   std::istringstream parts(words);
   std::string part;
   const auto refuse_it = [&] {
-    refuse(option, "BASE[,halves or neighbours][,COLUMNS], as 500000,halves,64", words);
+    refuse(option, "BASE[,halves or neighbors][,COLUMNS], as 500000,halves,64", words);
   };
   if (!std::getline(parts, part, ',')) refuse_it();
   const auto base = core::text::parse_number(part);
@@ -214,7 +214,7 @@ void describe(Options options, Attach& command) {
   options.value("ADDRESS", "", "HOST:PORT, or the path of a Unix socket", command.address)->required();
   describe_token(options, command.token);
   options.value("--text", "TEXT", "What the model reads at first", command.text);
-  options.value("--layer", "L", "The layer that is looked at at first, from 0", command.layer)
+  options.value("--layer", "L", "Layer that is selected at first, from 0", command.layer)
       ->check(whole_number());
 }
 
@@ -234,21 +234,22 @@ CLI::Option* describe_preset(Options options, const char* about, Source& source)
 void describe_settings(Options options, core::importing::Settings& settings, const char* scale) {
   std::vector<CLI::Option*> all;
   all.push_back(
-      options.flag("--causal", "Each query attends to keys up to its own place", settings.causal, true));
+      options.flag("--causal", "Each query attends to keys up to its own position", settings.causal, true));
   all.push_back(options.flag("--no-causal", "Each query attends to every key", settings.causal, false)
                     ->excludes(all[0]));
   all.push_back(options.value(scale, "S", "What scores are multiplied by", settings.scale)
                     ->check(number_from(-1e9, 1e9, "a number")));
   all.push_back(options.text(
       "--rope", "BASE[,PAIRS][,COLUMNS]",
-      "Rotary positions: their base, halves or neighbours, and how many columns of a head they rotate",
+      "Rotary positions: their base, halves or neighbors, and how many columns of a head they rotate",
       [&settings](Text option, Text text) { settings.rotary = read_rope(option, text); }));
   all.push_back(options
-                    .value("--window", "N", "Sliding window: keys that a query attends to, its own included",
+                    .value("--window", "N",
+                           "Sliding window: number of keys that a query attends to, its own included",
                            settings.window)
                     ->check(whole_number(1)));
-  all.push_back(options.value("--kv-heads", "N", "Number of heads of keys and values", settings.n_kv_heads)
-                    ->check(whole_number(1)));
+  all.push_back(
+      options.value("--kv-heads", "N", "Number of KV heads", settings.n_kv_heads)->check(whole_number(1)));
   for (CLI::Option* option : all)
     for (const char* other : {"--preset", "--text"}) option->excludes(options.app.get_option(other));
 }
@@ -278,7 +279,7 @@ void describe_model(Options options, OfModel& command,
                  command.text)
           ->needs(file);
   options
-      .value("--heads", "N", "Number of heads; needed where no config.json beside the file tells it",
+      .value("--heads", "N", "Number of heads; needed where there is no config.json next to the file",
              choices.n_heads)
       ->check(whole_number(1))
       ->excludes(preset)
@@ -303,7 +304,7 @@ void describe_model(Options options, OfModel& command,
       ->check(CLI::IsMember({"names", "numbers"}));
   options
       .texts("--ignore", "NAMES",
-             "Open a layer without what cannot be computed yet: all, or with commas " +
+             "Ignore what is not supported yet: all, or a list with commas of " +
                  core::importing::names_to_ignore(),
              [&choices](Text option, Text name) {
                if (!core::importing::can_be_ignored(name))
@@ -314,13 +315,13 @@ void describe_model(Options options, OfModel& command,
       ->delimiter(',')
       ->needs(file)
       ->excludes(text);
-  options.flag("--allow-outside", "Open files that a session names and that do not lie beside it",
+  options.flag("--allow-outside", "Also open files that a session names outside its own folder",
                choices.elsewhere, core::UntrustedPaths::allowed);
 }
 
 void describe_mistakes(Options options, OfModel& command) {
   options.texts(
-      "--mistake", "NAME", "Make this mistake in the model first; may be given again",
+      "--mistake", "NAME", "Inject this bug into the model first; may be given again",
       [&command](Text option, Text name) {
         command.mistakes.push_back(core::mistakes::find_mistake(name));
         if (!command.mistakes.back())
@@ -382,15 +383,16 @@ void describe(Options options, Check& command) {
   options.value("--atol", "A", "Absolute tolerance, 1e-6 unless given", command.tolerance.absolute)
       ->check(tolerance);
   options.texts("--map", "NAME=STAGE",
-                "Which stage a tensor is; without a stage it is left out; may be given again",
+                "Which stage a tensor is; without a stage it is ignored; may be given again",
                 [&command](Text option, Text text) { read_stage_of_tensor(option, text, command.by_hand); });
-  options.text("--layout", "NAME",
-               "How queries, keys, values and contexts lie in memory, where the shape alone does not tell: " +
-                   names_of_layouts() + " (batch, heads, tokens, features; td: heads side by side)",
-               [&command](Text option, Text name) {
-                 command.layout = core::check::find_layout(name);
-                 if (!command.layout) refuse(option, "one of " + names_of_layouts(), name);
-               });
+  options.text(
+      "--layout", "NAME",
+      "Memory layout of queries, keys, values and context vectors, where the shape alone does not tell: " +
+          names_of_layouts() + " (batch, heads, tokens, features; td: heads concatenated)",
+      [&command](Text option, Text name) {
+        command.layout = core::check::find_layout(name);
+        if (!command.layout) refuse(option, "one of " + names_of_layouts(), name);
+      });
   options.flag("--json", "The report as JSON", command.json, true);
   options.value(
       "--apply-fix", "FILE",
@@ -413,7 +415,7 @@ void describe(Options options, DrawFigure& command) {
       options.value("--head", "N", "The head, 0 when it is not given", figure.head)->check(whole_number());
   options.value("--sequence", "N", "The sequence of a batch, 0 when it is not given", figure.sequence)
       ->check(whole_number());
-  options.flag("--all-heads", "All heads of the stage beside each other", figure.head, std::nullopt)
+  options.flag("--all-heads", "All heads of the stage in one figure", figure.head, std::nullopt)
       ->needs(stage)
       ->excludes(head);
   options.flag("--strip", "All stages of the head instead of one", figure.stage, std::nullopt)
@@ -440,11 +442,12 @@ void describe(Options options, DrawFigure& command) {
                [&command](Text option, Text names) {
                  read_maps(option, CLI::detail::split(names, ','), command.colors);
                });
-  options.text("--range", "RANGE", "Whose numbers set the colours: matrix, stage or all; or LOW:HIGH",
+  options.text("--range", "RANGE", "Whose numbers set the colors: matrix, stage or all; or LOW:HIGH",
                [&command](Text option, Text range) { read_range(option, range, command.colors); });
-  options.flag("--logarithmic", "Colours by the logarithm of the size", command.colors.logarithmic, true);
+  options.flag("--logarithmic", "Colors by the logarithm of the absolute value", command.colors.logarithmic,
+               true);
   options.flag("--dark", "Light on dark", figure.dark, true);
-  options.flag("--no-numbers", "Colours alone, even where numbers fit", figure.numbers, false);
+  options.flag("--no-numbers", "Colors alone, even where numbers fit", figure.numbers, false);
 }
 
 void describe(Options options, Draw& command) {
@@ -472,7 +475,7 @@ void describe_whole_model(Options options, OfWholeModel& command) {
 
 void describe_heads_off(Options options, OfWholeModel& command) {
   options
-      .texts("--off", "LAYER.HEAD,...", "Heads that are switched off, as 5.1,3.0",
+      .texts("--off", "LAYER.HEAD,...", "Heads to ablate, as 5.1,3.0",
              [&command](Text option, Text head) { command.heads_off.insert(read_head(option, head)); })
       ->delimiter(',');
 }
@@ -497,16 +500,15 @@ void describe(Options options, DescribeHeads& command) {
 
 void describe(Options options, Generate& command) {
   describe_whole_model(options, command);
-  options.value("--tokens", "N", "How many tokens more, 20 unless given", command.n_tokens)
+  options.value("--tokens", "N", "How many tokens to generate, 20 unless given", command.n_tokens)
       ->check(whole_number(1));
   options
-      .value("--temperature", "T",
-             "0, unless given, for the most probable token each time; else they are drawn",
+      .value("--temperature", "T", "0, unless given, is greedy; above 0 tokens are sampled",
              command.sampling.temperature)
       ->check(number_from(0, 100, "a number from 0 to 100"));
-  options.value("--top", "K", "Draw among the K most probable ones", command.sampling.top)
+  options.value("--top", "K", "Sample from the K most probable tokens", command.sampling.top)
       ->check(whole_number(1));
-  options.value("--seed", "N", "Of what is drawn, 123 unless given", command.seed)->check(whole_number());
+  options.value("--seed", "N", "Seed of the samples, 123 unless given", command.seed)->check(whole_number());
   describe_heads_off(options, command);
 }
 
@@ -564,7 +566,7 @@ void complete(const CLI::App& app, Generate& command) {
   for (const char* option : {"--top", "--seed"})
     if (app.count(option) > 0 && command.sampling.temperature == 0)
       throw core::Error(std::string("generate: ") + option +
-                        ": expected with a --temperature above 0, as nothing is drawn else");
+                        ": expected with a --temperature above 0, as nothing is sampled otherwise");
 }
 
 void add_help(CLI::App& app) {
@@ -726,7 +728,7 @@ std::string man_page(const CLI::App& program, const std::string& version) {
             options_text(*command) +
             (command->get_footer().empty() ? "" : ".PP\n" + troff(command->get_footer()) + "\n");
   return text +
-         ".SH EXIT STATUS\n0 when done, 1 when something failed or differs, 2 when the command was wrong.\n"
+         ".SH EXIT STATUS\n0 when done, 1 when something failed or differs, 2 for a wrong command line.\n"
          ".SH FILES\n.TP\n.I $XDG_CONFIG_HOME/attnscope\nSettings and recent files; ~/.config without it.\n"
          ".TP\n.I $XDG_STATE_HOME/attnscope\nEdits that are not saved; ~/.local/state without it.\n";
 }
@@ -871,13 +873,13 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
   CLI::Option* file = options.value("FILE", "", with_whole, window.file);
   describe_preset(options, "Preset to begin with, instead of a FILE", preset)->excludes(file);
   options.value("--text", "TEXT", "What the whole model reads at first", window.text)->needs(file);
-  options.value("--layer", "L", "Its layer that is looked at at first, from 0", window.layer)
+  options.value("--layer", "L", "Its layer that is selected at first, from 0", window.layer)
       ->check(whole_number())
       ->needs(file);
   add<ListPresets>(program, chosen, "presets", "List the presets: a name, a tab, what it shows",
                    "attnscope presets | cut -f1");
   add<ListMistakes>(program, chosen, "mistakes",
-                    "List the mistakes that can be made and found: a name, a tab, what it is",
+                    "List the bugs that can be injected and found: a name, a tab, what it is",
                     "attnscope mistakes | cut -f1");
   add<Export>(program, chosen, "export", "Write every stage of a session or a preset, a file for each matrix",
               "attnscope export --preset 004-causal --stages weights --out causal");
@@ -892,19 +894,19 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
                   "attnscope figure --preset 004-causal --stage weights --out weights.svg");
   add<Draw>(program, chosen, "draw", "Print what PyTorch draws, op after op, after one seed",
             "attnscope draw --seed 123 \"rand(6,3)\" \"Linear(3,2)\"");
-  add<ListTokens>(program, chosen, "tokens", "Cut a text into the tokens of a model",
+  add<ListTokens>(program, chosen, "tokens", "Tokenize a text as a model does",
                   "attnscope tokens MODEL --text \"Once upon a time\"");
-  add<Predict>(program, chosen, "predict", "Run a model on a text, and tell which tokens may come next",
+  add<Predict>(program, chosen, "predict", "Run a model on a text and print the most probable next tokens",
                "attnscope predict MODEL --text \"Once upon a time\" --off 5.1");
-  add<DescribeHeads>(program, chosen, "heads", "Tell what the heads of a model do on a text, as CSV",
+  add<DescribeHeads>(program, chosen, "heads", "Write the roles of a model's heads on a text as CSV",
                      "attnscope heads MODEL --text \"Once upon a time\"");
-  add<Generate>(program, chosen, "generate", "Go on with a text as a model would",
+  add<Generate>(program, chosen, "generate", "Generate tokens after a text",
                 "attnscope generate MODEL --text \"Once upon a time\" --temperature 0.8 --top 40");
   add<Attach>(program, chosen, "attach",
               "Open the window on a model that attnscope.attach() serves in Python",
               "attnscope attach 127.0.0.1:5005 --token TOKEN");
   add_manual(program, chosen);
-  program.footer("attnscope COMMAND --help tells about one command.");
+  program.footer("attnscope COMMAND --help describes one command.");
   if (std::ranges::find(arguments, "") != arguments.end())
     return WrongUsage{"expected no empty argument, got one"};
   try {

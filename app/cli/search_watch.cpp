@@ -17,7 +17,7 @@ constexpr const char* clear_line = "\r\033[K";
 
 std::string progress_words(const core::Token& token, double seconds) {
   char text[128];
-  std::snprintf(text, sizeof text, "looking for the cause: %llu tried, %.1f s; Ctrl+C stops",
+  std::snprintf(text, sizeof text, "searching for the cause: %llu tried, %.1f s; Ctrl+C stops",
                 static_cast<unsigned long long>(token.done()), seconds);
   return text;
 }

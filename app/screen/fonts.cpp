@@ -183,7 +183,7 @@ LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs, const std
   atlas.Build();
 #endif
   if (sans.empty() || mono.empty())
-    loaded.warning = "no font was found: some signs will be missing; install the DejaVu fonts";
+    loaded.warning = "no font was found, so some characters will be missing; install the DejaVu fonts";
   else
     loaded.warning = core::fonts::missing_words(loaded.missing);
   return loaded;

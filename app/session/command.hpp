@@ -236,7 +236,7 @@ struct SaveAndContinue {};
 struct CancelQuestion {};
 struct TakeMemory {};  ///< the answer to the question about memory
 struct GoOn {};        ///< the answer to any other
-/// Makes what a window before has left the document, throws it away, or leaves all of it to the next one.
+/// Makes what an earlier window has left the document, throws it away, or leaves all of it to the next one.
 struct RestoreLeft {
   std::size_t index = 0;
 };

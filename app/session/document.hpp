@@ -122,12 +122,12 @@ struct DocumentState {
   std::vector<std::string> notes = {};        ///< what else must be known of it, a sentence each
 };
 
-/// Why nothing can be undone: "there is nothing to undo: 3 older steps were let go of, to spare memory".
+/// Why nothing can be undone: "there is nothing to undo: 3 older steps were dropped, to save memory".
 inline std::string nothing_to_undo(const Steps& steps) {
   const std::string words = "there is nothing to undo";
   if (steps.n_forgotten == 0) return words;
   return words + ": " + core::text::counted(steps.n_forgotten, "older step") +
-         (steps.n_forgotten == 1 ? " was" : " were") + " let go of, to spare memory";
+         (steps.n_forgotten == 1 ? " was" : " were") + " dropped, to save memory";
 }
 
 /// One line at the foot of the window.
@@ -139,7 +139,7 @@ struct Message {
 class WholeReading;  // in work/whole_reading.hpp
 
 /// What is shown: a trace, the model that it is of, and what is looked at as far as that model has it.
-struct Shown {
+struct Displayed {
   const core::attention::Model& model;
   const core::attention::Trace& trace;  ///< of the shown sequence
   std::uint64_t version;                ///< of the trace: another number, other numbers
@@ -150,7 +150,7 @@ struct Shown {
 };
 
 /// What edits change, whatever is shown: it may have no trace yet.
-struct Newest {
+struct Pending {
   const core::attention::Model& model;
   const Look& look;
   const Selection& selection;
@@ -168,8 +168,8 @@ struct LessonProgress {
 
 /// What an action may look at.
 struct Situation {
-  Shown shown;
-  Newest newest;
+  Displayed displayed;
+  Pending pending;
   const Settings& settings;
   const Forms& forms;
   const DocumentState& document;

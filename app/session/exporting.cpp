@@ -135,9 +135,9 @@ using core::formats::CopyScope;
 constexpr const char* edited_words = "the edited matrix";
 
 CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix& edited) {
-  const core::attention::Model& model = s.newest.model;
-  const Look& look = s.newest.look;
-  const Selection& selection = s.newest.selection;
+  const core::attention::Model& model = s.pending.model;
+  const Look& look = s.pending.look;
+  const Selection& selection = s.pending.selection;
   using core::editing::MatrixName;
   const auto& sequence = model.sequences[look.sequence];
   const auto rows = look.edited.name == MatrixName::embeddings ? sequence.tokens
@@ -154,9 +154,9 @@ CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix
 /// The matrix under the edit cursor, unless a cell is meant; or nullptr.
 const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
                                                       const std::optional<CellRef>& cell) {
-  const core::attention::Model& model = s.newest.model;
-  const Look& look = s.newest.look;
-  const Selection& selection = s.newest.selection;
+  const core::attention::Model& model = s.pending.model;
+  const Look& look = s.pending.look;
+  const Selection& selection = s.pending.selection;
   if (!selection.cursor || cell) return nullptr;
   return core::editing::find_matrix(model, edited_place(look, model));
 }
@@ -164,17 +164,17 @@ const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
 /// A menu may be open while the model changes.
 bool is_there(const Situation& s, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
-  if (!stage.present(s.shown.model) || (stage.per_head && cell.head >= s.shown.trace.heads.size()))
+  if (!stage.present(s.displayed.model) || (stage.per_head && cell.head >= s.displayed.trace.heads.size()))
     return false;
-  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, cell.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(s.displayed.trace, cell.head);
   return cell.row < numbers.n_rows() && cell.column < numbers.n_cols();
 }
 
 /// The given, the pinned or the hovered cell, if it is there.
 std::optional<CellRef> meant_cell(const Situation& s, const std::optional<CellRef>& cell) {
-  const std::optional<CellRef> meant = cell                       ? cell
-                                       : s.shown.selection.pinned ? s.shown.selection.pinned
-                                                                  : s.shown.selection.hovered;
+  const std::optional<CellRef> meant = cell                           ? cell
+                                       : s.displayed.selection.pinned ? s.displayed.selection.pinned
+                                                                      : s.displayed.selection.hovered;
   return meant && is_there(s, *meant) ? meant : std::nullopt;
 }
 
@@ -184,7 +184,7 @@ std::string stage_words(const CellRef& from) {
 }
 
 CellRef source_cell(const Situation& s, const std::optional<CellRef>& meant) {
-  return meant.value_or(CellRef{Stage::weights, s.shown.look.head, 0, 0});
+  return meant.value_or(CellRef{Stage::weights, s.displayed.look.head, 0, 0});
 }
 
 }  // namespace
@@ -201,20 +201,21 @@ CopySource copy_source(const Situation& s, const std::optional<CellRef>& cell) {
   if (const auto* edited = matrix_at_cursor(s, cell)) return edited_matrix(s, *edited);
   const auto meant = meant_cell(s, cell);
   const CellRef from = source_cell(s, meant);
-  return {core::formats::labelled_stage(s.shown.model, s.shown.trace, core::attention::info(from.stage),
-                                        from.head, s.shown.look.sequence),
-          stage_words(from), from.row, from.column, meant.has_value()};
+  return {
+      core::formats::labelled_stage(s.displayed.model, s.displayed.trace, core::attention::info(from.stage),
+                                    from.head, s.displayed.look.sequence),
+      stage_words(from), from.row, from.column, meant.has_value()};
 }
 
 std::optional<std::string> copied_number(const Situation& s) {
   if (const auto* edited = matrix_at_cursor(s, {})) {
-    const auto& cursor = *s.newest.selection.cursor;
+    const auto& cursor = *s.pending.selection.cursor;
     if (cursor.row < (*edited)->n_rows && cursor.column < (*edited)->n_cols)
       return core::text::number_text((**edited)(cursor.row, cursor.column));
   }
   const auto cell = meant_cell(s, {});
   if (!cell) return std::nullopt;
-  const auto& numbers = core::attention::info(cell->stage).matrix(s.shown.trace, cell->head);
+  const auto& numbers = core::attention::info(cell->stage).matrix(s.displayed.trace, cell->head);
   return core::text::number_text(numbers(cell->row, cell->column));
 }
 

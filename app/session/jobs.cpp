@@ -67,8 +67,8 @@ void Jobs::need_thread() {
   threads_.emplace_back([shared = shared_](const std::stop_token& ends) { shared->run(ends); });
 }
 
-void Jobs::start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Started> job) {
-  std::deque<std::shared_ptr<Started>> outdated;  // ends here, not under the lock
+void Jobs::start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Submitted> job) {
+  std::deque<std::shared_ptr<Submitted>> outdated;  // ends here, not under the lock
   const std::unique_lock lock(shared_->mutex);
   job->queue = queue;
   job->epoch = queue->epoch;
@@ -90,7 +90,7 @@ void Jobs::start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Started> j
 
 void Jobs::deliver() {
   ++frame_;
-  std::vector<std::shared_ptr<Started>> ended;
+  std::vector<std::shared_ptr<Submitted>> ended;
   {
     const std::lock_guard lock(shared_->mutex);
     ended = std::exchange(shared_->ended, {});
@@ -99,7 +99,7 @@ void Jobs::deliver() {
   for (const auto& job : ended) take(*job);
 }
 
-void Jobs::take(Started& job) {
+void Jobs::take(Submitted& job) {
   {
     const std::lock_guard lock(shared_->mutex);
     if (!job.is_wanted()) return;
@@ -157,7 +157,7 @@ void Jobs::Shared::run(const std::stop_token& ends) {
 }
 
 void Jobs::Shared::run_one(std::unique_lock<std::mutex>& lock) {
-  const std::shared_ptr<Started> job = std::move(ready.front());
+  const std::shared_ptr<Submitted> job = std::move(ready.front());
   ready.pop_front();
   ++n_busy;
   lock.unlock();
@@ -193,14 +193,14 @@ JobQueue::~JobQueue() {
 }
 
 void JobQueue::start(Jobs::Job job, Jobs::Failed failed, core::Token::Recalled recalled) {
-  auto started = std::make_shared<Jobs::Started>(std::move(recalled));
+  auto started = std::make_shared<Jobs::Submitted>(std::move(recalled));
   started->job = std::move(job);
   started->failed = std::move(failed);
   jobs_.start(queue_, std::move(started));
 }
 
 void JobQueue::cancel() {
-  std::deque<std::shared_ptr<Jobs::Started>> outdated;
+  std::deque<std::shared_ptr<Jobs::Submitted>> outdated;
   const std::unique_lock lock(jobs_.shared_->mutex);
   outdated = std::exchange(queue_->waiting, {});
   queue_->undelivered = 0;
@@ -209,7 +209,7 @@ void JobQueue::cancel() {
 }
 
 void JobQueue::stop(bool and_those_that_wait) {
-  std::deque<std::shared_ptr<Jobs::Started>> outdated;  // ends here, not under the lock
+  std::deque<std::shared_ptr<Jobs::Submitted>> outdated;  // ends here, not under the lock
   const std::lock_guard lock(jobs_.shared_->mutex);
   if (and_those_that_wait) {
     outdated = std::exchange(queue_->waiting, {});

@@ -84,17 +84,17 @@ class Jobs {
  private:
   friend class JobQueue;
 
-  struct Started;
+  struct Submitted;
   /// The jobs of one queue; guarded by the shared mutex.
   struct Queue {
     bool keeps_every = false;
-    std::deque<std::shared_ptr<Started>> waiting;
-    std::shared_ptr<Started> running;
+    std::deque<std::shared_ptr<Submitted>> waiting;
+    std::shared_ptr<Submitted> running;
     std::uint64_t epoch = 0;  // what was started in an earlier one was cancelled, wherever it is by now
     int undelivered = 0;      // that are wanted
   };
-  struct Started {
-    explicit Started(core::Token::Recalled recalled) : token(std::move(recalled)) {}
+  struct Submitted {
+    explicit Submitted(core::Token::Recalled recalled) : token(std::move(recalled)) {}
     Job job;
     Failed failed;
     core::Token token;
@@ -115,16 +115,16 @@ class Jobs {
 
     std::mutex mutex;
     std::condition_variable_any changed;
-    std::deque<std::shared_ptr<Started>> ready;
-    std::vector<std::shared_ptr<Started>> ended;
+    std::deque<std::shared_ptr<Submitted>> ready;
+    std::vector<std::shared_ptr<Submitted>> ended;
     std::vector<std::shared_ptr<void>> discarded;
     std::function<void()> wake;
     std::size_t n_idle = 0, n_busy = 0;
     bool is_open = true;
   };
 
-  void start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Started> job);
-  void take(Started& job);
+  void start(const std::shared_ptr<Queue>& queue, std::shared_ptr<Submitted> job);
+  void take(Submitted& job);
   void need_thread();
 
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();

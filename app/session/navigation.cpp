@@ -201,8 +201,9 @@ std::string why_not_decoded(const core::attention::Model& model) {
   if (mask.method != core::attention::MaskMethod::negative_infinity)
     return "the softmax goes over later keys as well, before they are masked";
   if (sees_later) return "queries see later keys: rows would change with every new token";
-  if (core::mistakes::deviates(model)) return "the model makes a mistake";
-  if (model.merge != core::attention::CombineRule::concatenate) return "the heads are not joined row by row";
+  if (core::mistakes::deviates(model)) return "the model has an injected bug";
+  if (model.merge != core::attention::CombineRule::concatenate)
+    return "the heads are not concatenated row by row";
   if (!model.given.empty()) return "some of its numbers are given";
   if (model.dropout.training && (model.dropout.rate > 0 || !model.dropout.given.empty()))
     return "dropout is on";
@@ -228,7 +229,7 @@ std::vector<CellRef> flown_cells(const core::attention::Model& model, const core
   return cells;
 }
 
-std::optional<AnimationLeg> leg_under_way(const Shown& shown) {
+std::optional<AnimationLeg> leg_under_way(const Displayed& shown) {
   const auto& flight = shown.selection.presenting.flight;
   if (!flight || shown.selection.pinned != flight->cell) return std::nullopt;
   const auto cells = flown_cells(shown.model, shown.trace, flight->cell);
@@ -306,21 +307,20 @@ constexpr std::array steps{
     TourStep{"Drag this number", "Hold it and move the mouse sideways: every stage follows at once.",
              "edit/cell/1/0", has_other_numbers},
     TourStep{"Watch a weight",
-             "Point at a cell here: what it is, and why, stands beside it. The cells that your "
-             "number has changed bear a thin line.",
+             "Point at a cell: the inspector shows how it is computed. Cells that your "
+             "number has changed have a thin outline.",
              "strip/weights", watches_a_weight},
     TourStep{
         "Pin it and follow an operand",
         "Click the cell: the inspector at the right works it out. Then press one of its pink numbers to go "
-        "to where that comes from.",
+        "to the stage that it comes from.",
         "region/inspector", followed_an_operand},
-    TourStep{"Switch the mask",
-             "Press it: without the causal mask every token also sees what comes after it.", "model/causal",
-             has_another_mask},
+    TourStep{"Switch the mask", "Press it: without the causal mask every token also attends to later tokens.",
+             "model/causal", has_another_mask},
     TourStep{"Drop some weights", "Drag the rate: half of the weights become 0, the others are rescaled.",
              "model/dropout", has_dropout},
     TourStep{"Look at another head",
-             "Each head has queries, keys and values of its own. Keys 1 to 9 choose one.", "view/heads",
+             "Each head has its own queries, keys and values. The keys 1 to 9 select one.", "view/heads",
              is_only_shown},
     TourStep{"Take it with you",
              "Press Ctrl+E, or File → Export…: numbers for a spreadsheet or NumPy, a figure, a program.",

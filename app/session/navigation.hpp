@@ -101,7 +101,7 @@ struct AnimationLeg {
 };
 /// Nothing where no flight to the pinned cell is under way; where it stands still between two steps, the one
 /// that was flown last.
-std::optional<AnimationLeg> leg_under_way(const Shown& shown);
+std::optional<AnimationLeg> leg_under_way(const Displayed& shown);
 
 /// Begins a flight to the pinned cell, stops the one under way, or lets it go on; from its start when it had
 /// arrived. n is the number of its steps.

@@ -56,8 +56,8 @@ void ValueRanges::start_with(std::uint64_t version) {
   counted_.clear();
 }
 
-const Beyond& ValueRanges::outside(const core::attention::Trace& trace, std::uint64_t version,
-                                   core::attention::Stage stage, std::size_t head, const Range& range) {
+const Beyond& ValueRanges::out_of_range(const core::attention::Trace& trace, std::uint64_t version,
+                                        core::attention::Stage stage, std::size_t head, const Range& range) {
   start_with(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = counted_.try_emplace({stage, row.per_head ? head : 0});
@@ -238,7 +238,7 @@ const ValueRange* PictureSource::extent(Stage stage, std::size_t head) const {
   return found == extents_.end() ? nullptr : &found->second;
 }
 
-const Beyond* PictureSource::outside(Stage stage, std::size_t head, const Range& range) const {
+const Beyond* PictureSource::out_of_range(Stage stage, std::size_t head, const Range& range) const {
   const StageOf place = place_of(stage, head);
   const auto found = counted_.find(place);
   const bool is_known = found != counted_.end() && found->second.range == range;

@@ -53,8 +53,8 @@ class ValueRanges {
   const ValueRange& last(core::attention::Stage stage, std::size_t head) const;
 
   /// The cells beyond a range; counted anew only when the range is another one.
-  const Beyond& outside(const core::attention::Trace& trace, std::uint64_t version,
-                        core::attention::Stage stage, std::size_t head, const Range& range);
+  const Beyond& out_of_range(const core::attention::Trace& trace, std::uint64_t version,
+                             core::attention::Stage stage, std::size_t head, const Range& range);
 
  private:
   struct Counted {
@@ -111,7 +111,7 @@ class PictureSource {
   bool is_small(core::attention::Stage stage, std::size_t head) const;
   /// The cells of a stage beyond a range; while they are counted beside the window, those of a version
   /// before, or nullptr.
-  const Beyond* outside(core::attention::Stage stage, std::size_t head, const Range& range) const;
+  const Beyond* out_of_range(core::attention::Stage stage, std::size_t head, const Range& range) const;
   /// Whether anything is being made, or will be in the next frame.
   bool is_making() const { return wish_ || answers_.is_busy() || visible_.is_busy(); }
   /// Makes no more.

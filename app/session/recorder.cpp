@@ -29,17 +29,17 @@ Clock::duration pause_after(Clock::duration writing) {
 
 }  // namespace
 
-void Recorder::Desk::put(std::optional<Entry> entry) {
+void Recorder::NextEntry::put(std::optional<Entry> entry) {
   const std::lock_guard lock(mutex_);
   entry_.swap(entry);  // what was there ends behind the lock
 }
 
-std::optional<Recorder::Entry> Recorder::Desk::take() {
+std::optional<Recorder::Entry> Recorder::NextEntry::take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(entry_, std::nullopt);
 }
 
-bool Recorder::Desk::is_empty() const {
+bool Recorder::NextEntry::is_empty() const {
   const std::lock_guard lock(mutex_);
   return !entry_;
 }
@@ -130,7 +130,7 @@ bool Recorder::Written::is_of(const Recordable& work) const {
 void Recorder::follow(const Recordable& work) {
   if (!has_journal(work)) return;
   if (!work.is_modified()) {
-    desk_.put({});
+    next_entry_.put({});
     written_.reset();  // what is redone is not on the desk any more
     if (queue_.is_busy()) return;
     if (!is_clear_) journal_->clear();
@@ -141,7 +141,7 @@ void Recorder::follow(const Recordable& work) {
   }
   if (is_clear_ || !written_ || !written_->is_of(work)) {
     written_.reset();  // until all of it is on the desk
-    desk_.put(entry_of(work));
+    next_entry_.put(entry_of(work));
     const Origin& origin = work.own.origin;
     written_ = Written{numbers_of(work.own), origin.path, origin.stamp, {}, "", 0};
     if (work.lesson) {
@@ -151,14 +151,14 @@ void Recorder::follow(const Recordable& work) {
     }
     is_clear_ = false;
   }
-  if (!desk_.is_empty() && !queue_.is_busy()) begin_to_write();
+  if (!next_entry_.is_empty() && !queue_.is_busy()) begin_to_write();
 }
 
 void Recorder::begin_to_write() {
   queue_.start(
       [this, journal = journal_, at = next_](const core::Token& token) -> Jobs::Delivery {
         while (token.goes_on() && Clock::now() < at) std::this_thread::sleep_for(poll_interval);
-        const std::optional<Entry> entry = desk_.take();
+        const std::optional<Entry> entry = next_entry_.take();
         if (!entry) return {};
         const auto begin = Clock::now();
         entry->write_to(*journal);

@@ -91,7 +91,7 @@ class Recorder {
     bool is_of(const Recordable& work) const;
   };
   /// What is to be written next; the thread that writes takes it in the moment in which it begins.
-  class Desk {
+  class NextEntry {
    public:
     void put(std::optional<Entry> entry);
     std::optional<Entry> take();
@@ -117,7 +117,7 @@ class Recorder {
   bool has_failed_ = false;         // which is said once
   std::string why_not_;             // nothing is recorded, until that was said
   Jobs::Clock::time_point next_, look_next_, look_until_;
-  Desk desk_;
+  NextEntry next_entry_;
   JobQueue queue_;
 };
 

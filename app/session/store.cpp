@@ -69,14 +69,14 @@ void Store::update() {
   attempt("the list of files", [this] { list_files(); });
   read_start_model();
   attempt("what the model reads", [this] { follow_whole(); });
-  attempt("the stages of this model; the pictures are of the one before",
+  attempt("the stages of this model; the pictures are of the previous one",
           [this] { live_.follow(document_.model, view_.look.sequence); });
   attempt("this step of the lesson", [this] { assess_lesson(); });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
   if (quit_) return;  // what was given up is not recorded again
   attempt("the record of edits", [this] { recorder_.follow(to_record()); });
-  attempt("what a window before has left", [this] {
+  attempt("what an earlier window has left", [this] {
     if (recorder_.finds_more() && view_.forms.dialog == Dialog::recovery) show_left();
   });
 }
@@ -158,7 +158,7 @@ void Store::record_step(const std::string& target, const std::string& words) {
   message_ = {};
   if (before == 0 && history.n_forgotten() > 0)  // which is said once, and where undo ends
     say("Undo keeps " + std::to_string(history.byte_budget() >> 20) +
-        " MiB: from here on it lets go of the oldest steps.");
+        " MiB; the oldest steps are dropped from now on.");
 }
 
 void Store::handle(const StartTour&) {

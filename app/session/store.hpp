@@ -58,7 +58,7 @@ class Store {
   /// The newest model and what is looked at: what edits change and files keep.
   const core::attention::Model& model() const { return document_.model; }
   const View& view() const { return view_; }
-  Newest newest() const {
+  Pending pending() const {
     return {document_.model, view_.look, view_.selection, document_.whole.get(), &whole_, &view_.layers};
   }
   /// Whether the trace is of that; else it is still to come, or could not be computed.

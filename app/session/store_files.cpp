@@ -66,8 +66,8 @@ void Store::read_in_background(const std::filesystem::path& path, const Jobs::Jo
       [this, path, if_untrusted](const Failure& failure) {
         if (!failure.is_untrusted || !if_untrusted) return fail_to_read(path, failure);
         take_when_answered([this, words = failure.words, next = *if_untrusted] {
-          ask(words + ". Files elsewhere on this computer are opened only when you say so.",
-              "Open it all the same", next);
+          ask(words + ". Files elsewhere on this computer are opened only when you say so.", "Open it anyway",
+              next);
         });
       });
 }
@@ -524,7 +524,7 @@ void Store::handle(const RestoreLeft& command) {
 
 void Store::restore(const Opened& ready) {
   if (!std::ranges::count(recorder_.left(), ready.left->journal))
-    throw core::Error("What was left by a window before is there no longer.");
+    throw core::Error("What an earlier window has left is no longer there.");
   const JournalHead& head = ready.left->head;
   Origin origin = origin_of(head);
   if (ready.imported) origin.account = ready.imported->account;
@@ -569,7 +569,7 @@ void Store::try_again(const Tried& tried) {
 void Store::handle(const DropLeft& command) {
   if (command.index >= recorder_.left().size()) return;
   if (!command.is_agreed)
-    return ask("This work is nowhere else: " + view_.forms.left.at(command.index) + ".", "Throw it away",
+    return ask("This work is not saved anywhere else: " + view_.forms.left.at(command.index) + ".", "Discard",
                DropLeft{command.index, true});
   recorder_.drop(command.index);
 }

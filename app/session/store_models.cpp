@@ -37,7 +37,7 @@ core::attention::Model layer_with(const core::attention::Model& of_pass, experim
   const auto problem = core::attention::check(model);
   if (!problem) return model;
   words = "What was edited in layer " + std::to_string(layer) +
-          " does not fit this text and was let go of: " + problem->message;
+          " does not fit this text and was discarded: " + problem->message;
   experiment::drop_edit(of, layer, of_pass.n_heads);
   core::attention::Model plain = of_pass;
   std::erase_if(plain.heads_off, [&](std::size_t head) { return head >= plain.n_heads; });
@@ -70,7 +70,7 @@ void Store::start_with_model_of(const core::lessons::Lesson& lesson, const Tried
       std::ranges::find(models, lesson.model, [](const auto& p) { return p.filename().string(); });
   if (found == models.end())
     throw core::Error(std::string("The lesson needs the model ") + lesson.model +
-                      ", which belongs to the program and was not found beside it.");
+                      ", which comes with the program, but was not found.");
   read_in_background(
       *found,
       [this, &lesson, tried, path = *found, free = free_memory_()](const core::Token&) -> Jobs::Delivery {
@@ -205,18 +205,18 @@ void Store::handle(const WriteToken& command) {
       while (!tokens.empty() && tokens.back().is_put_in) tokens.pop_back();
       if (!tokens.empty()) next.text.resize(next.text.size() - tokens.back().text.size());
     }
-    experiment_with(std::move(next), "", "one token back");
+    experiment_with(std::move(next), "", "remove last token");
   } else {
     const experiment::Reading& now = *readings().now;
     if (now.logits.empty()) throw core::Error(now.why_no_prediction);
     if (!whole.model->description().causal)
-      throw core::Error("Tokens of this model see both sides, so it cannot go on with a text.");
+      throw core::Error("This model is bidirectional, so it cannot continue a text.");
     const LayersLook& look = view_.layers;
     core::random::Generator generator(look.seed + next.made.size());  // the same token for the same place
     next.made.push_back(core::transformer::sampled(now.logits.tail_rows(1).as_row(),
                                                    whole.model->description().n_tokens,
                                                    {look.temperature, look.top}, generator));
-    experiment_with(std::move(next), "", "one token more");
+    experiment_with(std::move(next), "", "generate token");
   }
   view_.layers.refused.reset();
 }
@@ -326,7 +326,7 @@ void Store::handle(const ShowReference& command) {
   if (a.tensors && view_.look.tab != Tab::compare)
     return say(a.name + " are tensors: the Compare tab shows them in place of A", true);
   if (const std::string obstacle = why_not_in_place_of(a.model, document_.model); !obstacle.empty())
-    return say(a.name + " cannot stand in place of B: " + obstacle, true);
+    return say(a.name + " cannot replace B: " + obstacle, true);
   view_.selection.shows_a = true;
 }
 

@@ -54,8 +54,8 @@ struct Compared {
 
 /// All that a panel gets: it reads, draws and asks.
 struct Frame {
-  Shown shown;
-  Newest newest;
+  Displayed displayed;
+  Pending pending;
   const Settings& settings;
   const Forms& forms;
   const DocumentState& document;
@@ -72,7 +72,7 @@ struct Frame {
 
   /// Whether what is shown is of the newest model.
   bool shows_newest() const {
-    return shown.model == newest.model && shown.look.sequence == newest.look.sequence;
+    return displayed.model == pending.model && displayed.look.sequence == pending.look.sequence;
   }
 };
 

@@ -205,7 +205,7 @@ void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
                      std::ranges::any_of(keys, [](const KeyPress& k) {
                        return k.key == Key::page_up || k.key == Key::page_down;
                      });
-  const bool layers = pages && store_.newest().whole && !has_menu();
+  const bool layers = pages && store_.pending().whole && !has_menu();
   if ((cells || steps || layers) && !tab)
     io.ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   else
@@ -243,7 +243,7 @@ void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
     for (const KeyPress& key : keys)
       if (!is_of_menu(key))
         handle_key(key,
-                   {shown.shown(), store_.newest(), view.settings, view.forms, document, {}, &kept.progress},
+                   {shown.shown(), store_.pending(), view.settings, view.forms, document, {}, &kept.progress},
                    commands);
   }
   for (const auto& path : screen_.take_dropped_files())
@@ -252,7 +252,7 @@ void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
 
 void Loop::draw(Commands& commands) {
   const ShownState state = shown_state(store_);
-  const Shown shown = state.shown();
+  const Displayed shown = state.shown();
   const DocumentState document = store_.document();
   const Opening opening = store_.opening();
   const Kept kept = store_.kept();
@@ -267,15 +267,15 @@ void Loop::draw(Commands& commands) {
   const Renewal renewal =
       state.is_a ? Renewal{} : Renewal{store_.live().seconds_behind(), store_.live().share_done()};
   const bool awaits_a = view.selection.shows_a && store_.comparing().work().is_renewing;
-  const Newest newest = store_.newest();
-  const bool reads = newest.whole && newest.reading->is_behind(*newest.whole);
+  const Pending pending = store_.pending();
+  const bool reads = pending.whole && pending.reading->is_behind(*pending.whole);
   const bool is_renewing =
       awaits_a || reads || store_.live().is_behind() || source.is_making() || painter_.is_behind();
   const Frame frame{
-      .shown = shown,
+      .displayed = shown,
       // As long as A stands in place of B, what edits shows A as well.
-      .newest = state.is_a ? Newest{shown.model, shown.look, shown.selection, nullptr, nullptr, nullptr}
-                           : store_.newest(),
+      .pending = state.is_a ? Pending{shown.model, shown.look, shown.selection, nullptr, nullptr, nullptr}
+                            : store_.pending(),
       .settings = view.settings,
       .forms = view.forms,
       .document = document,

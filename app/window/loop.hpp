@@ -26,7 +26,7 @@ struct ShownState {
   LookedAt view;      ///< as far as its model has it
   bool is_a = false;  ///< a kept one
 
-  Shown shown() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
+  Displayed shown() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
 };
 
 /// Puts the chosen A in place of B when Space goes down and takes it away when it goes up, unless the key

@@ -54,21 +54,21 @@ struct PanelRow {
 };
 
 bool presents(const Frame& f) {
-  return f.shown.selection.presenting.on;
+  return f.displayed.selection.presenting.on;
 }
 /// Panels beside the view, which is alone when it is presented; the start page has them all in its place.
-bool beside(const Frame& f) {
+bool has_side_panels(const Frame& f) {
   return !presents(f) && !panels::shows_start(f);
 }
 bool shows_layers(const Frame& frame) {
-  return frame.shown.look.tab == Tab::layers && beside(frame);
+  return frame.displayed.look.tab == Tab::layers && has_side_panels(frame);
 }
 bool shows_one_layer(const Frame& frame) {
-  return frame.shown.look.tab != Tab::layers && beside(frame);
+  return frame.displayed.look.tab != Tab::layers && has_side_panels(frame);
 }
 /// An audience sees the heads of a whole model, and what it predicts.
 bool presents_layers(const Frame& f) {
-  return presents(f) && f.newest.whole && f.shown.look.tab == Tab::layers;
+  return presents(f) && f.pending.whole && f.displayed.look.tab == Tab::layers;
 }
 bool presents_stage(const Frame& f) {
   return presents(f) && !presents_layers(f);
@@ -94,7 +94,7 @@ void draw_inspector_and_words(const Frame& frame) {
   if (panels::lesson_is_beside(frame)) panels::draw_lesson_beside(frame);
   if (shows_layers(frame))
     panels::draw_selected_head(frame);
-  else if (frame.shown.look.tab == Tab::compare && !frame.compared.references.empty())
+  else if (frame.displayed.look.tab == Tab::compare && !frame.compared.references.empty())
     panels::draw_compare_list(frame);
   else
     panels::draw_inspector(frame);
@@ -170,15 +170,15 @@ const std::array table_of_panels{
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, r.top, r.size.x - r.right - r.grip, r.top + f.metrics.tabs);
              },
-             beside},
+             has_side_panels},
     PanelRow{"banner", panels::draw_banner, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, r.top + f.metrics.tabs + 1, r.size.x - r.right - r.grip,
                              view_top(f, r) + 1);
              },
-             [](const Frame& f) { return panels::banner_height(f) > 0 && beside(f); }},
+             [](const Frame& f) { return panels::banner_height(f) > 0 && has_side_panels(f); }},
     PanelRow{"stages", panels::draw_stages, true, true, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::stages && beside(f); }},
+             [](const Frame& f) { return f.displayed.look.tab == Tab::stages && has_side_panels(f); }},
     PanelRow{"stages", panels::draw_presented_stage, false, false, view_place, presents_stage},
     PanelRow{"layers", panels::draw_layers, true, false,
              [](const Frame&, const Regions& r) {
@@ -191,26 +191,26 @@ const std::array table_of_panels{
              },
              presents_layers},
     PanelRow{"heads", panels::draw_heads, true, true, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::heads && beside(f); }},
+             [](const Frame& f) { return f.displayed.look.tab == Tab::heads && has_side_panels(f); }},
     PanelRow{"tokens", panels::draw_tokens, true, false, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::tokens && beside(f); }},
+             [](const Frame& f) { return f.displayed.look.tab == Tab::tokens && has_side_panels(f); }},
     PanelRow{"compare", panels::draw_compare, true, false, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::compare && beside(f); }},
+             [](const Frame& f) { return f.displayed.look.tab == Tab::compare && has_side_panels(f); }},
     PanelRow{"laboratory", panels::draw_laboratory, true, true, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::laboratory && beside(f); }},
+             [](const Frame& f) { return f.displayed.look.tab == Tab::laboratory && has_side_panels(f); }},
     PanelRow{"layers", panels::draw_layers, true, false, view_place,
-             [](const Frame& f) { return f.shown.look.tab == Tab::layers && beside(f); }},
+             [](const Frame& f) { return f.displayed.look.tab == Tab::layers && has_side_panels(f); }},
     PanelRow{"exhibit", panels::draw_exhibit, true, false,
              [](const Frame& f, const Regions& r) {
                return ImVec4(r.left + r.grip, view_top(f, r) + 1, r.size.x - r.right - r.grip,
                              view_top(f, r) + 1 + r.exhibit);
              },
-             [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty() && beside(f); }},
+             [](const Frame& f) { return f.lesson && !f.lesson->pictures.empty() && has_side_panels(f); }},
     PanelRow{"lesson", panels::draw_lesson, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.left + r.grip, r.bottom - r.lesson, r.size.x - r.right - r.grip, r.bottom);
              },
-             [](const Frame& f) { return f.lesson && beside(f) && !panels::lesson_is_beside(f); }},
+             [](const Frame& f) { return f.lesson && has_side_panels(f) && !panels::lesson_is_beside(f); }},
     PanelRow{"flight", panels::draw_animation_bar, true, false,
              [](const Frame&, const Regions& r) {
                return ImVec4(r.left + r.grip, r.bottom - r.lesson - r.flight, r.size.x - r.right - r.grip,
@@ -236,7 +236,8 @@ const std::array table_of_panels{
                return ImVec4(r.grip, top, r.left - r.grip, top + r.next_token);
              },
              [](const Frame& f) {
-               return beside(f) && panels::has_next_token(f) && !(f.metrics.narrow && scrolls_left(f));
+               return has_side_panels(f) && panels::has_next_token(f) &&
+                      !(f.metrics.narrow && scrolls_left(f));
              }},
     PanelRow{"inspector", draw_inspector_and_words, true, true,
              [](const Frame& f, const Regions& r) {
@@ -244,8 +245,9 @@ const std::array table_of_panels{
                return ImVec4(r.size.x - r.right + r.grip, r.top + r.next_token, r.size.x - r.grip, r.bottom);
              },
              [](const Frame& f) {
-               if (!f.metrics.narrow) return beside(f);
-               return beside(f) && (shows_layers(f) || (panels::inspects_in_place(f) && !scrolls_left(f)));
+               if (!f.metrics.narrow) return has_side_panels(f);
+               return has_side_panels(f) &&
+                      (shows_layers(f) || (panels::inspects_in_place(f) && !scrolls_left(f)));
              }},
     PanelRow{"status", panels::draw_status, true, false,
              [](const Frame&, const Regions& r) { return ImVec4(0, r.bottom + 1, r.size.x, r.size.y); },
@@ -291,12 +293,12 @@ Regions regions(const Frame& frame) {
 /// Whether the wheel zooms a picture; else, with Shift and once it has begun to scroll, it scrolls.
 bool wheel_is_taken(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
-  const auto& over = frame.shown.selection.hovered;
-  if (!over || io.KeyShift || wheel_scrolls(frame.shown.selection, io.MousePos.x, io.MousePos.y))
+  const auto& over = frame.displayed.selection.hovered;
+  if (!over || io.KeyShift || wheel_scrolls(frame.displayed.selection, io.MousePos.x, io.MousePos.y))
     return false;
-  const auto& numbers = core::attention::info(over->stage).matrix(frame.shown.trace, over->head);
-  return wheel_zooms(frame.shown.look, frame.shown.selection, *over, {numbers.n_rows(), numbers.n_cols()},
-                     io.KeyCtrl);
+  const auto& numbers = core::attention::info(over->stage).matrix(frame.displayed.trace, over->head);
+  return wheel_zooms(frame.displayed.look, frame.displayed.selection, *over,
+                     {numbers.n_rows(), numbers.n_cols()}, io.KeyCtrl);
 }
 
 void remember_scrolling(const Frame& frame) {
@@ -397,7 +399,7 @@ void draw_window(const Frame& frame) {
                    (presents(frame) ? 0 : ImGuiWindowFlags_MenuBar) | ImGuiWindowFlags_NoBringToFrontOnFocus |
                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
-  if (is_pointing(frame.shown.look, frame.shown.selection))
+  if (is_pointing(frame.displayed.look, frame.displayed.selection))
     frame.commands.add(StopPointing{});  // whoever is hovered now says so after this
   const bool alone = presents(frame);
   if (!alone) panels::draw_menu_bar(frame);

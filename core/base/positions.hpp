@@ -78,7 +78,7 @@ struct PairColumns {
 };
 PairColumns columns_of(const Rotary& rotary, std::size_t pair, std::size_t d_head);
 
-/// The pair that a column belongs to, or nothing when it does not turn.
+/// The pair that a column belongs to, or nothing when it is not rotated.
 std::optional<std::size_t> pair_of(const Rotary& rotary, std::size_t column, std::size_t d_head);
 
 /// Rows of d_head numbers, each turned by its position: first_position, first_position + 1, ….

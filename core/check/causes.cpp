@@ -201,7 +201,7 @@ void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
     if (likely.empty()) likely = sizes_of_it;
     const auto number = [](std::size_t size) { return to_string(size); };
     add("last_block_dropped", likely.front(),
-        "keys from " + to_string(first) + " on are left out, as with blocks of " +
+        "keys from " + to_string(first) + " on are ignored, as with blocks of " +
             text::joined(likely, ", ", number, " or "));
   }
 }
@@ -247,8 +247,8 @@ std::string pairs_words(const Model& model) {
   const auto& rotary = model.additions.positions.rotary;
   if (!rotary) return "";
   const bool are_halves = rotary->pairs == positions::Pairs::halves;
-  return are_halves ? "yours turn neighbours, the model's are halves"
-                    : "yours turn halves, the model's are neighbours";
+  return are_halves ? "yours rotate adjacent columns, the model halves"
+                    : "yours rotate halves, the model adjacent columns";
 }
 
 /// Mistakes that only round, the finest first, and what their inputs are rounded to in libraries that round

@@ -389,12 +389,12 @@ void add_other_name(const Comparison& c, std::size_t k, std::vector<std::string>
   const Stage stage = observed.stage;
   if (agrees && agrees->stage != stage && (stage == Stage::queries || stage == Stage::keys))
     notes.push_back(observed.name + " is the right " + info(agrees->stage).name +
-                    ": that is another name and no mistake, but the " + info(stage).name +
+                    ": that is another name and not a bug, but the " + info(stage).name +
                     " before that were not compared with it");
   if (stage != Stage::output || observed.readings.empty()) return;
   if (agrees && (agrees->stage == Stage::concatenated || agrees->stage == Stage::contexts)) {
     notes.push_back(observed.name + " is a right " + info(agrees->stage).name +
-                    ": that is another name and no mistake, but the output was not compared with it");
+                    ": that is another name and not a bug, but the output was not compared with it");
   } else if (!agrees && info(Stage::concatenated).present(c.right.model())) {
     Reading other = observed.readings.front();
     if (other.stage != Stage::output) return;
@@ -720,8 +720,8 @@ std::string stage_json(const StageResult& r) {
 
 /// What nothing but the names of weights may have told when a model was made of them, or "".
 std::string assumed_words(const std::string& cause) {
-  if (cause == "rotary_missing") return "that it turns queries and keys";
-  if (cause == "rotary_other_pairs") return "which pairs of columns turn";
+  if (cause == "rotary_missing") return "that queries and keys are rotated";
+  if (cause == "rotary_other_pairs") return "which pairs of columns are rotated";
   if (cause == "rotary_base") return "the base of its positions";
   if (cause == "causal_unwanted" || cause == "no_mask") return "whether it is causal";
   if (cause == "n_heads_other") return "the number of its heads";
@@ -844,7 +844,7 @@ std::string verdict_words(const Report& report) {
     text += report.has_wrong_numbers()
                 ? "Tensors of another shape were not looked at for causes.\n"
                 : "Whatever could be compared agrees: " + coverage_words(report) + ".\n";
-  if (has_shape_mismatch) text += "A tensor that is no stage is left out by --map NAME=.\n";
+  if (has_shape_mismatch) text += "--map NAME= ignores a tensor that is no stage.\n";
   const auto& found = report.explanations;
   const bool is_inferred =
       std::ranges::any_of(found, [](const Explanation& e) { return !e.sentences.empty(); });
@@ -853,7 +853,7 @@ std::string verdict_words(const Report& report) {
   if (found.empty() && report.was_stopped)
     return text + "The search for the cause was stopped before one was found.\n";
   if (found.empty()) {
-    text += "None of the known mistakes, alone or in pairs, explains all of the tensors.\n";
+    text += "None of the known bugs, alone or in pairs, explains all of the tensors.\n";
     for (const std::string& words : report.partly) text += "Explains a part: " + words + ".\n";
     for (const std::string& words : report.described) text += "Differs: " + words + ".\n";
     return text + (report.pattern.empty() ? "" : "What differs: " + report.pattern + ".\n");
@@ -885,7 +885,7 @@ std::string report_text(const Report& report) {
     if (!result.reading.empty()) rows.front()[4] = "read as";
   }
   std::string text = text::in_columns(rows);
-  for (const std::string& name : report.left_out) text += "left out: " + name + "\n";
+  for (const std::string& name : report.left_out) text += "ignored: " + name + "\n";
   for (const std::string& note : report.notes) text += "note: " + note + ".\n";
   return text + "\n" + verdict_words(report);
 }

@@ -207,7 +207,7 @@ std::string order_words(const std::vector<std::size_t>& order, const std::string
   for (std::size_t k = 2; k < n; ++k)
     if (n % k == 0 && order == interleaved(n, k)) return what + "s are interleaved (read as [" + std::to_string(n / k) + ", " + std::to_string(k) + "])";
   if (n > 1 && n % 2 == 0 && order == made_order(n, [](std::size_t i) { return i ^ 1; })) return "neighboring " + what + "s are exchanged";
-  return what + "s stand as [" + listed(order) + "]";
+  return what + "s are laid out as [" + listed(order) + "]";
 }
 
 bool is_unnamed(const std::vector<std::size_t>& order) {
@@ -545,13 +545,13 @@ std::vector<NormChange> norm_changes(const Recipe& m) {
 void add_norms(Table& t) {
   const Recipe& m = t.c.m;
   for (const double epsilon : {m.norm[Q] ? m.norm[Q]->epsilon : 1e-6, 1e-5})
-    t.add("norm_on_values", {values}, "the values are normed too",
+    t.add("norm_on_values", {values}, "the values are normalized too",
           [=](Recipe& r) { r.then(values, [=](const Block& v, Run&) { return normed(v, {.w = Numbers(v.n[3], 1.0), .epsilon = epsilon}); }); });
   if (!m.norm[Q] && !m.norm[K]) {
     for (const std::string sides : query_key_sides)
       for (const auto& [rule, words] : {std::pair{"rms", "RMSNorm"}, {"l2", "to length 1"}, {"layer", "LayerNorm"}})
         for (const double epsilon : {1e-6, 1e-5, 0.0, 1e-12})
-          t.add("norm_added", stages_of(sides, normed_stage), "the " + names_of(sides) + " are normed (" + words + "), which the model does not do", [=, rule = rule](Recipe& r) {
+          t.add("norm_added", stages_of(sides, normed_stage), "the " + names_of(sides) + " are normalized (" + words + "), which the model does not do", [=, rule = rule](Recipe& r) {
              for (const char side : sides) r.norm[side_of(side)] = NormOf{.rule = rule, .w = Numbers(r.d, 1.0), .epsilon = epsilon};
            }).of(sides);
     return;
@@ -599,7 +599,7 @@ void add_norms(Table& t) {
           .ranked(3);
   }
   t.add("norm_weights_swapped", {normed_queries, normed_keys}, "the norms of queries and keys have each other's weights", [](Recipe& r) { std::swap(r.norm[Q]->w, r.norm[K]->w); });
-  t.add("norm_twice", {normed_queries, normed_keys}, "queries and keys are normed twice", [](Recipe& r) {
+  t.add("norm_twice", {normed_queries, normed_keys}, "queries and keys are normalized twice", [](Recipe& r) {
     for (const Side side : {Q, K}) r.then(normed_stage[side], [side](const Block& x, Run& run) { return normed(x, *run.m.norm[side]); });
   });
   if (m.rope[Q] && m.rope[K])

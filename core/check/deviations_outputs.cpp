@@ -49,7 +49,7 @@ void add_sinks(Table& t) {
   for (std::size_t by = 1; by < H; ++by)
     values("every head uses the sink of the head " + (by <= H / 2 ? std::to_string(by) + " further" : std::to_string(H - by) + " before") + " (cyclic)",
            [&](std::size_t h) { return s[(h + by) % H]; });
-  values("the sinks stand in reverse order of heads", [&](std::size_t h) { return s[H - 1 - h]; });
+  values("the sinks are in reverse order of heads", [&](std::size_t h) { return s[H - 1 - h]; });
   if (G < H) {
     values("the sinks are indexed by KV head: heads use the sinks " + listed(m.group[K]) + " (a neighbor's)", [&](std::size_t h) { return s[m.group[K][h]]; });
     values("head h uses sink h mod KV heads", [&](std::size_t h) { return s[h % G]; });
@@ -132,16 +132,16 @@ void add_forms(Table& t) {
   field("the softmax runs over the queries instead of the keys (axis)", [](Recipe& r) { r.axis = 2; });
   if (m.H > 1) field("the softmax runs over the heads", [](Recipe& r) { r.axis = 1; });
   field("the softmax is applied twice", [](Recipe& r) { r.twice = true; });
-  field("rows without a visible key have uniform weights", [](Recipe& r) { r.empty = "uniform"; });
-  field("rows without a visible key have zeros instead of NaN", [](Recipe& r) { r.empty = "zeros"; });
-  field("rows without a visible key are NaN instead of zeros", [](Recipe& r) { r.empty = "nan"; });
+  field("rows without an unmasked key have uniform weights", [](Recipe& r) { r.empty = "uniform"; });
+  field("rows without an unmasked key have zeros instead of NaN", [](Recipe& r) { r.empty = "zeros"; });
+  field("rows without an unmasked key are NaN instead of zeros", [](Recipe& r) { r.empty = "nan"; });
   form("the softmax is not normalized", of_scores([](double s) { return std::exp(s); }, false));
   form("weights are sigmoids of the scores", of_scores([](double s) { return 1 / (1 + std::exp(-s)); }, false));
   form("weights are logarithms (log_softmax)", [](const Block& w, Run&) { return mapped(w, [](double x) { return std::log(x); }); });
   form("weights are ReLUs of the scores, normalized", of_scores([](double s) { return std::max(s, 0.0); }, true));
   form("weights are the scores, normalized without exp", of_scores([](double s) { return s; }, true));
   form("there is no softmax", of_scores([](double s) { return s; }, false));
-  form("weights are equal for all visible keys (the scores are lost)", of_scores([](double) { return 1.0; }, true));
+  form("weights are equal for all unmasked keys (the scores are lost)", of_scores([](double) { return 1.0; }, true));
   form("all weight goes to the largest score", [](const Block&, Run& run) {
     const Block& s = run.softmax_input();
     return zipped(s, by_row(s, [](const double* x, std::size_t n) { return *std::max_element(x, x + n); }), [](double x, double top) { return x == top ? 1.0 : 0.0; });
@@ -213,7 +213,7 @@ void add_seen_dropout(Table& t) {
     if (stage == weights && c.visited[index(weights)])
       t.add("dropout_renormalized", {weights},
             "weights: " + percent(share) +
-                " of the cells that we see are zero and the rest renormalized (a mask of no rule known here, or dropout before the weights are normalized)",
+                " of the unmasked cells are zero and the rest renormalized (a mask of no rule known here, or dropout before the weights are normalized)",
             [kept = mask](Recipe& r) { r.then(weights, [kept](const Block& w, Run&) { return normalized(zipped(w, kept, std::multiplies<>())); }); })
           .ranked(4)
           .whole()
@@ -430,23 +430,23 @@ void add_contexts(Table& t) {
     return taken(x, 2, order);
   };
   const auto spread = [](const Block& x, std::size_t n) { return taken(mean_of_heads(x), 1, std::vector<std::size_t>(n, 0)); };
-  add(m.dv == m.d, "contexts are sums of keys instead of values", [](Run& run, auto& w, auto&) { return run.sums(w, run[keys]); });
-  add(m.dv == m.d && (m.rope[K] || m.norm[K]), "contexts are sums of rotated (or normed) keys instead of values",
+  add(m.dv == m.d, "context vectors are sums of keys instead of values", [](Run& run, auto& w, auto&) { return run.sums(w, run[keys]); });
+  add(m.dv == m.d && (m.rope[K] || m.norm[K]), "context vectors are sums of rotated (or normalized) keys instead of values",
       [](Run& run, auto& w, auto&) { return run.sums(w, run.prepared(K)); });
   add(
-      m.T == m.S, "contexts are made with the weights transposed", [](Run& run, auto& w, auto& v) { return run.sums(transposed(w), v); }, false);
-  add(m.drop != nullptr, "contexts are made with the weights before dropout", [](Run& run, auto&, auto& v) { return run.sums(run[weights], v); });
-  add(true, "contexts are made of the values in reverse order", [=](Run& run, auto& w, auto& v) { return run.sums(w, reversed(v)); });
-  add(true, "contexts are made with scores instead of weights",
+      m.T == m.S, "context vectors are computed with the weights transposed", [](Run& run, auto& w, auto& v) { return run.sums(transposed(w), v); }, false);
+  add(m.drop != nullptr, "context vectors are computed with the weights before dropout", [](Run& run, auto&, auto& v) { return run.sums(run[weights], v); });
+  add(true, "context vectors are computed from the values in reverse order", [=](Run& run, auto& w, auto& v) { return run.sums(w, reversed(v)); });
+  add(true, "context vectors are computed with scores instead of weights",
       [](Run& run, auto&, auto& v) { return run.sums(mapped(run.softmax_input(), [](double s) { return std::isfinite(s) ? s : 0; }), v); });
-  add(m.H > 1, "contexts are averaged over the heads", [=](Run& run, auto& w, auto& v) { return spread(run.sums(w, v), w.n[1]); });
-  add(m.H > 1, "contexts are made with weights averaged over the heads", [=](Run& run, auto& w, auto& v) { return run.sums(spread(w, w.n[1]), v); });
-  add(m.sink || m.drop, "contexts are made with weights normalized to sum 1", [](Run& run, auto& w, auto& v) { return run.sums(normalized(w), v); });
+  add(m.H > 1, "context vectors are averaged over the heads", [=](Run& run, auto& w, auto& v) { return spread(run.sums(w, v), w.n[1]); });
+  add(m.H > 1, "context vectors are computed with weights averaged over the heads", [=](Run& run, auto& w, auto& v) { return run.sums(spread(w, w.n[1]), v); });
+  add(m.sink || m.drop, "context vectors are computed with weights normalized to sum 1", [](Run& run, auto& w, auto& v) { return run.sums(normalized(w), v); });
   for (const long by : {1, -1, 2, -2})
     add(true, "weights and values are " + std::to_string(std::abs(by)) + " out of step (values rolled by " + digits(by) + ")",
         [by](Run& run, auto& w, auto& v) { return run.sums(w, rolled(v, 2, by)); });
   for (std::size_t head = 0; m.H > 1 && head < std::min<std::size_t>(m.H, 32); ++head)
-    add(true, "head " + std::to_string(head) + " adds nothing (its contexts are zero)", [head](Run& run, auto& w, auto& v) {
+    add(true, "head " + std::to_string(head) + " adds nothing (its context vectors are zero)", [head](Run& run, auto& w, auto& v) {
       Block x = run.sums(w, v);
       for (std::size_t b = 0; b < x.n[0]; ++b) std::fill_n(x.row(b, head, 0), x.n[2] * x.n[3], 0.0);
       return x;
@@ -575,9 +575,9 @@ void add_outputs(Table& t) {
   const Recipe& m = t.c.m;
   const auto then = [](Stage stage, Recipe::Then change) { return [=](Recipe& r) { r.then(stage, change); }; };
   if (t.c.visits({contexts})) add_contexts(t);
-  for (const auto& [how, words] : {std::pair{"reshape", "the heads are merged by a reshape without the transpose"},
-                                   {"interleaved", "the heads are merged as [d_head, heads] (columns interleaved; or the output projection's rows stand in that order)"},
-                                   {"concatenate", "the heads are merged by concatenation"}})
+  for (const auto& [how, words] : {std::pair{"reshape", "the heads are combined by a reshape without the transpose"},
+                                   {"interleaved", "the heads are combined as [d_head, heads] (columns interleaved; or the output projection's rows are in that order)"},
+                                   {"concatenate", "the heads are combined by concatenation"}})
     if (m.H > 1 && how != m.merge) t.add("merge", {concatenated}, words, [how = how](Recipe& r) { r.merge = how; }).whole();
   if (m.d % 2 == 0 && m.d > 2)
     for (const std::string sides : {"qk", "q", "k"})
@@ -587,7 +587,7 @@ void add_outputs(Table& t) {
         StageSet acts;
         for (const char side : sides) acts.set(index(side_stage[side_of(side)]));
         t.add("column_order", acts,
-              "the columns of each head of the " + names_of(sides) + " stand in the order of the other rotary pairs (" +
+              "the columns of each head of the " + names_of(sides) + " are in the order of the other rotary pairs (" +
                   (to_neighbors ? "halves to neighbors" : "neighbors to halves") + "): a weight converted once too often or not at all",
               [=](Recipe& r) {
                 for (const char side : sides) r.then(side_stage[side_of(side)], [=](const Block& x, Run&) { return taken(x, 3, order); });
@@ -621,7 +621,7 @@ void add_outputs(Table& t) {
                  return other;
                }))
         .whole();
-    t.add("rows_moved", {stage}, the + " stand in reverse order of rows",
+    t.add("rows_moved", {stage}, the + " are in reverse order of rows",
           then(stage,
                [](const Block& x, Run&) {
                  std::vector<std::size_t> order = counted(x.n[2]);
@@ -642,7 +642,7 @@ void add_outputs(Table& t) {
       return Block::of({y.n[0], 1, y.n[2], x.n[2]}, [&](auto b, auto, auto i, auto j) { return std::inner_product(y.row(b, 0, i), y.row(b, 0, i) + y.n[3], x.row(0, 0, j), 0.0); });
     };
     if (has_residual) {
-      t.add("residual", {output}, "the residual (what enters the layer) is already added", then(output, residual(1)));
+      t.add("residual", {output}, "the residual (the input of the layer) is already added", then(output, residual(1)));
       t.fit(
           "residual_factor", Table::set({output}), {0.5}, [&m](const Numbers& x) { return number(x[0], m) + " × the embeddings are added to the output"; },
           [=](Recipe& r, const Numbers& x) { r.then(output, residual(x[0])); });

@@ -108,7 +108,7 @@ std::string rope_words(const Recipe& m, const RopeChange& p, std::string_view si
         (dims == m.d ? " (the partial rotation is ignored)" : ""));
   if (p.base) add(base_words(m, *p.base));
   if (p.scaling) add("the scaling of the frequencies has " + std::string(p.of_scaling));
-  if (p.sign < 0) add("angles are negated (turned backwards)");
+  if (p.sign < 0) add("angles are negated (rotated backwards)");
   if (form == "heads") add("the rotation runs over the axis of heads instead of tokens");
   if (form == "no minus") add("the half that is rotated has lost its minus");
   if (form == "in place") add("the rotated first half is used for the second (written in place)");
@@ -207,7 +207,7 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
   for (const long n : {m.S, m.T}) places.insert({n - 1, n});
   for (const long n : places) {
     const auto at = [n](double) { return static_cast<double>(n); };
-    const std::string stands = " stands at position " + std::to_string(n);
+    const std::string stands = " is at position " + std::to_string(n);
     both("every query" + stands, at, true, false);
     if (n < 2 || shows) both("every key" + stands, at, false, true);
     if (n == 0 || shows) both("every query and key" + stands, at);
@@ -217,9 +217,9 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
   if (m.T != m.S) {
     for (const int n : {0, 1})
       both(
-          "queries are counted from " + std::string(n ? "1" : "position 0") + ", not from behind the earlier keys", [=](double p) { return p - first_q + n; }, true, false);
+          "queries are counted from " + std::string(n ? "1" : "position 0") + ", not from the end of the earlier keys", [=](double p) { return p - first_q + n; }, true, false);
     both(
-        "keys are counted so that the first stands where the first query stands", [=](double p) { return p - first_k + first_q; }, false, true);
+        "keys are counted from the position of the first query", [=](double p) { return p - first_k + first_q; }, false, true);
     add("the cached keys are not rotated, only the new ones are", none, positions_of(m.S, [&](std::size_t j) { return static_cast<long>(j) < ahead ? 0 : (*k)(0, 0, 0, j); }));
     add("the last keys are counted from 0 (cache and new keys apart)", none,
         positions_of(m.S, [&](std::size_t j) { return static_cast<long>(j) >= ahead ? static_cast<double>(static_cast<long>(j) - ahead) : (*k)(0, 0, 0, j); }));
@@ -233,7 +233,7 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
   if (!m.documents.empty() && m.T == m.S) {
     const Shared anew =
         positions_of(m.S, [&](std::size_t j) { return static_cast<double>(j - static_cast<std::size_t>(std::ranges::find(m.documents, m.documents[j]) - m.documents.begin())); });
-    add("positions begin anew in each document", anew, anew);
+    add("positions restart in each document", anew, anew);
   }
   if (m.T == m.S && std::ranges::count(m.hidden->v, 1.0) > 0)
     for (const bool at_one : {false, true}) {
@@ -258,7 +258,7 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
   for (const long n : {2, 3, 4, 5, 6, 8})
     if (n < static_cast<long>(m.S)) {
       const double by = static_cast<double>(n);
-      both("positions begin anew every " + std::to_string(n), [by](double p) { return p - by * std::floor(p / by); });
+      both("positions restart every " + std::to_string(n), [by](double p) { return p - by * std::floor(p / by); });
       both("positions go up every " + std::to_string(n) + " tokens (grouped)", [by](double p) { return std::floor(p / by); });
     }
   for (long n = 2; n < std::min(static_cast<long>(m.S), 17L); ++n) both("positions stop at " + std::to_string(n - 1), [n](double p) { return std::min(p, n - 1.0); });
@@ -277,11 +277,11 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
       if (static_cast<long>(m.S) - s <= 16) {
         const auto at = [n](long, double) { return n; };
         const auto one = from(at, true), two = from(at, false);
-        add(last + "and every query there stand at position " + digits(n) + " (each generated token alone)", one.first, one.second);
-        add(last + "stand at position " + digits(n), two.first, two.second);
+        add(last + "and every query there are at position " + digits(n) + " (each generated token alone)", one.first, one.second);
+        add(last + "are at position " + digits(n), two.first, two.second);
       }
     const auto anew = from([s](long place, double) { return static_cast<double>(place - s); }, true);
-    add("positions begin anew at key " + std::to_string(s), anew.first, anew.second);
+    add("positions restart at key " + std::to_string(s), anew.first, anew.second);
     for (const double n : {1.0, -1.0}) {
       const auto moved = from([n](long, double p) { return p + n; }, true);
       add("positions are " + behind(n) + " from key " + std::to_string(s) + " on", moved.first, moved.second);
@@ -291,19 +291,19 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
 
 std::string list_words(const Block& found, const Block& own, const std::string& who, const Recipe& m) {
   const std::size_t n = found.n[3];
-  std::vector<double> now(found.v.begin(), found.v.begin() + static_cast<std::ptrdiff_t>(n)), was(n), apart(n);
+  std::vector<double> now(found.v.begin(), found.v.begin() + static_cast<std::ptrdiff_t>(n)), was(n), behind_by(n);
   std::vector<std::size_t> other, jumps;
   for (std::size_t i = 0; i < n; ++i) {
-    was[i] = own(0, 0, 0, i), apart[i] = now[i] - was[i];
-    if (apart[i] != 0) other.push_back(i);
+    was[i] = own(0, 0, 0, i), behind_by[i] = now[i] - was[i];
+    if (behind_by[i] != 0) other.push_back(i);
     if (i > 0 && now[i] - now[i - 1] != 1) jumps.push_back(i);
   }
   const auto all_same = [](const std::vector<double>& x) { return std::ranges::all_of(x, [&](double y) { return y == x[0]; }); };
-  if (all_same(apart)) return apart[0] == 0 ? "" : "the positions of the " + who + " are " + behind(apart[0]);
-  if (n > 1 && all_same(now)) return "all " + who + " stand at position " + digits(now[0]);
+  if (all_same(behind_by)) return behind_by[0] == 0 ? "" : "the positions of the " + who + " are " + behind(behind_by[0]);
+  if (n > 1 && all_same(now)) return "all " + who + " are at position " + digits(now[0]);
   if (other.size() > 1 && std::ranges::all_of(other, [&](std::size_t i) { return now[i] == now[other[0]]; }))
-    return who + " " + std::to_string(other.front()) + "–" + std::to_string(other.back()) + " stand at position " + digits(now[other[0]]);
-  if (jumps.size() == 1) return "the positions of the " + who + " begin anew at row " + std::to_string(jumps[0]) + " with " + digits(now[jumps[0]]);
+    return who + " " + std::to_string(other.front()) + "–" + std::to_string(other.back()) + " are at position " + digits(now[other[0]]);
+  if (jumps.size() == 1) return "the positions of the " + who + " restart at row " + std::to_string(jumps[0]) + " with " + digits(now[jumps[0]]);
   return "the positions of the " + who + " are " + listed(now, m);
 }
 

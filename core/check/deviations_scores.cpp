@@ -47,9 +47,9 @@ void add_sources(Table& t) {
     const auto unit = [](const Block& x) { return normed(x, {.rule = "l2", .w = Numbers(x.n[3], 1.0), .epsilon = 0}); };
     return run.products(unit(q), unit(k));
   });
-  add(norms && rotates, "the scores use normed queries that are not rotated", [](Run& run, auto&, auto& k) { return run.products(run[normed_queries], k); });
-  add(norms && rotates, "the scores use normed keys that are not rotated", [](Run& run, auto& q, auto&) { return run.products(q, run[normed_keys]); });
-  add(norms && rotates, "the scores use normed queries and keys that are not rotated", [](Run& run, auto&, auto&) { return run.products(run[normed_queries], run[normed_keys]); });
+  add(norms && rotates, "the scores use normalized queries that are not rotated", [](Run& run, auto&, auto& k) { return run.products(run[normed_queries], k); });
+  add(norms && rotates, "the scores use normalized keys that are not rotated", [](Run& run, auto& q, auto&) { return run.products(q, run[normed_keys]); });
+  add(norms && rotates, "the scores use normalized queries and keys that are not rotated", [](Run& run, auto&, auto&) { return run.products(run[normed_queries], run[normed_keys]); });
   add(true, "the scores are minus squared distances", [](Run& run, auto& q, auto& k) {
     const auto squares = [](const Block& x) { return by_row(x, [](const double* row, std::size_t n) { return std::inner_product(row, row + n, row, 0.0); }); };
     const Block s = run.products(q, k), of_q = squares(q), of_k = taken(squares(k), 1, run.m.group[K]);
@@ -263,7 +263,7 @@ void add_scales(Table& t) {
                                       {"not divided", "the softcap is c·tanh(s), without dividing by c"},
                                       {"clipped", "scores are clipped at ±c instead of c·tanh(s/c)"},
                                       {"twice", "the softcap is applied twice"},
-                                      {"inverse", "the softcap is tanh(s·c)/c: multiplied and divided the other way round"}})
+                                      {"inverse", "the softcap is tanh(s·c)/c: with multiplication and division exchanged"}})
       t.add("cap_form", {capped_scores}, words, [form = form](Recipe& r) { r.cap_form = form; });
   }
   for (const double start : caps ? Numbers{m.cap * 0.9, m.cap * 1.2, m.cap * 0.4, m.cap * 3, m.cap * 10} : Numbers{1, 5, 20, 50})
@@ -343,7 +343,7 @@ void add_biases(Table& t) {
     for (std::size_t by = 1; by < m.H; ++by)
       move(" of every head is that of the head " + std::to_string(by) + " further (cyclic)", [by](const Block& x) { return rolled(x, 1, -static_cast<long>(by)); });
     if (m.H > 1) {
-      move(" stands in reverse order of heads", [](const Block& x) {
+      move(" is in reverse order of heads", [](const Block& x) {
         std::vector<std::size_t> order = counted(x.n[1]);
         std::ranges::reverse(order);
         return taken(x, 1, order);
@@ -641,7 +641,7 @@ void add_windows(Masks& masks, const Context& c) {
 void add_cache(Masks& masks, const Recipe& m) {
   for (long n = 1; n < std::min(static_cast<long>(m.S), 9L); ++n)
     for (const bool is_last : {true, false})
-      masks.rule("the " + std::string(is_last ? "last " : "first ") + std::to_string(n) + (n > 1 ? " keys are" : " key is") + " hidden (or missing from the cache)",
+      masks.rule("the " + std::string(is_last ? "last " : "first ") + std::to_string(n) + (n > 1 ? " keys are" : " key is") + " masked (or missing from the cache)",
                  [=](Recipe& r) { r.hidden = hidden_keys(r, [&](std::size_t, long j) { return is_last ? j >= static_cast<long>(r.S) - n : j < n; }); });
 }
 
@@ -651,7 +651,7 @@ void add_padding(Masks& masks, const Recipe& m) {
   const auto is_hidden = [h](std::size_t b, long j) { return j >= 0 && j < static_cast<long>(h.n[3]) && h(b, 0, 0, static_cast<std::size_t>(j)) != 0; };
   const auto keys = [&](const std::string& words, const std::function<bool(std::size_t, long)>& is, bool says_keys = true) {
     const Shared moved = hidden_keys(m, is);
-    masks.rule("the padding mask " + words + (says_keys ? " (keys " + keys_words(*moved) + " are hidden instead of " + keys_words(h) + ")" : ""),
+    masks.rule("the padding mask " + words + (says_keys ? " (keys " + keys_words(*moved) + " are masked instead of " + keys_words(h) + ")" : ""),
                [moved](Recipe& r) { r.hidden = moved; });
   };
   masks.rule("the padding mask is missing", [](Recipe& r) { r.hidden = hidden_keys(r, [](auto, auto) { return false; }); });
@@ -662,8 +662,8 @@ void add_padding(Masks& masks, const Recipe& m) {
     keys("is rolled by " + digits(n), [&](std::size_t b, long j) { return is_hidden(b, ((j - n) % S + S) % S); });
   }
   keys(
-      "is inverted (the real keys are hidden)", [&](std::size_t b, long j) { return !is_hidden(b, j); }, false);
-  keys("stands at the other end", [&](std::size_t b, long j) { return is_hidden(b, S - 1 - j); });
+      "is inverted (the real keys are masked)", [&](std::size_t b, long j) { return !is_hidden(b, j); }, false);
+  keys("is at the other end", [&](std::size_t b, long j) { return is_hidden(b, S - 1 - j); });
   if (m.T == m.S) {
     masks.rule("the padding mask hides the padded rows (queries) instead of the keys",
                [](Recipe& r) { r.hidden_rows = r.hidden, r.hidden = hidden_keys(r, [](auto, auto) { return false; }); });
@@ -686,7 +686,7 @@ void add_padding(Masks& masks, const Recipe& m) {
       return Block::of({v.n[0], H, v.n[2], v.n[3]}, [&](auto b, auto head, auto i, auto j) { return v((b * H + head) % v.n[0], 0, i, j); });
     });
   }
-  masks.rule("keys hidden by padding also see through the causal mask: padding replaces it", [](Recipe& r) { r.causal = false; });
+  masks.rule("the padding mask replaces the causal mask", [](Recipe& r) { r.causal = false; });
 }
 
 }  // namespace
@@ -759,7 +759,7 @@ void add_masks(Table& t) {
       for (auto& cell : r.cells) cell.visible = !cell.visible;
     });
   }
-  masks.cells("the mask is inverted (what should be hidden is seen)", [](const Block& v) { return mapped(v, [](double x) { return 1 - x; }); });
+  masks.cells("the mask is inverted (masked positions are attended to)", [](const Block& v) { return mapped(v, [](double x) { return 1 - x; }); });
   masks.cells("the mask is missing altogether", [](const Block& v) { return Block(v.n, 1); });
   if (is_square) {
     masks.cells("the mask is transposed", transposed);
@@ -793,19 +793,19 @@ void add_masks(Table& t) {
       return list.size() <= 6 ? text::joined(list, ", ", cell) : std::to_string(list.size()) + " cells, the first " + cell(list[0]);
     };
     std::vector<std::string> words;
-    if (!more.empty()) words.push_back("seen though hidden: " + some(more));
-    if (!less.empty()) words.push_back("hidden though seen: " + some(less));
+    if (!more.empty()) words.push_back("attended to though masked: " + some(more));
+    if (!less.empty()) words.push_back("masked though attended to: " + some(less));
     if (!words.empty())
       t.add("mask_cells", {masked_scores}, "the mask differs by no rule known here; " + text::joined(words, "; "), [block = share(std::move(seen))](Recipe& r) {
          r.visible = block;
        }).ranked(4);
   }
   const bool hides = std::ranges::count(m.visible->v, 0.0) > 0;
-  for (const auto& [how, words] : {std::pair{"times", "the scores are multiplied by the mask (hidden ones become 0, or a tiny number such as −1e-9, instead of −∞)"},
+  for (const auto& [how, words] : {std::pair{"times", "the scores are multiplied by the mask (masked ones become 0, or a tiny number such as −1e-9, instead of −∞)"},
                                    {"plus", "the mask is added as 0 and 1 (a boolean mask taken as numbers)"},
-                                   {"renormalize", "hidden weights are set to zero after the softmax and the rest renormalized"},
-                                   {"zero", "hidden weights are set to zero after the softmax and not renormalized"},
-                                   {"-inf", "hidden scores become −∞ before the softmax"}}) {
+                                   {"renormalize", "masked weights are set to zero after the softmax and the rest renormalized"},
+                                   {"zero", "masked weights are set to zero after the softmax and not renormalized"},
+                                   {"-inf", "masked scores become −∞ before the softmax"}}) {
     const std::string_view method = how;
     if (method != "plus" && (method == m.method || !hides)) continue;
     if (method == "renormalize" && m.sink && !c.theirs(masked_scores)) continue;
@@ -815,7 +815,7 @@ void add_masks(Table& t) {
   for (const char* how : {"value", "plus value"}) {
     const bool adds = *how == 'p';
     const auto words = [&m, adds](double v) {
-      return adds ? digits(v, m.digits) + " is added to hidden scores instead of −∞" : "hidden scores become " + digits(v, m.digits) + " instead of −∞";
+      return adds ? digits(v, m.digits) + " is added to masked scores instead of −∞" : "masked scores become " + digits(v, m.digits) + " instead of −∞";
     };
     for (const double fill : {-10.0, -100.0, -1000.0, 1.0, 100.0, -5.0, -50.0, -1e4, -1e9, -1.0})
       if (!adds || fill != -1) t.add("mask_value", {masked_scores}, words(fill), [=](Recipe& r) { r.method = how, r.mask_value = fill; }).ranked(1);

@@ -189,7 +189,7 @@ Search::Found Search::hits_at(const Scene& scene, std::vector<Deviation> rows, d
       if (are_all_equal(*scene.m, row, x) || is_implausible(scene, row, x)) continue;
     }
     const Shared value = changed_value(scene, row, x);
-    const double score = scene.apart(*value, row.by_rows);
+    const double score = scene.distance(*value, row.by_rows);
     if (score <= slack) {
       found.hits.push_back(hit_of(scene, row, x, score));
     } else if (x.empty() && partial.size() < 400 && !scene.is_large()) {
@@ -336,7 +336,8 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
     Recipe second = first;
     two.apply(second, {});
     const bool by_rows = one.by_rows && two.by_rows;
-    if (scene.apart(*scene.computed(second, one.acts | two.acts, by_rows), by_rows) > 1) return std::nullopt;
+    if (scene.distance(*scene.computed(second, one.acts | two.acts, by_rows), by_rows) > 1)
+      return std::nullopt;
     Hit a = hit_of(scene, one, {}, 0), b = hit_of(scene, two, {}, 0);
     b.m = std::make_shared<const Recipe>(std::move(second));
     if (!confirm(b)) return std::nullopt;
@@ -404,7 +405,7 @@ std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const 
       Recipe both = *scene.m;
       one.apply(both, x), two.apply(both, y);
       const bool by_rows = one.by_rows && two.by_rows;
-      if (scene.apart(*scene.computed(both, one.acts | two.acts, by_rows), by_rows) > 1) continue;
+      if (scene.distance(*scene.computed(both, one.acts | two.acts, by_rows), by_rows) > 1) continue;
       Hit a = hit_of(scene, one, x, 0), b = hit_of(scene, two, y, 0);
       b.m = std::make_shared<const Recipe>(std::move(both));
       if (confirm(b)) return {{a, b}};
@@ -575,8 +576,8 @@ std::string described(const Scene& scene) {
   if (are_one(ratios)) words.push_back("all by the factor " + digits(ratios[0]));
   if (are_one(sums)) words.push_back("all by " + std::string(sums[0] > 0 ? "+" : "") + digits(sums[0]));
   if (n_more + n_less > 0)
-    words.push_back(std::to_string(n_more) + " cells hidden that we see, " + std::to_string(n_less) +
-                    " seen that we hide");
+    words.push_back(std::to_string(n_more) + " cells masked that are not in the model, " +
+                    std::to_string(n_less) + " seen that we hide");
   if (scene.target == Stage::weights) {
     const Block rows =
         by_row(theirs, [](const double* x, std::size_t n) { return std::accumulate(x, x + n, 0.0); });

@@ -768,7 +768,7 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
       c.by_hand = true;
       c.said.meaning = {mapped_stages(info.name, hand->second), true};
       if (hand->second.empty()) {
-        left_out.push_back({info.name, "left out by hand"});
+        left_out.push_back({info.name, "ignored by --map"});
         continue;
       }
     }

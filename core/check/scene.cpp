@@ -116,7 +116,7 @@ Allowed Case::allowed(Stage stage, Run& exact, Run& rounded) const {
   return made;
 }
 
-double Case::apart(Stage stage, const Block& ours, const Allowed& allowed, const Block& other) const {
+double Case::distance(Stage stage, const Block& ours, const Allowed& allowed, const Block& other) const {
   if (ours.n != other.n) return infinity;
   const Block own = is_score_step(stage) ? canonical(stage, ours) : Block();
   const std::vector<double>& x = is_score_step(stage) ? own.v : ours.v;
@@ -142,10 +142,10 @@ double Case::apart(Stage stage, const Block& ours, const Allowed& allowed, const
 }
 
 double Case::far(Run& run, Stage stage, const Allowed& allowed) const {
-  double score = apart(stage, *run.seen(stage), allowed, given(stage));
+  double score = distance(stage, *run.seen(stage), allowed, given(stage));
   if (score > 1 && run.m.has_loose_names && is_score_step(stage))
     for (const Stage step : run.m.chain)
-      score = std::min(score, apart(stage, *run.seen(step), allowed, given(stage)));
+      score = std::min(score, distance(stage, *run.seen(step), allowed, given(stage)));
   return score;
 }
 
@@ -209,8 +209,8 @@ Scene::Scene(const Case& c, SharedRecipe recipe, Stage at, bool is_early)
   };
   if (is_early && r.T == r.S && sees_only(*r.visible, 20)) {
     const Cut early{counted(20), 20};
-    if (c.apart(target, *cut(target, value, early), allowed, *cut(target, c.theirs[index(target)], early)) >
-        1)
+    if (c.distance(target, *cut(target, value, early), allowed,
+                   *cut(target, c.theirs[index(target)], early)) > 1)
       to = early;
   }
   few = to;
@@ -305,11 +305,11 @@ Shared Scene::computed(const Recipe& changed, StageSet acts, bool by_rows) const
   }
   Shared made = other.seen(target);
   if (all_keys && is_square(target)) made = share(taken(*made, 3, counted(few->n_keys)));
-  if (changed.has_loose_names && is_score_step(target) && apart(*made, by_rows) > 1)
+  if (changed.has_loose_names && is_score_step(target) && distance(*made, by_rows) > 1)
     for (const Stage step : changed.chain) {
       Shared another = other.seen(step);
       if (all_keys) another = share(taken(*another, 3, counted(few->n_keys)));
-      if (apart(*another, by_rows) < apart(*made, by_rows)) made = another;
+      if (distance(*another, by_rows) < distance(*made, by_rows)) made = another;
     }
   return made;
 }

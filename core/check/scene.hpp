@@ -43,7 +43,7 @@ struct Case {
   /// A recipe in the precision of the tensors.
   Recipe coarse(const Recipe& recipe) const;
   /// How far ours is from theirs, in what is allowed; ∞ where the shape or the places of −∞ and NaN differ.
-  double apart(Stage stage, const Block& ours, const Allowed& allowed, const Block& other) const;
+  double distance(Stage stage, const Block& ours, const Allowed& allowed, const Block& other) const;
   /// The same of a run; where steps come in another order, names of steps mean any of them.
   double far(Run& run, Stage stage, const Allowed& allowed) const;
 };
@@ -73,8 +73,8 @@ class Scene {
   std::vector<Deviation> rows() const;
 
   const Block& theirs(bool by_rows) const { return by_rows && few ? *theirs_few_ : of.given(target); }
-  double apart(const Block& ours, bool by_rows) const {
-    return of.apart(target, ours, allowed, theirs(by_rows));
+  double distance(const Block& ours, bool by_rows) const {
+    return of.distance(target, ours, allowed, theirs(by_rows));
   }
   /// The target of a changed recipe; of large stages some rows alone.
   Shared computed(const Recipe& changed, StageSet acts, bool by_rows) const;

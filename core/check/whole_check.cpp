@@ -39,9 +39,9 @@ class Sorter {
       : sizes_(sizes), by_hand_(by_hand) {}
 
   void take(const TensorInfo& info) {
-    if (info.dtype == formats::Dtype::text) return leave(info, "it holds text");
+    if (info.dtype == formats::Dtype::text) return ignore(info, "it holds text");
     const auto hand = by_hand_.find(info.name);
-    if (hand != by_hand_.end() && hand->second.empty()) return leave(info, "left out by hand");
+    if (hand != by_hand_.end() && hand->second.empty()) return ignore(info, "ignored by --map");
     if (hand != by_hand_.end()) return take_stage(info, first_number(info.name));
     if (take_hidden(info)) return;
     const ParsedName said = parse_name(info.name);
@@ -58,7 +58,7 @@ class Sorter {
   }
 
  private:
-  void leave(const TensorInfo& info, const std::string& why) {
+  void ignore(const TensorInfo& info, const std::string& why) {
     dump_.left_out.push_back(info.name + ": " + why);
   }
 
@@ -67,13 +67,13 @@ class Sorter {
     if (layer && *layer < sizes_.n_layers)
       dump_.stages[*layer].insert(info.name);
     else if (layer)
-      leave(info, "the model has " + text::counted(sizes_.n_layers, "layer"));
+      ignore(info, "the model has " + text::counted(sizes_.n_layers, "layer"));
     else if (info.shape.size() > 3 && info.shape.front() == sizes_.n_layers)
       dump_.stacked.insert(info.name);
     else if (sizes_.n_layers == 1)
       dump_.stages[0].insert(info.name);
     else
-      leave(info, "its name says no layer");
+      ignore(info, "its name says no layer");
   }
 
   void put(std::size_t layer, DumpTensor tensor) {
@@ -88,13 +88,13 @@ class Sorter {
     const std::size_t count = info.shape.empty() ? 0 : info.shape.front();
     const bool fits = info.shape.size() > 2 &&
                       (count == sizes_.n_layers || (held == Held::entering && count == sizes_.n_layers + 1));
-    if (!fits) return leave(info, "its name says no layer, and its first axis counts none");
+    if (!fits) return ignore(info, "its name says no layer, and its first axis counts none");
     for (std::size_t k = 0; k < count; ++k) put(k + (held == Held::leaving ? 1 : 0), {info.name, k});
   }
 
   /// What there is once, behind the last layer.
   void take_end(const TensorInfo& info, std::optional<DumpTensor>& end) {
-    if (end) return leave(info, end->name + " is the same place");
+    if (end) return ignore(info, end->name + " is the same place");
     end = DumpTensor{info.name};
   }
 
@@ -530,7 +530,7 @@ std::string whole_report_text(const WholeReport& report) {
   add_row("", "scores of tokens", report.logits, rows);
   if (std::ranges::any_of(rows, [](const auto& row) { return !row[5].empty(); })) rows.front()[5] = "read as";
   std::string text = text::in_columns(rows);
-  for (const std::string& name : report.left_out) text += "left out: " + name + "\n";
+  for (const std::string& name : report.left_out) text += "ignored: " + name + "\n";
   for (std::size_t l = 0; l < report.layers.size(); ++l)
     if (report.layers[l].attention)
       for (const std::string& note : report.layers[l].attention->notes)

@@ -53,7 +53,7 @@ class HistoryOf {
   /// An empty target joins nothing. What was undone before can no longer be redone.
   void record(const Value& before, const std::string& target, const std::string& description) {
     if (!target.empty() && target == open_target_) return;  // the step under way already knows how it began
-    for (const Step& step : future_) let_go(step);
+    for (const Step& step : future_) release(step);
     future_.clear();
     push(past_, {before, description, {}});
     open_target_ = target;
@@ -103,14 +103,14 @@ class HistoryOf {
   };
   using Steps = std::deque<Step>;
 
-  void let_go(const Step& step) {
+  void release(const Step& step) {
     for (const Footprint::Held& held : step.held) footprint_.remove(held);
   }
   Value step(Steps& from, Steps& to, const Value& current) {
     end_gesture();
     Step taken = std::move(from.back());
     from.pop_back();
-    let_go(taken);
+    release(taken);
     push(to, {current, taken.description, {}});
     return std::move(taken.value);
   }
@@ -120,7 +120,7 @@ class HistoryOf {
     while (footprint_.bytes() > byte_budget_ && past_.size() + future_.size() > 1) {
       Steps& oldest = past_.empty() ? future_ : past_;
       if (&oldest == &past_) ++n_forgotten_;
-      let_go(oldest.front());
+      release(oldest.front());
       oldest.pop_front();
     }
   }

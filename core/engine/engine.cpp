@@ -18,28 +18,28 @@
 namespace core::attention::fast {
 namespace {
 
-enum class Extent { same, number, row, more };
+enum class Scope { same, number, row, more };
 
 struct Place {
-  Extent extent = Extent::same;
+  Scope extent = Scope::same;
   std::size_t row = 0, column = 0;
 };
 
 /// Where two matrices of one shape differ.
 Place compare(const SharedMatrix& a, const SharedMatrix& b) {
   if (a.shares_with(b)) return {};
-  if (const auto cell = known_difference(a, b)) return {Extent::number, cell->row, cell->column};
+  if (const auto cell = known_difference(a, b)) return {Scope::number, cell->row, cell->column};
   Place place;
   const arma::mat &before = *a, &after = *b;
   for (std::size_t c = 0; c < before.n_cols; ++c)
     for (std::size_t r = 0; r < before.n_rows; ++r) {
       if (before.at(r, c) == after.at(r, c)) continue;
-      if (place.extent == Extent::same)
-        place = {Extent::number, r, c};
+      if (place.extent == Scope::same)
+        place = {Scope::number, r, c};
       else if (r != place.row)
-        return {Extent::more};
+        return {Scope::more};
       else
-        place.extent = Extent::row;
+        place.extent = Scope::row;
     }
   return place;
 }
@@ -54,11 +54,11 @@ class Collector {
   void add_embeddings(const SharedMatrix& before, const SharedMatrix& after,
                       Redo one_row = Redo::embedding_row) {
     const Place place = compare(before, after);
-    if (place.extent == Extent::same) return;
-    add(place.extent == Extent::more ? Redo::everything : one_row);
+    if (place.extent == Scope::same) return;
+    add(place.extent == Scope::more ? Redo::everything : one_row);
     result.row = place.row;
     result.column = place.column;
-    if (place.extent == Extent::number) result.increment = increment(before, after, place);
+    if (place.extent == Scope::number) result.increment = increment(before, after, place);
   }
 
   void add_projection(Projected what, const Linear& before, const Linear& after) {
@@ -105,8 +105,8 @@ class Collector {
 
   void add_number(Projected what, bool is_bias, const SharedMatrix& before, const SharedMatrix& after) {
     const Place place = compare(before, after);
-    if (place.extent == Extent::same) return;
-    add(place.extent == Extent::number ? Redo::projection_number : Redo::everything);
+    if (place.extent == Scope::same) return;
+    add(place.extent == Scope::number ? Redo::projection_number : Redo::everything);
     result.projected = what;
     result.is_bias = is_bias;
     result.row = place.row;

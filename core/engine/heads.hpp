@@ -106,9 +106,10 @@ struct Heads : KeptSizes {
   std::vector<Head<Number>> heads;
   std::vector<Group<Number>> groups;
   std::array<Weights<Number>, 4> weights;  ///< of queries, keys, values and the output
-  Buffer<Number> contexts;                 ///< n_queries × d_out, the heads side by side
+  Buffer<Number> contexts;                 ///< n_queries × d_out, the heads concatenated
   Buffer<Number> panels;                   ///< of embeddings or contexts while they are multiplied
-  /// Of each thread: weights while contexts are made of them. They are not kept, memory is slower.
+  /// Of each thread: weights while context vectors are computed from them. They are not kept, memory is
+  /// slower.
   tbb::enumerable_thread_specific<Buffer<Number>> scratch_rows;
 
   bool same_shape(const Model& model) const;
@@ -165,7 +166,7 @@ struct Heads : KeptSizes {
   double kept_factor(std::size_t h, std::size_t i, std::size_t j) const {
     return kept.bits.empty() ? 1 : is_kept(h, i, j) ? kept.factor : 0;
   }
-  /// Whether a query that sees no key has weights of zero.
+  /// Whether a query that has no unmasked key has weights of zero.
   bool leaves_zeros() const { return empty_rows == EmptyRows::zeros || !sinks.empty(); }
   /// What multiplies contexts, beside the weights of what dropout keeps.
   double context_factor() const { return kept.bits.empty() ? 1 : kept.factor; }

@@ -271,7 +271,7 @@ struct KernelsOf {
     const std::size_t end = last_end < first + keys_at_once ? last_end : first + keys_at_once;
     V sums[count][vectors];
     clear(sums);
-    if (first > 0) take_up(b, row, column, sums);
+    if (first > 0) restore_sums(b, row, column, sums);
     const Number* weights = b.weights + row * b.weight_stride;
     const Number* values = b.values + first * b.value_stride + column;
     for (std::size_t j = first; j < end; ++j, values += b.value_stride) {
@@ -295,8 +295,8 @@ struct KernelsOf {
 
   /// The sums of a tile as they were left after the keys before.
   template <int count, int vectors>
-  static void take_up(const ProductBlock<Number>& b, std::size_t row, std::size_t column,
-                      V (&sums)[count][vectors]) {
+  static void restore_sums(const ProductBlock<Number>& b, std::size_t row, std::size_t column,
+                           V (&sums)[count][vectors]) {
 #pragma GCC unroll 8
     for (int i = 0; i < count; ++i) {
       const Number* from = b.contexts + (row + std::size_t(i)) * b.context_stride + column;

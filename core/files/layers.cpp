@@ -523,7 +523,7 @@ class RulesFinder {
     say(words_of(found));
     if (by_config_ && !said.base && !rule.has_fixed_base)
       rules_.assumed.push_back("base 10000, as config.json tells none");
-    rules_.assumed.push_back("that the first token stands at position 0");
+    rules_.assumed.push_back("that the first token is at position 0");
   }
 
   /// The table of the layer itself, or that of the first layer of its stack, which shares it.

@@ -18,7 +18,7 @@ struct Session {
   /// What the model that it was made of does and this one does not: "rotary positions".
   std::vector<std::string> left_out = {};
   std::vector<std::string> assumed =
-      {};  ///< what nothing told when it was made: "not causal: every key is seen"
+      {};  ///< what nothing told when it was made: "not causal: every key is attended to"
 };
 
 /// The bytes of a session that is read, and so of one that is written.

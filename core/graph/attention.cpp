@@ -65,9 +65,9 @@ Graph intended(const Model& m) {
     g.add(masked_scores, MaskedFill(s, mask, -infinity, rules));
   g.add(masks_later ? unmasked_weights : weights, Softmax(masked_scores, m));
   if (method == MaskMethod::zero_after_softmax)
-    g.add(weights, Multiply(unmasked_weights, mask, "0 if hidden", "0 where hidden, not renormalised"));
+    g.add(weights, Multiply(unmasked_weights, mask, "0 if masked", "0 where masked, not renormalized"));
   if (method == MaskMethod::renormalise) {
-    g.add(zeroed_weights, Multiply(unmasked_weights, mask, "× mask", "0 where hidden"));
+    g.add(zeroed_weights, Multiply(unmasked_weights, mask, "× mask", "0 where masked"));
     g.add(row_sums, RowSum(zeroed_weights));
     g.add(weights, DivideByRowSum(zeroed_weights, row_sums));
   }

@@ -611,15 +611,15 @@ constexpr std::array table{
 constexpr std::array more{
     Mistake{"heads_interleaved:combined", "heads_interleaved", "heads interleaved when combined",
             "Column k of head h goes to column k · n_heads + h: combined as (d_head, n_heads).",
-            "Lay the contexts of the heads side by side, in that order.",
+            "Concatenate the context vectors of the heads, in that order.",
             Stage::concatenated, {}, interleave_combined},
     Mistake{"blocks_not_rescaled:sum", "blocks_not_rescaled", "softmax blocks: sum not rescaled",
             "A softmax that takes the keys block by block does not multiply its sum by exp(m_old − m_new) when the maximum grows.",
             "Multiply the running sum by exp(m_old − m_new) in every block.",
             Stage::unmasked_weights, {}, take_blocks<BlockRule::sum_not_rescaled>},
-    Mistake{"blocks_not_rescaled:contexts", "blocks_not_rescaled", "softmax blocks: contexts not rescaled",
-            "A softmax that takes the keys block by block does not multiply its contexts by exp(m_old − m_new) when the maximum grows.",
-            "Multiply the running contexts by exp(m_old − m_new) in every block.",
+    Mistake{"blocks_not_rescaled:contexts", "blocks_not_rescaled", "softmax blocks: context vectors not rescaled",
+            "A softmax that takes the keys block by block does not multiply its context vectors by exp(m_old − m_new) when the maximum grows.",
+            "Multiply the running context vectors by exp(m_old − m_new) in every block.",
             Stage::unmasked_weights, {}, take_blocks<BlockRule::contexts_not_rescaled>},
 };
 // clang-format on
@@ -712,8 +712,8 @@ std::string fix_in(const Mistake& mistake, const Model& model) {
   if (name == "mask_aligned_first")
     return "Shift the diagonal by n_keys − n_queries: keep " + tril(more) + ".";
   if (name.starts_with("rotary_off_by_one"))
-    return "Where key j turns by position j, turn query i by i " + std::string(more < 0 ? "− " : "+ ") +
-           std::to_string(more < 0 ? -more : more) + ".";
+    return "Where key j is rotated by position j, rotate query i by i " +
+           std::string(more < 0 ? "− " : "+ ") + std::to_string(more < 0 ? -more : more) + ".";
   return mistake.fix;
 }
 
@@ -831,7 +831,7 @@ Model with_padding_seen(const Model& model) {
   Model next = model;
   next.mask.hidden_keys.clear();
   if (model.mask.cells.empty()) return next;
-  const attention::Sights sights(model, 0);
+  const attention::Visibilities sights(model, 0);
   std::vector<std::size_t> hidden(model.n_keys()), seen(model.n_keys());
   for (std::size_t i = 0; i < model.n_tokens(); ++i)
     for (std::size_t j = 0; j < model.n_keys(); ++j) {

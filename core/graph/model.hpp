@@ -93,7 +93,7 @@ struct MaskEdge {
 };
 
 struct Mask {
-  bool causal = true;  ///< whether a query sees the keys up to its own place alone
+  bool causal = true;  ///< whether a query sees the keys up to its own position alone
   MaskMethod method = MaskMethod::negative_infinity;
   EmptyRows empty_rows = EmptyRows::nan;
   std::vector<MaskCell> cells;  ///< each cell once, sorted by row, then column

@@ -160,7 +160,7 @@ std::string CombineHeads::formula(bool brief, const std::string&) const {
 
 Code CombineHeads::torch(const Names& in) const {
   if (inputs[0].layout == &untransposed)
-    return {in[0] + ".reshape(*x.shape[:-1], -1)  # the mistake: no transpose(-3, -2) before it"};
+    return {in[0] + ".reshape(*x.shape[:-1], -1)  # the bug: no transpose(-3, -2) before it"};
   if (n_heads == 1) return {in[0]};
   return {in[0] +
           (inputs[0].layout == &bands ? ".transpose(-3, -2).flatten(-2)" : ".movedim(-3, -1).flatten(-2)")};
@@ -177,7 +177,7 @@ mat Norm::matrix(const Reading& in) const {
 }
 
 std::string Norm::formula(bool brief, const std::string&) const {
-  const std::string after = !is_after_rotation ? "" : brief ? ", turned" : ", after the rotation";
+  const std::string after = !is_after_rotation ? "" : brief ? ", rotated" : ", after the rotation";
   if (brief) return "norm" + after;
   return std::string("each row ÷ its ") + (centers ? "standard deviation" : "root mean square") + " × w" +
          after;
@@ -198,11 +198,11 @@ mat Rotate::matrix(const Reading& in) const {
 }
 
 std::string Rotate::formula(bool brief, const std::string& hidden) const {
-  if (!hidden.empty()) return hidden + ", turned";
+  if (!hidden.empty()) return hidden + ", rotated";
   const std::string pairs = rotary.pairs == positions::Pairs::halves ? "halves" : "neighbours",
                     back = is_backwards ? " backwards" : "",
                     by = offset == 0 ? "" : (offset < 0 ? " − " : " + ") + to_string(std::abs(offset));
-  return (brief ? "turned" + back : "pairs of " + pairs + " turned" + back + " by position") + by;
+  return (brief ? "rotated" + back : "pairs of " + pairs + " rotated" + back + " by position") + by;
 }
 
 Code Rotate::torch(const Names& in) const {
@@ -213,12 +213,12 @@ Code Rotate::torch(const Names& in) const {
                  (rotary.first != 0 ? " + " + number(static_cast<double>(rotary.first)) : std::string()) +
                  (divides ? "  # of keys, before they are scaled" : "")};
   if (divides) code.before.push_back("positions = positions / " + factor);
-  if (more_keys == 0) return {"turned(" + in[0] + ", positions)", code.before};
+  if (more_keys == 0) return {"apply_rope(" + in[0] + ", positions)", code.before};
   code.before.push_back(
-      more_keys > 0 ? "asking = positions[n_keys - n_tokens:]  # the last query stands at the last key"
-                    : "asking = positions[-1] + torch.arange(1 - n_tokens, 1, dtype=torch.float64)" +
+      more_keys > 0 ? "query_positions = positions[n_keys - n_tokens:]  # the last query is at the last key"
+                    : "query_positions = positions[-1] + torch.arange(1 - n_tokens, 1, dtype=torch.float64)" +
                           (divides ? " / " + factor : std::string()));
-  return {"turned(" + in[0] + ", asking)", code.before};
+  return {"apply_rope(" + in[0] + ", query_positions)", code.before};
 }
 
 // Scores.
@@ -327,7 +327,7 @@ AttentionMask::AttentionMask(const Model& m, attention::Mask rules)
       has_own(m.sequences.size() > 1 && !mask.hidden_keys.empty()) {}
 
 mat AttentionMask::matrix(const Reading& in) const {
-  const attention::Sights sights(in.model, in.sequence());
+  const attention::Visibilities sights(in.model, in.sequence());
   mat visible(in.n_rows(), in.model.n_keys());
   for (std::size_t j = 0; j < visible.n_cols; ++j)
     for (std::size_t a = 0; a < visible.n_rows; ++a) visible(a, j) = sights.by_rules(in.row(a), j).visible;
@@ -342,7 +342,7 @@ mat AttentionMask::matrix(const Reading& in) const {
 
 Code AttentionMask::torch(const Names&) const {
   const std::string keys = names_keys ? "n_keys" : "n_tokens", shift = is_moved ? "n_keys - n_tokens" : "",
-                    remark = "  # 1: the query may see the key";
+                    remark = "  # 1: the query attends to the key";
   Code code;
   const auto add = [&](const std::string& line) { code.after.push_back(line); };
   if (!mask.says_more() || !mask.hides_by_rule()) {
@@ -389,7 +389,7 @@ std::string MaskedFill::formula(bool brief, const std::string& hidden) const {
   if (!hides) return hidden + (brief ? "nothing masked" : "no key is masked");
   const std::string words = hidden + attention::fill_words(fill);
   if (is_plainly_causal) return words + (brief ? " ahead" : " where key > query");
-  return words + (brief ? " if hidden" : " where hidden");
+  return words + (brief ? " if masked" : " where masked");
 }
 
 Code MaskedFill::torch(const Names& in) const {
@@ -486,9 +486,9 @@ std::string SoftmaxInBlocks::words(bool brief) const {
   using attention::BlockRule;
   const std::string of = "blocks of " + to_string(blocks.size);
   if (brief) return of + (has_sink() ? " and sink" : "");
-  const char* what = blocks.rule == BlockRule::last_dropped            ? "the last left out"
+  const char* what = blocks.rule == BlockRule::last_dropped            ? "the last one skipped"
                      : blocks.rule == BlockRule::sum_not_rescaled      ? "sum not rescaled"
-                     : blocks.rule == BlockRule::contexts_not_rescaled ? "contexts not rescaled"
+                     : blocks.rule == BlockRule::contexts_not_rescaled ? "context vectors not rescaled"
                                                                        : "not rescaled";
   return Softmax::words(false) + " in " + of + ", " + what;
 }
@@ -520,7 +520,7 @@ Code ZeroEmptyRows::torch(const Names& in) const {
   return {in[0],
           {},
           {"nothing = " + nothing + ".all(dim=-1, keepdim=True)",
-           "weights = weights.masked_fill(nothing, 0)  # queries that see no key"}};
+           "weights = weights.masked_fill(nothing, 0)  # queries without an unmasked key"}};
 }
 
 // Dropout.

@@ -265,7 +265,7 @@ struct AttentionMask : Operation {
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::string formula(bool brief, const std::string&) const override {
-    return !mask.hides() ? "all 1" : brief ? "1 visible" : "1 visible, 0 hidden";
+    return !mask.hides() ? "all 1" : brief ? "1 unmasked" : "1 unmasked, 0 masked";
   }
   Code torch(const Names&) const override;
 };
@@ -285,7 +285,7 @@ struct MaskedFill : Operation {
 struct MaskedLater : Copy {
   MaskedLater(Stage x, Stage mask, const attention::Mask& rules)
       : Copy(x, rules.hides() ? "later" : "all visible",
-             rules.hides() ? "masked after the softmax" : "every key is visible", mask) {
+             rules.hides() ? "masked after the softmax" : "no key is masked", mask) {
     words_of_cell = "masked after the softmax";
   }
   Code torch(const Names& in) const override { return {in[0] + "  # masked after the softmax"}; }

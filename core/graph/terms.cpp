@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "core/graph/operations.hpp"
-#include "core/graph/sight_words.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
 
 /// How a cell of each operation is worked out: its steps, line by line, and what they are called.
@@ -143,9 +143,9 @@ void CombineHeads::terms(const Cell& c, Derivation& d) const {
   const std::size_t head = c.cells(0).head;
   if (c.model.is_off(head)) return write_zero(d, d.title(), "head " + to_string(head) + " is off");
   copy(c, d,
-       inputs[0].layout == &interleaved ? "a column of each head in turn"
+       inputs[0].layout == &interleaved ? "heads interleaved"
        : inputs[0].layout != &bands     ? formula(false, "")
-       : n_heads > 1                    ? "the heads side by side"
+       : n_heads > 1                    ? "the heads concatenated"
                                         : "one head",
        {Label::head, head});
 }
@@ -168,7 +168,7 @@ void Norm::terms(const Cell& c, Derivation& d) const {
   d.sum(squares);
   d.line(Form::division, {squares, {}}, {n, {}}, squares / n, "mean of the squares");
   const double root = std::sqrt(d.result() + epsilon);
-  d.note("its root, after + ε", root);
+  d.note("its square root, after + ε", root);
   const Operand own = row[c.j], factor = c.operand(1);
   d.line(Form::division, own, {root, {}}, own.value / root);
   d.line(Form::factor, {d.result(), {}}, factor, d.result() * factor.value);
@@ -192,11 +192,11 @@ void Rotate::terms(const Cell& c, Derivation& d) const {
   if (c.is_hidden(0)) {
     Derivation before{d.cell};
     c.inner(0).work_out(before);
-    d.begin(d.title(), before.steps[0].formula + ", turned: a mistake");
+    d.begin(d.title(), before.steps[0].formula + ", rotated: an injected bug");
     d.note("projected", before.result());
-    if (!pair) return d.note("not one of the columns that turn", before.result());
+    if (!pair) return d.note("not one of the rotated columns", before.result());
   } else if (!pair) {
-    return copy(c, d, "column " + to_string(c.j) + " does not turn");
+    return copy(c, d, "column " + to_string(c.j) + " is not rotated");
   } else {
     const auto [one, other] = columns_of(rotary, *pair, d_head);
     d.begin(d.title(),
@@ -279,7 +279,7 @@ void AddBiases::terms(const Cell& c, Derivation& d) const {
 // The mask.
 
 void AttentionMask::terms(const Cell& c, Derivation& d) const {
-  const bool visible = attention::sight(c.model, c.trace.sequence, c.i, c.j).visible;
+  const bool visible = attention::visibility(c.model, c.trace.sequence, c.i, c.j).visible;
   d.begin(d.title(), explain::sight_formula(c.model, c.trace.sequence, c.i, c.j));
   d.note(visible ? "unmasked" : "masked", visible);
 }
@@ -301,7 +301,7 @@ std::string Softmax::line_words(const Cell& c) const {
   if (c.model.mask.method != attention::MaskMethod::negative_infinity) return "over all keys" + sink;
   const arma::rowvec mask = c.trace.mask.row(c.i);
   if (!arma::any(mask))
-    return has_sink() ? "every key is masked: all goes to the sink" : "every key is masked: 0/0";
+    return has_sink() ? "every key is masked: the sink takes all" : "every key is masked: 0/0";
   return (arma::all(mask) ? "over all keys" : "over the unmasked keys") + sink;
 }
 
@@ -388,7 +388,7 @@ void ZeroEmptyRows::terms(const Cell& c, Derivation& d) const {
   if (!is_empty(c)) return c.inner(0).work_out(d);
   write_zero(d, "Empty row",
              "query " + to_string(c.i) +
-                 (arma::any(c.trace.mask.row(c.i)) ? " sees no score above −∞" : " sees no key") +
+                 (arma::any(c.trace.mask.row(c.i)) ? " has no score above −∞" : " has no unmasked key") +
                  ": zeros, as chosen");
 }
 
@@ -400,7 +400,7 @@ void DrawKept::terms(const Cell&, Derivation& d) const {
 
 void DropoutFactors::terms(const Cell& c, Derivation& d) const {
   if (!dropout.active()) {
-    d.begin(d.title(), dropout.training ? "dropout is off" : "off in evaluation");
+    d.begin(d.title(), dropout.training ? "dropout is disabled" : "off in evaluation");
     return d.note("nothing is dropped", 1);
   }
   d.begin(d.title(), dropout.rescale ? "0 or 1/(1 − p)" : "0 or 1: not rescaled");

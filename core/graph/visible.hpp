@@ -19,20 +19,20 @@ enum class Decided {
   by_hand       ///< as a person switched it
 };
 
-struct Sight {
+struct Visibility {
   bool visible = true;
   Decided decided = Decided::by_nothing;
 };
 
 /// What the queries of a sequence see, looked up once for all of its cells; the model must outlive it.
-class Sights {
+class Visibilities {
  public:
-  Sights(const Model& model, std::size_t sequence);
+  Visibilities(const Model& model, std::size_t sequence);
 
   /// By rule, window, prefix, documents and padding, whatever was switched by hand.
-  Sight by_rules(std::size_t query, std::size_t key) const;
+  Visibility by_rules(std::size_t query, std::size_t key) const;
   /// The same with cells that were switched by hand.
-  Sight at(std::size_t query, std::size_t key) const;
+  Visibility at(std::size_t query, std::size_t key) const;
 
  private:
   const Mask& mask() const { return mistaken_ ? *mistaken_ : model_.mask; }
@@ -46,11 +46,11 @@ class Sights {
 /// Where a query stands among the keys.
 std::int64_t place_of_query(const Model& model, std::size_t query);
 
-/// One cell of them; who asks for many keeps the Sights.
-Sight sight_by_rules(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
+/// One cell of them; who asks for many keeps the Visibilities.
+Visibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
 
 /// The same with cells that were switched by hand.
-Sight sight(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
+Visibility visibility(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
 
 /// Whether a cell of the mask is as the rules have it in every sequence.
 bool follows_rules(const Model& model, const MaskCell& cell);

@@ -10,8 +10,8 @@
 #include "core/graph/line_words.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/graph/operations.hpp"
-#include "core/graph/sight_words.hpp"
 #include "core/graph/stages.hpp"
+#include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::explain {
@@ -158,7 +158,7 @@ std::string by_another(const Mask& mask, Decided decided, std::size_t query, std
     case Decided::by_window:
       return k + " is outside the window of " + q + " (" + window_words(mask.window) + ")";
     case Decided::by_prefix:
-      return k + " is one of the first " + to_string(mask.prefix) + ", which every query sees";
+      return k + " is one of the first " + to_string(mask.prefix) + ", which every query attends to";
     case Decided::by_document:
       return k + " is of document " + to_string(mask.documents[key]) + ", " + q + " of document " +
              to_string(mask.documents[query]);
@@ -203,13 +203,13 @@ std::string moved_edge_words(const Model& model, std::size_t query, std::size_t 
   if (edge.transposed)
     return k + " comes before " + q + (by.empty() ? "" : " by more than " + to_string(edge.diagonal)) +
            ", as the mask is transposed";
-  return k + " comes after " + q + by + ", as the edge of the mask is moved";
+  return k + " comes after " + q + by + ", as the mask is shifted";
 }
 
 }  // namespace
 
 std::string sight_formula(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
-  const auto [visible, decided] = attention::sight(model, sequence, query, key);
+  const auto [visible, decided] = attention::visibility(model, sequence, query, key);
   if (decided == Decided::by_hand) return visible ? "unmasked by hand" : "masked by hand";
   if (std::string words = formula_of_another(mistakes::mask_of(model), decided, query, key,
                                              attention::place_of_query(model, query));
@@ -227,8 +227,8 @@ std::string sight_formula(const Model& model, std::size_t sequence, std::size_t 
                       : "");
 }
 
-std::string sight_words(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
-  const auto [visible, decided] = attention::sight(model, sequence, query, key);
+std::string visibility_words(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
+  const auto [visible, decided] = attention::visibility(model, sequence, query, key);
   if (decided == Decided::by_hand) return visible ? "unmasked by hand" : "masked by hand";
   if (std::string words = by_another(mistakes::mask_of(model), decided, query, key); !words.empty())
     return (visible ? "unmasked: " : "masked: ") + words;
@@ -237,8 +237,8 @@ std::string sight_words(const Model& model, std::size_t sequence, std::size_t qu
   const std::int64_t place = attention::place_of_query(model, query);
   std::string words = "masked: key " + to_string(key) + " comes after query " + to_string(query);
   if (place == static_cast<std::int64_t>(query)) return words;
-  return words +
-         (place < 0 ? ", which stands before every key" : ", which is the place of key " + to_string(place));
+  return words + (place < 0 ? ", which comes before every key"
+                            : ", which is the position of key " + to_string(place));
 }
 
 namespace {
@@ -289,7 +289,7 @@ std::string making(const Model& m) {
     words += (words.empty() ? "Each other token makes " : "; other tokens make ") + listed(asked);
   if (!given.empty()) words += (words.empty() ? capital(listed(given)) : "; " + listed(given)) + " are given";
   if (m.kv_heads() < m.n_heads && present(m, Stage::keys)) words += "; heads share keys and values";
-  if (present(m, Stage::rotated_queries)) words += "; their positions turn them";
+  if (present(m, Stage::rotated_queries)) words += "; RoPE rotates them";
   return words;
 }
 
@@ -325,7 +325,7 @@ std::string meeting(const Model& m, const Trace& trace, std::size_t head) {
   graph::Graph g = graph::attention(m);
   const auto* products = g.get<graph::DotProducts>(Stage::scores);
   std::string words = !products              ? "No query prefers any key"
-                      : products->is_swapped ? "Each key meets each query"
+                      : products->is_swapped ? "Dot products of keys and queries"
                                              : "Dot products of queries and keys";
   for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
     if (is_given(m, stage))
@@ -339,7 +339,7 @@ std::string dropping(const Model& m, const Trace& trace, std::size_t head) {
   if (is_given(m, Stage::dropout_mask)) return "; the dropout mask is given";
   if (!m.dropout.active()) return "";
   graph::Graph g = graph::attention(m);
-  if (!g.get<graph::Multiply>(Stage::dropped_weights)) return "; dropout fell on the scores";
+  if (!g.get<graph::Multiply>(Stage::dropped_weights)) return "; dropout is applied to the scores";
   const auto &weights = trace.heads[head].weights, &dropped = trace.heads[head].dropped_weights;
   if (weights.n_rows() * weights.n_cols() > max_cells) return "; dropout removes some";
   bool removes = false, enlarges = false;
@@ -348,9 +348,9 @@ std::string dropping(const Model& m, const Trace& trace, std::size_t head) {
       removes = removes || (weights(i, j) != 0 && dropped(i, j) == 0);
       enlarges = enlarges || std::abs(dropped(i, j)) > std::abs(weights(i, j)) * (1 + 1e-9);
     }
-  return removes && enlarges ? "; dropout removes some and enlarges the rest"
+  return removes && enlarges ? "; dropout removes some and rescales the rest"
          : removes           ? "; dropout removes some"
-         : enlarges          ? "; dropout removes none and enlarges all"
+         : enlarges          ? "; dropout removes none and rescales all"
                              : "";
 }
 
@@ -370,12 +370,12 @@ std::string mixing(const Model& m) {
   const graph::Graph g = graph::attention(m);
   const graph::Layout* layout = g.find(Stage::concatenated)->operation->inputs[0].layout;
   if (m.n_heads > 1)
-    words += layout == &graph::untransposed  ? "; heads are merged without the transpose"
+    words += layout == &graph::untransposed  ? "; heads are combined without the transpose"
              : layout == &graph::interleaved ? "; heads are interleaved"
                                              : "; heads are concatenated";
   if (m.projections && m.projections->output) words += " and are projected";
   if (const std::size_t n = m.heads_off.size(); n > 0)
-    words += "; " + to_string(n) + (n == 1 ? " head is off" : " heads are off");
+    words += "; " + to_string(n) + (n == 1 ? " head is ablated" : " heads are ablated");
   return words;
 }
 

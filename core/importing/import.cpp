@@ -120,7 +120,8 @@ Account account_of_given(const attention::Model& model, const std::vector<format
   for (const formats::GivenTensor& tensor : given)
     account.used.push_back(tensor.source + " as " + tensor.stage);
   if (model.given.find(Stage::weights)) return account;
-  if (!model.given.find(Stage::masked_scores)) account.assumed.push_back("not causal: every key is seen");
+  if (!model.given.find(Stage::masked_scores))
+    account.assumed.push_back("not causal: every key is attended to");
   if (!model.given.find(Stage::masked_scores) && !model.given.find(Stage::scaled_scores))
     account.assumed.push_back(scale_words(model));
   return account;
@@ -227,10 +228,10 @@ void note_norm(const TensorInfo& info, bool norm_before, Account& account) {
   if (!norm_before || is_named(info, names_after_the_norm)) return;
   if (is_named(info, names_before_the_norm))
     account.assumed.push_back(info.name +
-                              " enters attention as it is, though it seems to stand before the layer norm, "
+                              " enters attention as it is, though it seems to come before the layer norm, "
                               "which is not computed");
   else
-    account.assumed.push_back(info.name + " is what enters attention, after the layer norm");
+    account.assumed.push_back(info.name + " is the input of attention, after the layer norm");
 }
 
 arma::mat sampled_embeddings(std::size_t d_in) {

@@ -40,7 +40,7 @@ struct LayerOf {
 };
 
 /// What a name says: a stage that can be given, of which layer, of which head.
-struct Said {
+struct ParsedName {
   Stage stage = Stage::weights;
   std::string layer;
   std::optional<std::size_t> head;
@@ -52,15 +52,15 @@ std::optional<Stage> givable(const std::string& base) {
   return std::nullopt;
 }
 
-std::optional<Said> stage_by_name(const std::string& name) {
+std::optional<ParsedName> stage_by_name(const std::string& name) {
   const check::Name parts = check::split_name(name);
   if (parts.sequence) return std::nullopt;
   if (const auto stage = givable(parts.base)) {
     const std::size_t last = parts.base.find_last_of("./");
-    return Said{*stage, last == std::string::npos ? "" : parts.base.substr(0, last), parts.head};
+    return ParsedName{*stage, last == std::string::npos ? "" : parts.base.substr(0, last), parts.head};
   }
   for (const auto& [base, number, is_parted, behind] : check::without_numbers(name))
-    if (const auto stage = givable(base)) return Said{*stage, number, {}};
+    if (const auto stage = givable(base)) return ParsedName{*stage, number, {}};
   return std::nullopt;
 }
 
@@ -429,7 +429,7 @@ enum class Taken { no, as_mask, as_bias };
 Taken apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
   const auto all = spread(tensor, result.model);
   if (all.empty()) {
-    result.account.assumed.push_back(tensor_words(tensor) + " is no mask, as it does not fit");
+    result.account.assumed.push_back(tensor_words(tensor) + " is not a mask: its shape does not fit");
     return Taken::no;
   }
   const bool of_ones =
@@ -478,7 +478,7 @@ void put_mask(attention::Model& model, const arma::mat& visible, const std::stri
   if (arma::all(arma::vectorise(visible) == 1) || is_causal(model, visible)) return;
   const arma::uvec hidden = arma::find(visible.t() == 0);  // row by row
   if (hidden.n_elem > max_cells)
-    throw Error(place + "expected at most " + std::to_string(max_cells) + " hidden cells, got " +
+    throw Error(place + "expected at most " + std::to_string(max_cells) + " masked cells, got " +
                 std::to_string(hidden.n_elem));
   for (const arma::uword k : hidden)
     model.mask.cells.push_back({k / visible.n_cols, k % visible.n_cols, false});
@@ -547,11 +547,11 @@ std::vector<std::string> apply_mask_and_scale(const TensorFile& file, const Mask
     if (taken == Taken::no) continue;
     note(*info, taken == Taken::as_mask ? "the mask" : "a bias of the scores");
     if (taken == Taken::as_bias && model.given.find(Stage::scaled_scores))
-      account.assumed.push_back("that the scores are still without " + info->name);
+      account.assumed.push_back("that the scores do not contain yet " + info->name);
     ++n_named;
   }
   put_mask(model, visible, file.place());
-  if (n_named == 0) account.assumed.push_back("not causal: every key is seen");
+  if (n_named == 0) account.assumed.push_back("not causal: every key is attended to");
   return used;
 }
 
@@ -679,7 +679,7 @@ Account expected_of_stages(const TensorFile& file, const std::vector<StageSource
   for (const std::string& name : used)
     if (const TensorInfo* info = file.find(name)) account.used.push_back(tensor_words(*info));
   if (!is_masked && beside.masks.empty() && !beside.is_causal)
-    account.assumed.push_back("not causal: every key is seen");
+    account.assumed.push_back("not causal: every key is attended to");
   note_unused(account, file, used, layer);
   return account;
 }

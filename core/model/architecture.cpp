@@ -254,7 +254,7 @@ Architecture architecture_of(const GgufMetadata& metadata, const formats::Tensor
     if (architecture.rotary->dimensions && architecture.has_neighbours)
       keyed.fail("rope.dimension_count",
                  "the " + std::to_string(config.sizes.d_head) +
-                     " numbers of a head, as pairs of neighbours among fewer cannot be computed yet",
+                     " numbers of a head, as pairs of neighbors among fewer columns are not supported yet",
                  std::to_string(*architecture.rotary->dimensions));
     divide_frequencies(*architecture.rotary, config.sizes.d_head, file);
   }

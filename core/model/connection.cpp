@@ -116,7 +116,7 @@ Frame Frame::receive(const system::Socket& socket, milliseconds patience) {
   std::string prefix(1, '\0');
   if (socket.receive(prefix.data(), 1, patience) == 0) throw Error("the other side has closed it");
   prefix += received(socket, prefix_bytes - 1);
-  if (!prefix.starts_with(magic)) throw Error("what answers is no model that attnscope.attach() serves");
+  if (!prefix.starts_with(magic)) throw Error("the server is not attnscope.attach()");
   const auto n_header = number_at<std::uint32_t>(prefix, 4);
   const auto n_payload = number_at<std::uint64_t>(prefix, 8);
   if (n_header > max_header || n_payload > max_payload)
@@ -264,7 +264,7 @@ void Connection::take(Frame frame) {
   }
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id.whole(0));
-  if (id.whole(0) > last_id_) throw Error("an answer is to a question that was not asked");
+  if (id.whole(0) > last_id_) throw Error("an answer has the ID of no request");
   if (found == waiting_.end()) return;  // nobody waits for it any longer
   Waiting& waiting = *found->second;
   if (const auto progress = frame.header().member("progress")) {

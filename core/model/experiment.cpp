@@ -163,7 +163,7 @@ std::string fit_tokens(Experiment& experiment, std::size_t n_tokens) {
   for (auto& [layer, edit] : experiment.layers)
     if (drop_what_fits_no_text(edit, n_tokens)) words += (words.empty() ? "" : ", ") + std::to_string(layer);
   if (words.empty()) return "";
-  return "What was set for tokens of the text before was let go of, in layer " + words + ".";
+  return "Edits of tokens of the previous text were discarded in layer " + words + ".";
 }
 
 // Session files.

@@ -654,7 +654,7 @@ Contributions Transformer::contributions(const Pass& pass, std::size_t row, std:
                                          const std::vector<fmat>& added, const Means& means) const {
   if (!description_.has_contributions)
     throw Error(description_.path.string() +
-                ": its logits are no sums of what heads add, as norms stand behind them");
+                ": its logits are not sums over heads, as norms come after attention");
   const OwnPass& of = own(pass);
   const auto stream_after = [&](std::size_t n_layers) { return residual_row(of, n_layers, row, means); };
   const Direction direction =

@@ -92,7 +92,7 @@ std::vector<std::size_t> WholeModel::generate(const std::vector<std::size_t>& id
     throw Error(place + "expected at most " + std::to_string(n_context) +
                 " tokens, as many as the model takes at once, got " + std::to_string(ids.size()) + " and " +
                 std::to_string(n_more) + " more");
-  if (!of.causal) throw Error(place + "tokens of this model see both sides, so it cannot go on with a text");
+  if (!of.causal) throw Error(place + "this model is bidirectional, so it cannot continue a text");
   std::vector<std::size_t> all = ids, made;
   for (PassRef pass; made.size() < n_more;) {
     pass = run(all, edits, means);
@@ -150,13 +150,13 @@ attention::Model layer_model(const WholeModel& model, const Pass& pass, std::siz
 Places find_places(const WholeModel& model, const std::vector<std::size_t>& ids) {
   const Description& of = model.description();
   if (of.causal) return {{{ids.size(), ids.size() - 1}}};
-  if (!of.mask_token) return {{}, "its tokenizer has no [MASK] or <mask>, so nothing can be guessed"};
+  if (!of.mask_token) return {{}, "its tokenizer has no [MASK] or <mask>, so nothing can be predicted"};
   Places places;
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] == *of.mask_token) places.all.push_back({i, i});
   if (places.all.empty())
-    places.why_none = "tokens of this model see both sides: expected a text with " +
-                      model.token(*of.mask_token).piece + " where a word is to be guessed";
+    places.why_none = "this model is bidirectional: expected a text with " +
+                      model.token(*of.mask_token).piece + " where a word is to be predicted";
   return places;
 }
 

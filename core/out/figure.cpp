@@ -376,7 +376,7 @@ struct Sample {
   const char* words;
 };
 constexpr Sample samples[]{
-    {color::mark::minus_infinity, "−∞"},     {color::mark::hidden, "hidden by the mask"},
+    {color::mark::minus_infinity, "−∞"},     {color::mark::hidden, "masked"},
     {color::mark::dropped, "dropped"},       {color::mark::not_a_number, "not a number (0/0)"},
     {color::mark::above, "above the range"}, {color::mark::below, "below the range"}};
 
@@ -456,7 +456,7 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
     add("1 pixel shows the " + text::joined(notes.pooled_as, " or the ") + " of " +
             to_string(notes.block_rows) + " × " + to_string(notes.block_columns) + " cells",
         nothing, 0);
-  if (notes.logarithmic) add("colours follow the logarithm", nothing, 0);
+  if (notes.logarithmic) add("colors follow the logarithm", nothing, 0);
   for (const double unit : notes.units)
     if (unit != 1) add(unit_note(unit, notes.units.size() > 1), nothing, 0);
   return list;

@@ -91,7 +91,7 @@ std::string tokens_text(const std::vector<Sequence>& sequences) {
 /// A draw as a line of Python, under a name of its own when it is one head's layer.
 std::string draw_text(const RecipeDraw& draw) {
   const std::string words = random::torch_words(draw.op);
-  if (draw.part == InitializedPart::nothing) return words + "  # drawn, but not used\n";
+  if (draw.part == InitializedPart::nothing) return words + "  # sampled, but not used\n";
   const std::string head = draw.head ? "_" + to_string(*draw.head) : "";
   return std::string(name_of(draw.part)) + head + " = " + words + "\n";
 }
@@ -187,10 +187,10 @@ std::string rotation_text(const Model& m) {
   const std::size_t d = rotated_columns(rotary, m.d_head());
   const std::string all = to_string(d), half = to_string(d / 2);
   const bool halves = rotary.pairs == Pairs::halves;
-  std::string text = "\n" + frequencies_text(rotary, m.d_head()) + "\n\ndef turned(x, positions):\n";
-  text += halves
-              ? "    \"\"\"Columns p and p + " + half + " of x, turned by position times frequency p.\"\"\"\n"
-              : "    \"\"\"Columns 2p and 2p + 1 of x, turned by position times frequency p.\"\"\"\n";
+  std::string text = "\n" + frequencies_text(rotary, m.d_head()) + "\n\ndef apply_rope(x, positions):\n";
+  text +=
+      halves ? "    \"\"\"Columns p and p + " + half + " of x, rotated by position times frequency p.\"\"\"\n"
+             : "    \"\"\"Columns 2p and 2p + 1 of x, rotated by position times frequency p.\"\"\"\n";
   text += "    angles = positions[:, None] * frequencies\n    cosine, sine = angles.cos(), angles.sin()\n";
   text += halves ? "    first, second = x[..., :" + half + "], x[..., " + half + ":" + all + "]\n"
                  : "    first, second = x[..., 0:" + all + ":2], x[..., 1:" + all + ":2]\n";
@@ -277,10 +277,10 @@ std::string program_text(const Model& model, const std::string& title,
                          const std::vector<std::uint64_t>& seeds) {
   attention::require(model);
   if (mistakes::deviates(model) || !model.dropout.rescale)
-    throw Error("departures: a program is written of attention as in the paper; mend the mistakes first");
+    throw Error("bugs: a program is written of attention without injected bugs; fix them first");
   if (!model.given.empty() || !model.heads_off.empty())
     throw Error(
-        "program: expected a model that computes every stage, got one with given stages, typed cells or heads that are off");
+        "program: expected a model that computes every stage, got one with given stages, overridden values or ablated heads");
   const ProgramNumbers numbers = numbers_of(model, seeds);
   const std::string name = class_name(model);
   std::string text =

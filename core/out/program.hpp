@@ -15,7 +15,7 @@ namespace core::formats {
 /// program. It is computed in float64, so its stages are those of attend() but for the order of sums. title
 /// is its docstring. What a person named stands in it as literals of printable ASCII, never in a comment.
 /// Throws core::Error when the model cannot be computed or departs from the paper, or when something in it is
-/// given or a head is off.
+/// given or a head is ablated.
 std::string program_text(const attention::Model& model, const std::string& title,
                          const std::vector<std::uint64_t>& seeds = editing::usual_seeds());
 

@@ -38,7 +38,7 @@ std::string reason(int error) {
     case ENOTDIR:
       return "part of the path is not a directory";
     case ELOOP:
-      return "its links lead in a circle";
+      return "its links form a cycle";
     case EFBIG:
       return "it would be larger than files may be here";
     case EROFS:

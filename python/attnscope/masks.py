@@ -24,7 +24,7 @@ class Mask:
     align: Literal["last", "first"] = "last"  # the keys at which the queries stand where there are not as many of both
     hidden_keys: tuple[tuple[int, ...], ...] = ()  # of each sequence, as of padding
     cells: Array | None = None  # bool [queries, keys], where no rule says it
-    empty_rows: Literal["nan", "zeros"] = "nan"  # the weights of a query that sees no key
+    empty_rows: Literal["nan", "zeros"] = "nan"  # the weights of a query that has no unmasked key
 
     def visible(self, n_queries: int, n_keys: int, n_sequences: int = 1) -> Array:
         """Returns bool [sequences, queries, keys]: True where the query sees the key."""
@@ -81,7 +81,7 @@ class Mask:
             parts.append("padding")
         if self.cells is not None:
             parts.append(f"{int((~self.cells).sum())} masked cells")
-        return ", ".join(parts) or "every key is visible"
+        return ", ".join(parts) or "no key is masked"
 
 
 def recognize(visible: Array) -> Mask | None:

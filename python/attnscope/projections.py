@@ -211,7 +211,7 @@ def _find(
         return None
     for call in fitting:
         out = call.rows()
-        first = np.arange(n) * rows  # the first token of each sequence stands at position 0, where nothing is rotated
+        first = np.arange(n) * rows  # the first token of each sequence is at position 0, where nothing is rotated
         which = equal_columns(flat[first], out[first])
         if which is not None and (
             rotary := fit_rotary(out[:, which].reshape(n, rows, heads, d), stage.transpose(0, 2, 1, 3), tolerance)

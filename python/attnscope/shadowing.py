@@ -93,7 +93,7 @@ class Skipped(nn.Module):
 
 @dataclass(frozen=True)
 class Matrix:
-    """A projection as x·W + b with the heads side by side, somewhere inside a parameter of the model."""
+    """A projection as x·W + b with the heads concatenated, somewhere inside a parameter of the model."""
 
     module: Any  # nn.Linear or Conv1D
     features: Tensor  # [column of W] → output feature of the module; of the output projection [row of W] → input feature

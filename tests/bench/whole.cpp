@@ -1,4 +1,4 @@
-// How long a whole model takes: a text read from its beginning, one token more, a head ablated, a layer
+// How long a whole model takes: a text read from its beginning, one more token, a head ablated, a layer
 // edited.
 //   attnscope_bench_whole MODEL THREADS
 // One command a line on standard input, one answer a line: seconds of the clock and of the processors, each

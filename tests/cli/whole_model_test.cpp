@@ -90,11 +90,10 @@ TEST(WholeModel, GuessesMaskedWords) {
   const auto top = json_of(run({"predict", models + "bert", "--text", text, "--json", "--top", "2"}));
   for (const auto& guess : top.required("next").items("guesses"))
     EXPECT_GT(guess.required("position").whole(0), 0u);
-  expect_line(
-      run({"predict", models + "bert", "--text", "the ferry"}),
-      models +
-          "bert: tokens of this model see both sides: expected a text with [MASK] where a word is to be "
-          "guessed");
+  expect_line(run({"predict", models + "bert", "--text", "the ferry"}),
+              models +
+                  "bert: this model is bidirectional: expected a text with [MASK] where a word is to be "
+                  "predicted");
   expect_line(run({"predict", models + "bert_headless", "--text", "the [MASK]"}),
               models +
                   "bert_headless: it has nothing that predicts tokens, which a checkpoint would have as "

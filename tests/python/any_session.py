@@ -94,7 +94,7 @@ def session(random):
         heads = groups = 1
         d_head = d_in
     cells = sorted({(int(random.integers(tokens)), int(random.integers(keys))) for _ in range(int(random.integers(4)))})
-    if random.random() < 0.3:  # a query that sees no key
+    if random.random() < 0.3:  # a query that has no unmasked key
         cells = [(0, column) for column in range(keys)]
     dropout = {
         "rate": pick(random, 0, 0.1, 0.5, 1),

@@ -28,7 +28,7 @@ inline void finish_working(app::Store& store) {
     return store.view().look.tab == app::Tab::laboratory &&
            !(shown && shown->version == store.live().version());
   };
-  const auto reads = [&] { return store.newest().whole && store.newest().reading->is_busy(); };
+  const auto reads = [&] { return store.pending().whole && store.pending().reading->is_busy(); };
   for (store.update(); store.comparing().is_busy() || awaits_masks() || reads(); store.update())
     std::this_thread::yield();
 }

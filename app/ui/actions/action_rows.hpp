@@ -71,13 +71,13 @@ constexpr KeyPress ctrl_shift(Key key) {
 }
 
 // Places of keys.
-inline bool outside_editor(const Newest& view) {
+inline bool outside_editor(const Pending& view) {
   return !view.selection.cursor;
 }
-inline bool in_editor(const Newest& view) {
+inline bool in_editor(const Pending& view) {
   return view.selection.cursor.has_value();
 }
-inline bool in_tokens(const Newest& view) {
+inline bool in_tokens(const Pending& view) {
   return view.look.tab == Tab::tokens && !view.selection.cursor;
 }
 

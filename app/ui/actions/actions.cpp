@@ -49,7 +49,7 @@ const Action* find_action(std::span<const Action> all, std::string_view id) {
   return it == all.end() ? nullptr : &*it;
 }
 
-const Action* action_of(std::span<const Action> all, KeyPress press, const Newest& view) {
+const Action* action_of(std::span<const Action> all, KeyPress press, const Pending& view) {
   press = as_named(press);
   const auto it = std::find_if(all.begin(), all.end(), [&](const Action& a) {
     return a.command && std::find(a.keys.begin(), a.keys.end(), press) != a.keys.end() && a.here(view);
@@ -71,7 +71,7 @@ void perform(std::string_view id, const Situation& situation, Commands& commands
   if (const Action* action = find_action(all, id)) perform(*action, situation, commands);
 }
 
-std::string key_words(const Action& action, const Newest& newest) {
+std::string key_words(const Action& action, const Pending& newest) {
   return action.keys.empty() || !action.here(newest) ? "" : written(action.keys.front());
 }
 

@@ -22,7 +22,7 @@ struct Action {
   std::string about = {};  ///< a sentence for its tooltip, or ""
   std::vector<KeyPress> keys = {};
   /// Where its keys mean it; no two actions have the same key in the same place.
-  bool (*here)(const Newest&) = [](const Newest&) { return true; };
+  bool (*here)(const Pending&) = [](const Pending&) { return true; };
   /// Its words in the key sheet; "" for the title. Rows in a row with the same words are one line.
   std::string sheet = {};
   std::string written = {};  ///< its keys in the sheet, where no KeyPress says them
@@ -48,7 +48,7 @@ std::vector<Action> actions(const Situation& situation);
 /// The action of that name, or nullptr.
 const Action* find_action(std::span<const Action> all, std::string_view id);
 /// The one that a key means in a view, or nullptr.
-const Action* action_of(std::span<const Action> all, KeyPress press, const Newest& view);
+const Action* action_of(std::span<const Action> all, KeyPress press, const Pending& view);
 
 /// "" when it can be done, else why not.
 std::string why_not(const Action& action, const Situation& situation);
@@ -58,7 +58,7 @@ void perform(const Action& action, const Situation& situation, Commands& command
 void perform(std::string_view id, const Situation& situation, Commands& commands);
 
 /// Its first key as a menu shows it, or "" where a view has no key for it.
-std::string key_words(const Action& action, const Newest& newest);
+std::string key_words(const Action& action, const Pending& newest);
 
 /// One line of the key sheet.
 struct KeyLine {

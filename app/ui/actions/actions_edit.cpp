@@ -56,17 +56,17 @@ void add_tokens(Rows& rows) {
                   .menu = "Edit",
                   .group = 2,
                   .command = [](const Situation& now) {
-                    const std::size_t n = now.newest.model.n_tokens();
+                    const std::size_t n = now.pending.model.n_tokens();
                     return edit(editing::InsertToken{n, std::to_string(n)});
                   }});
   rows.push_back({.id = "edit/remove_token",
                   .title = "Remove the last token",
                   .menu = "Edit",
                   .group = 2,
-                  .why_not = unless([](const Situation& now) { return now.newest.model.n_tokens() > 1; },
+                  .why_not = unless([](const Situation& now) { return now.pending.model.n_tokens() > 1; },
                                     "it is the only one"),
                   .command = [](const Situation& now) {
-                    return edit(editing::RemoveToken{now.newest.model.n_tokens() - 1});
+                    return edit(editing::RemoveToken{now.pending.model.n_tokens() - 1});
                   }});
 }
 
@@ -87,8 +87,8 @@ void add_numbers_of_model(Rows& rows) {
                   .group = 3,
                   .keys = {plain(Key::n)},
                   .why_not = [](const Situation& now) -> std::string {
-                    if (!now.shown.selection.pinned) return "no cell is pinned";
-                    return can_be_typed_over(now.shown.selection.pinned->stage)
+                    if (!now.displayed.selection.pinned) return "no cell is pinned";
+                    return can_be_typed_over(now.displayed.selection.pinned->stage)
                                ? ""
                                : "values of this stage cannot be overridden";
                   },
@@ -102,7 +102,7 @@ void add_numbers_of_model(Rows& rows) {
        .keys = {plain(Key::i)},
        .sheet = "Override a stage, or compute it again",
        .command = [](const Situation& now) {
-         const auto& pinned = now.shown.selection.pinned;
+         const auto& pinned = now.displayed.selection.pinned;
          const bool can = pinned && core::attention::can_be_given(pinned->stage);
          return Asked{set<&Forms::given_stage>(can ? pinned->stage : now.forms.given_stage),
                       ShowDialog{Dialog::give}};
@@ -112,7 +112,7 @@ void add_numbers_of_model(Rows& rows) {
                   .menu = "Model",
                   .group = 0,
                   .command = [](const Situation& now) {
-                    const auto like = editing::draw_like(now.newest.model);
+                    const auto like = editing::draw_like(now.pending.model);
                     editing::ModelDraw draw = now.forms.draw.draw;
                     draw.bias = like.bias, draw.output = like.output;
                     return Asked{set<&DrawForm::draw>(std::move(draw)), ShowDialog{Dialog::draw_model}};
@@ -146,13 +146,13 @@ namespace editing = core::editing;
 using core::mistakes::Mistake;
 
 bool is_hidden(const Situation& s) {
-  const auto edit = mask_switch(s.shown.selection.pinned, s.shown.trace);
+  const auto edit = mask_switch(s.displayed.selection.pinned, s.displayed.trace);
   return edit && edit->visible;
 }
 
 std::string why_not_mistaken(const Mistake& mistake, const Situation& s) {
-  if (!is_made(mistake, s.newest.model))
-    return core::mistakes::applies(mistake, s.newest.model) ? "" : "it would change nothing in this model";
+  if (!is_made(mistake, s.pending.model))
+    return core::mistakes::applies(mistake, s.pending.model) ? "" : "it would change nothing in this model";
   return can_be_mended(mistake) ? "" : "the numbers that it replaced are gone";
 }
 
@@ -168,8 +168,8 @@ void add_switches(Rows& rows, const Situation& s) {
        .keys = {plain(Key::c)},
        .sheet = "Causal mask on or off",
        .command =
-           [](const Situation& now) { return edit(editing::SetCausal{!now.newest.model.mask.causal}); },
-       .checked = [](const Situation& now) { return now.newest.model.mask.causal; }});
+           [](const Situation& now) { return edit(editing::SetCausal{!now.pending.model.mask.causal}); },
+       .checked = [](const Situation& now) { return now.pending.model.mask.causal; }});
   rows.push_back({.id = "model/cell",
                   .title = "Mask the pinned position",
                   .menu = "Model",
@@ -179,17 +179,17 @@ void add_switches(Rows& rows, const Situation& s) {
                   .sheet = "Mask or unmask the pinned position",
                   .why_not = unless(
                       [](const Situation& now) {
-                        return mask_switch(now.shown.selection.pinned, now.shown.trace).has_value();
+                        return mask_switch(now.displayed.selection.pinned, now.displayed.trace).has_value();
                       },
                       "no position of two tokens is pinned"),
                   .command =
                       [](const Situation& now) {
-                        return edit(*mask_switch(now.shown.selection.pinned, now.shown.trace));
+                        return edit(*mask_switch(now.displayed.selection.pinned, now.displayed.trace));
                       },
                   .checked = is_hidden});
   rows.push_back(
       {.id = "model/head",
-       .title = "Head " + std::to_string(s.shown.look.head) + " enabled",
+       .title = "Head " + std::to_string(s.displayed.look.head) + " enabled",
        .menu = "Model",
        .group = 2,
        .about = "An ablated head contributes zeros to the output",
@@ -197,10 +197,10 @@ void add_switches(Rows& rows, const Situation& s) {
        .sheet = "Ablate or enable the selected head",
        .command =
            [](const Situation& now) {
-             return edit(
-                 editing::SwitchHead{now.shown.look.head, now.newest.model.is_off(now.shown.look.head)});
+             return edit(editing::SwitchHead{now.displayed.look.head,
+                                             now.pending.model.is_off(now.displayed.look.head)});
            },
-       .checked = [](const Situation& now) { return !now.newest.model.is_off(now.shown.look.head); }});
+       .checked = [](const Situation& now) { return !now.pending.model.is_off(now.displayed.look.head); }});
   rows.push_back({.id = "model/training",
                   .title = "Dropout (training mode)",
                   .menu = "Model",
@@ -210,9 +210,9 @@ void add_switches(Rows& rows, const Situation& s) {
                   .sheet = "Dropout: training or evaluation mode",
                   .command =
                       [](const Situation& now) {
-                        return edit(editing::SetTraining{!now.newest.model.dropout.training});
+                        return edit(editing::SetTraining{!now.pending.model.dropout.training});
                       },
-                  .checked = [](const Situation& now) { return now.newest.model.dropout.training; }});
+                  .checked = [](const Situation& now) { return now.pending.model.dropout.training; }});
   rows.push_back({.id = "model/draw_mask",
                   .title = "Resample the dropout mask",
                   .menu = "Model",
@@ -220,19 +220,19 @@ void add_switches(Rows& rows, const Situation& s) {
                   .about = "Uses the next seed",
                   .keys = {plain(Key::space)},
                   .here =
-                      [](const Newest& view) {
+                      [](const Pending& view) {
                         return view.look.tab == Tab::laboratory && !view.selection.presenting.on;
                       },
                   .sheet = "In the dropout laboratory: resample",
                   .command =
                       [](const Situation& now) {
-                        return edit(editing::SetDropoutSeed{now.newest.model.dropout.seed + 1});
+                        return edit(editing::SetDropoutSeed{now.pending.model.dropout.seed + 1});
                       }});
 }
 
 void add_mistakes(Rows& rows, const Situation& s) {
   for (const Mistake& mistake : core::mistakes::mistakes()) {
-    if (!core::mistakes::concerns(mistake, s.newest.model)) continue;
+    if (!core::mistakes::concerns(mistake, s.pending.model)) continue;
     rows.push_back(
         {.id = std::string("mistake/") + mistake.name,
          .title = mistake.title,
@@ -242,9 +242,9 @@ void add_mistakes(Rows& rows, const Situation& s) {
          .why_not = [&mistake](const Situation& now) { return why_not_mistaken(mistake, now); },
          .command =
              [&mistake](const Situation& now) {
-               return edit(editing::SwitchMistake{mistake.name, !is_made(mistake, now.newest.model)});
+               return edit(editing::SwitchMistake{mistake.name, !is_made(mistake, now.pending.model)});
              },
-         .checked = [&mistake](const Situation& now) { return is_made(mistake, now.newest.model); }});
+         .checked = [&mistake](const Situation& now) { return is_made(mistake, now.pending.model); }});
   }
 }
 
@@ -276,7 +276,7 @@ std::vector<Action> of_compare(const Situation&) {
                   .title = "Show A in place of B in every view",
                   .keys = {plain(Key::space)},
                   .here =
-                      [](const Newest& view) {
+                      [](const Pending& view) {
                         return view.look.tab != Tab::laboratory && !view.selection.cursor &&
                                !view.selection.presenting.on;
                       },
@@ -305,7 +305,7 @@ void add_editor_keys(Rows& rows) {
   rows.push_back({.id = "editor/across",
                   .title = "In the matrix: move from number to number",
                   .keys = {plain(Key::left), plain(Key::right)},
-                  .here = [](const Newest& view) { return in_editor(view) && !view.selection.lesson; },
+                  .here = [](const Pending& view) { return in_editor(view) && !view.selection.lesson; },
                   .written = "arrows, Home, End, Page"});
   std::vector<KeyPress> begins{plain(Key::enter), plain(Key::minus), plain(Key::plus)};
   for (int digit = 0; digit < 10; ++digit)
@@ -321,15 +321,15 @@ namespace {
 constexpr std::size_t most_digits = 9;
 
 std::string nowhere(const Situation& s) {
-  return s.shown.look.tab == Tab::tokens ? "" : "only in Tokens";
+  return s.displayed.look.tab == Tab::tokens ? "" : "only in Tokens";
 }
-bool in_matrices(const Newest& view) {
+bool in_matrices(const Pending& view) {
   return view.look.tab != Tab::tokens && !view.selection.cursor;
 }
-bool outside_tokens(const Newest& view) {
+bool outside_tokens(const Pending& view) {
   return view.look.tab != Tab::tokens;
 }
-bool anywhere_in_tokens(const Newest& view) {
+bool anywhere_in_tokens(const Pending& view) {
   return view.look.tab == Tab::tokens;
 }
 
@@ -341,12 +341,12 @@ std::vector<KeyPress> digit_of(std::size_t head) {
 /// A head before (−1) or after (+1) the shown one.
 std::function<std::string(const Situation&)> beyond(int by) {
   return [by](const Situation& s) -> std::string {
-    if (by < 0) return s.newest.look.head > 0 ? "" : "this is the first head";
-    return s.newest.look.head + 1 < s.newest.model.n_heads ? "" : "this is the last head";
+    if (by < 0) return s.pending.look.head > 0 ? "" : "this is the first head";
+    return s.pending.look.head + 1 < s.pending.model.n_heads ? "" : "this is the last head";
   };
 }
 std::size_t neighbour(const Situation& s, int by) {
-  return by < 0 ? s.newest.look.head - 1 : s.newest.look.head + 1;
+  return by < 0 ? s.pending.look.head - 1 : s.pending.look.head + 1;
 }
 
 Asked show_alone(std::size_t head, std::size_t n_heads) {
@@ -357,7 +357,7 @@ Asked show_alone(std::size_t head, std::size_t n_heads) {
 }
 
 void add_shown_head(Rows& rows, const Situation& s) {
-  for (std::size_t h = 0; h < s.newest.model.n_heads; ++h)
+  for (std::size_t h = 0; h < s.pending.model.n_heads; ++h)
     rows.push_back({.id = "head/" + std::to_string(h),
                     .title = std::to_string(h),
                     .menu = "View/Heads/Head",
@@ -367,7 +367,7 @@ void add_shown_head(Rows& rows, const Situation& s) {
                     .sheet = "Select head 0 … 8",
                     .written = h < most_digits ? "1 … 9" : "",
                     .command = always(set<&Look::head>(h)),
-                    .checked = [h](const Situation& now) { return now.newest.look.head == h; }});
+                    .checked = [h](const Situation& now) { return now.pending.look.head == h; }});
   for (const int by : {-1, 1})
     rows.push_back(
         {.id = by < 0 ? "head/previous" : "head/next",
@@ -383,7 +383,7 @@ void add_shown_head(Rows& rows, const Situation& s) {
 }
 
 void add_lines(Rows& rows, const Situation& s) {
-  for (std::size_t h = 0; h < s.newest.model.n_heads; ++h)
+  for (std::size_t h = 0; h < s.pending.model.n_heads; ++h)
     rows.push_back(
         {.id = "lines/" + std::to_string(h),
          .title = "Head " + std::to_string(h),
@@ -396,11 +396,12 @@ void add_lines(Rows& rows, const Situation& s) {
          .why_not = nowhere,
          .command =
              [h](const Situation& now) {
-               std::set<std::size_t> silent = now.newest.look.tokens.silent_heads;
+               std::set<std::size_t> silent = now.pending.look.tokens.silent_heads;
                if (silent.erase(h) == 0) silent.insert(h);
                return Asked{set<&TokensLook::silent_heads>(std::move(silent))};
              },
-         .checked = [h](const Situation& now) { return !now.shown.look.tokens.silent_heads.contains(h); }});
+         .checked =
+             [h](const Situation& now) { return !now.displayed.look.tokens.silent_heads.contains(h); }});
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "lines/previous" : "lines/next",
                     .title = by < 0 ? "Previous head alone" : "Next head alone",
@@ -417,7 +418,7 @@ void add_lines(Rows& rows, const Situation& s) {
                         },
                     .command =
                         [by](const Situation& now) {
-                          return show_alone(neighbour(now, by), now.newest.model.n_heads);
+                          return show_alone(neighbour(now, by), now.pending.model.n_heads);
                         }});
 }
 
@@ -430,7 +431,7 @@ void add_order(Rows& rows) {
          .menu = "View/Heads/Sort by",
          .group = 3,
          .command = always(set<&Look::heads_order>(order), set<&Look::tab>(Tab::heads)),
-         .checked = [order](const Situation& now) { return now.shown.look.heads_order == order; }});
+         .checked = [order](const Situation& now) { return now.displayed.look.heads_order == order; }});
   };
   row("number", "number", std::nullopt);
   for (const auto& figure : core::attention::head_figures()) row(figure.name, figure.title, figure.figure);

@@ -97,12 +97,12 @@ std::vector<Action> of_file(const Situation& s) {
                   .about = "Opens one layer of this model's file as a checkpoint layer",
                   .why_not = unless(
                       [](const Situation& now) {
-                        return now.newest.whole && !now.newest.whole->model->description().is_attached;
+                        return now.pending.whole && !now.pending.whole->model->description().is_attached;
                       },
                       "no whole model is open that was read from a file"),
                   .command = [](const Situation& now) {
                     return Asked{
-                        OpenFile{.path = now.newest.whole->model->description().file, .as_tensors = true}};
+                        OpenFile{.path = now.pending.whole->model->description().file, .as_tensors = true}};
                   }});
   add_recent(rows, s);
   rows.push_back({.id = "file/choose",
@@ -160,7 +160,7 @@ constexpr std::array decimals{1, 2, 3, 4, 6, 8, 12};
 
 Asked copy_program(const Situation& s) {
   try {
-    return {CopyText{program_of(s.newest.model, s.forms, s.document.title)}};
+    return {CopyText{program_of(s.pending.model, s.forms, s.document.title)}};
   } catch (const core::Error& error) {  // not every model can be written so
     return {ShowMessage{error.what(), true}};
   }
@@ -238,16 +238,16 @@ constexpr const char* menu_of_whole = "Model/Whole model";
 constexpr const char* none_open = "no whole model is open";
 
 bool has_whole(const Situation& s) {
-  return s.newest.whole != nullptr;
+  return s.pending.whole != nullptr;
 }
 
 /// "" where a layer lies before (−1) or after (+1) the one that is looked at.
 std::function<std::string(const Situation&)> beyond_layer(int by) {
   return [by](const Situation& s) -> std::string {
     if (!has_whole(s)) return none_open;
-    const std::size_t now = s.newest.whole->experiment.layer;
+    const std::size_t now = s.pending.whole->experiment.layer;
     if (by < 0) return now > 0 ? "" : "this is the first layer";
-    return now + 1 < s.newest.whole->model->description().sizes.n_layers ? "" : "this is the last layer";
+    return now + 1 < s.pending.whole->model->description().sizes.n_layers ? "" : "this is the last layer";
   };
 }
 
@@ -262,7 +262,7 @@ void add_layer_steps(Rows& rows) {
                     .sheet = "Whole models: previous, next layer",
                     .why_not = beyond_layer(by),
                     .command = [by](const Situation& now) {
-                      const std::size_t layer = now.newest.whole->experiment.layer;
+                      const std::size_t layer = now.pending.whole->experiment.layer;
                       return Asked{LookAtLayer{by < 0 ? layer - 1 : layer + 1}};
                     }});
 }
@@ -279,7 +279,7 @@ void add_whole_model(Rows& rows, const Situation& s) {
                   .sheet = "Layers of a whole model",
                   .why_not = unless(has_whole, none_open),
                   .command = always(set<&Look::tab>(Tab::layers)),
-                  .checked = [](const Situation& now) { return now.shown.look.tab == Tab::layers; }});
+                  .checked = [](const Situation& now) { return now.displayed.look.tab == Tab::layers; }});
   add_layer_steps(rows);
   rows.push_back({.id = "whole/head_off",
                   .title = "Ablate or enable the selected head",
@@ -290,7 +290,7 @@ void add_whole_model(Rows& rows, const Situation& s) {
                   .sheet = "Whole models: ablate or enable the selected head",
                   .why_not = unless(has_whole, none_open),
                   .command = [](const Situation& now) {
-                    return Asked{SwitchHead{now.newest.whole->experiment.layer, now.newest.look.head}};
+                    return Asked{SwitchHead{now.pending.whole->experiment.layer, now.pending.look.head}};
                   }});
   rows.push_back(
       {.id = "whole/sweep",
@@ -308,7 +308,7 @@ void add_whole_model(Rows& rows, const Situation& s) {
        .group = 5,
        .part = 1,
        .why_not = unless(
-           [](const Situation& now) { return has_whole(now) && now.newest.whole->experiment.is_edited(); },
+           [](const Situation& now) { return has_whole(now) && now.pending.whole->experiment.is_edited(); },
            "nothing in a whole model has been edited"),
        .command = always(DropEdits{})});
   rows.push_back({.id = "whole/compare",
@@ -332,11 +332,11 @@ void add_whole_model(Rows& rows, const Situation& s) {
 
 namespace {
 
-bool in_lesson(const Newest& view) {
+bool in_lesson(const Pending& view) {
   return view.selection.lesson && !view.selection.cursor;
 }
 /// Arrows go on and back even where the matrix has the keyboard.
-bool anywhere_in_lesson(const Newest& view) {
+bool anywhere_in_lesson(const Pending& view) {
   return view.selection.lesson.has_value();
 }
 
@@ -351,7 +351,7 @@ void add_steps(Rows& rows) {
          .keys = {plain(key)},
          .here = here,
          .sheet = sheet,
-         .why_not = unless([](const Situation& now) { return now.shown.selection.lesson.has_value(); },
+         .why_not = unless([](const Situation& now) { return now.displayed.selection.lesson.has_value(); },
                            "no lesson is open"),
          .command = always(GoInLesson{by})});
   };
@@ -380,7 +380,7 @@ std::string title_with_progress(const core::lessons::Lesson& lesson, const Situa
 
 std::vector<Action> of_lessons(const Situation& s) {
   Rows rows;
-  if (const auto* left = s.shown.selection.lesson ? nullptr : left_lesson(s.progress))
+  if (const auto* left = s.displayed.selection.lesson ? nullptr : left_lesson(s.progress))
     rows.push_back({.id = "lesson/resume",
                     .title = "Resume: " + left->title + ", step " +
                              std::to_string(progress_of(s.progress, left->name)->step + 1),
@@ -403,7 +403,7 @@ std::vector<Action> of_lessons(const Situation& s) {
        .title = "Leave the lesson",
        .menu = "Lessons",
        .group = 1,
-       .why_not = unless([](const Situation& now) { return now.shown.selection.lesson.has_value(); },
+       .why_not = unless([](const Situation& now) { return now.displayed.selection.lesson.has_value(); },
                          "no lesson is open"),
        .command = always(LeaveLesson{})});
   return rows;

@@ -11,20 +11,20 @@ namespace {
 
 constexpr const char* animation = "View/Animation";
 
-bool presents(const Newest& view) {
+bool presents(const Pending& view) {
   return view.selection.presenting.on;
 }
 
 std::size_t steps_of_flight(const Situation& s) {
-  return s.shown.selection.pinned
-             ? flown_cells(s.shown.model, s.shown.trace, *s.shown.selection.pinned).size()
+  return s.displayed.selection.pinned
+             ? flown_cells(s.displayed.model, s.displayed.trace, *s.displayed.selection.pinned).size()
              : 0;
 }
 
 /// Why no numbers can fly, or "".
 std::string grounded(const Situation& s) {
   if (s.settings.reduce_motion) return "motion is reduced";
-  if (!s.shown.selection.pinned) return "no cell is pinned";
+  if (!s.displayed.selection.pinned) return "no cell is pinned";
   return steps_of_flight(s) > 0 ? "" : "the pinned value is not computed from others";
 }
 
@@ -43,15 +43,16 @@ void add_flight(Rows& rows) {
                   .sheet = "Animate the operands of the pinned value, or pause",
                   .why_not = grounded,
                   .command = play});
-  rows.push_back(
-      {.id = "present/play",
-       .title = "Play or stop",
-       .keys = {plain(Key::space)},
-       .here = presents,
-       .sheet = "Presenting: animate the operands, or pause",
-       .why_not =
-           [](const Situation& now) { return presents(now.newest) ? grounded(now) : "only when presenting"; },
-       .command = play});
+  rows.push_back({.id = "present/play",
+                  .title = "Play or stop",
+                  .keys = {plain(Key::space)},
+                  .here = presents,
+                  .sheet = "Presenting: animate the operands, or pause",
+                  .why_not =
+                      [](const Situation& now) {
+                        return presents(now.pending) ? grounded(now) : "only when presenting";
+                      },
+                  .command = play});
   for (const int by : {-1, 1})
     rows.push_back({.id = by < 0 ? "flight/back" : "flight/on",
                     .title = by < 0 ? "Previous step" : "Next step",
@@ -101,8 +102,8 @@ void add_presenting(Rows& rows) {
        .about = "Shows the view large and without side panels; ← and → change the stage or step",
        .keys = {plain(Key::f5)},
        .sheet = "Present, or return to the panels",
-       .command = [](const Situation& now) { return Asked{Present{!now.newest.selection.presenting.on}}; },
-       .checked = [](const Situation& now) { return now.newest.selection.presenting.on; }});
+       .command = [](const Situation& now) { return Asked{Present{!now.pending.selection.presenting.on}}; },
+       .checked = [](const Situation& now) { return now.pending.selection.presenting.on; }});
   rows.push_back(
       {.id = "view/full_screen",
        .title = "Full screen",
@@ -111,9 +112,9 @@ void add_presenting(Rows& rows) {
        .keys = {plain(Key::f11)},
        .command =
            [](const Situation& now) {
-             return Asked{set<&Presenting::full_screen>(!now.newest.selection.presenting.full_screen)};
+             return Asked{set<&Presenting::full_screen>(!now.pending.selection.presenting.full_screen)};
            },
-       .checked = [](const Situation& now) { return now.newest.selection.presenting.full_screen; }});
+       .checked = [](const Situation& now) { return now.pending.selection.presenting.full_screen; }});
   add_flight(rows);
 }
 
@@ -134,17 +135,17 @@ constexpr std::array steps{
 /// The neighbour of the pinned cell; with nothing pinned the first cell; nothing at the edge.
 std::optional<std::pair<CellRef, Shape>> neighbour(const Situation& s, const Step& step) {
   const auto& stage = core::attention::info(stage_at_hand(s));
-  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, s.shown.look.head);
+  const core::attention::StageMatrix& numbers = stage.matrix(s.displayed.trace, s.displayed.look.head);
   const Shape shape{numbers.n_rows(), numbers.n_cols()};
-  CellRef cell{stage.stage, stage.per_head ? s.shown.look.head : 0, 0, 0};
+  CellRef cell{stage.stage, stage.per_head ? s.displayed.look.head : 0, 0, 0};
   const auto moved = [](std::size_t from, int by, std::size_t count) {
     return by < 0 ? from - (from > 0) : by > 0 ? std::min<std::size_t>(from + 1, count - 1) : from;
   };
-  if (s.shown.selection.pinned) {
-    cell.row = moved(s.shown.selection.pinned->row, step.down, shape.first);
-    cell.column = moved(s.shown.selection.pinned->column, step.right, shape.second);
+  if (s.displayed.selection.pinned) {
+    cell.row = moved(s.displayed.selection.pinned->row, step.down, shape.first);
+    cell.column = moved(s.displayed.selection.pinned->column, step.right, shape.second);
   }
-  if (s.shown.selection.pinned == cell) return std::nullopt;
+  if (s.displayed.selection.pinned == cell) return std::nullopt;
   return std::pair{cell, shape};
 }
 
@@ -173,21 +174,21 @@ std::optional<CellRef> in_stage(const Situation& s, int by) {
   const auto count = static_cast<std::ptrdiff_t>(all.size());
   const auto shown = [&](std::ptrdiff_t k) {
     const auto& stage = all[static_cast<std::size_t>(k)];
-    return stage.present(s.shown.model) && !s.shown.look.folded.contains(stage.stage);
+    return stage.present(s.displayed.model) && !s.displayed.look.folded.contains(stage.stage);
   };
   while (at >= 0 && at < count && !shown(at)) at += by;
   if (at < 0 || at >= count) return std::nullopt;
   const auto& stage = all[static_cast<std::size_t>(at)];
-  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, s.shown.look.head);
-  CellRef cell{stage.stage, stage.per_head ? s.shown.look.head : 0, 0, 0};
-  if (s.shown.selection.pinned) {
-    cell.row = std::min<std::size_t>(s.shown.selection.pinned->row, numbers.n_rows() - 1);
-    cell.column = std::min<std::size_t>(s.shown.selection.pinned->column, numbers.n_cols() - 1);
+  const core::attention::StageMatrix& numbers = stage.matrix(s.displayed.trace, s.displayed.look.head);
+  CellRef cell{stage.stage, stage.per_head ? s.displayed.look.head : 0, 0, 0};
+  if (s.displayed.selection.pinned) {
+    cell.row = std::min<std::size_t>(s.displayed.selection.pinned->row, numbers.n_rows() - 1);
+    cell.column = std::min<std::size_t>(s.displayed.selection.pinned->column, numbers.n_cols() - 1);
   }
   return cell;
 }
 
-bool presents_alone(const Newest& view) {
+bool presents_alone(const Pending& view) {
   return view.selection.presenting.on && !view.selection.lesson && !view.selection.cursor;
 }
 
@@ -201,7 +202,7 @@ void add_presented_stages(Rows& rows) {
          .here = presents_alone,
          .sheet = "Presenting: previous, next stage",
          .why_not = [by](const Situation& now) -> std::string {
-           if (!presents_alone(now.newest)) return "only when presenting";
+           if (!presents_alone(now.pending)) return "only when presenting";
            return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
          },
          .command =
@@ -223,22 +224,22 @@ void add_neighbouring_stages(Rows& rows) {
          .sheet = "The same cell in the previous, next stage",
          .written = "Shift+Page up, down",
          .why_not = [by](const Situation& now) -> std::string {
-           if (now.shown.look.tab != Tab::stages) return "only in Stages";
+           if (now.displayed.look.tab != Tab::stages) return "only in Stages";
            return in_stage(now, by) ? "" : by < 0 ? "this is the first stage" : "this is the last stage";
          },
          .command =
              [by](const Situation& now) {
                const CellRef cell = *in_stage(now, by);
                Asked asked{PinCell{cell}};
-               if (now.newest.look.large) asked.push_back(set<&Look::large>(cell.stage));
+               if (now.pending.look.large) asked.push_back(set<&Look::large>(cell.stage));
                return asked;
              }});
 }
 
 /// In the token view, from the pinned query to the one above or below; the first press pins an end.
 Asked move_query(const Situation& s, bool down) {
-  const std::size_t last = s.newest.model.n_tokens() - 1;
-  const auto& pinned = s.newest.look.tokens.pinned_query;
+  const std::size_t last = s.pending.model.n_tokens() - 1;
+  const auto& pinned = s.pending.look.tokens.pinned_query;
   const std::size_t next = !pinned ? (down ? 0 : last)
                            : down  ? std::min(*pinned + 1, last)
                                    : *pinned - (*pinned > 0);
@@ -247,22 +248,23 @@ Asked move_query(const Situation& s, bool down) {
 
 void add_queries(Rows& rows) {
   for (const bool down : {false, true})
-    rows.push_back({.id = down ? "query/below" : "query/above",
-                    .title = down ? "Query below" : "Query above",
-                    .menu = walk_menu,
-                    .group = 5,
-                    .part = 2,
-                    .keys = {plain(down ? Key::down : Key::up)},
-                    .here = in_tokens,
-                    .sheet = "In Tokens: pin the query above, below",
-                    .why_not = unless([](const Situation& now) { return now.shown.look.tab == Tab::tokens; },
-                                      "only in Tokens"),
-                    .command = [down](const Situation& now) { return move_query(now, down); }});
+    rows.push_back(
+        {.id = down ? "query/below" : "query/above",
+         .title = down ? "Query below" : "Query above",
+         .menu = walk_menu,
+         .group = 5,
+         .part = 2,
+         .keys = {plain(down ? Key::down : Key::up)},
+         .here = in_tokens,
+         .sheet = "In Tokens: pin the query above, below",
+         .why_not = unless([](const Situation& now) { return now.displayed.look.tab == Tab::tokens; },
+                           "only in Tokens"),
+         .command = [down](const Situation& now) { return move_query(now, down); }});
 }
 
 /// The first thing that Esc would let go of, or nothing.
 std::optional<Command> released(const Situation& s) {
-  const Newest& v = s.newest;
+  const Pending& v = s.pending;
   if (v.selection.presenting.flight) return set<&Presenting::flight>(std::nullopt);
   if (v.selection.presenting.on) return set<&Presenting::on>(false);
   if (v.selection.cursor) return set<&Selection::cursor>(std::nullopt);
@@ -291,7 +293,7 @@ void add_walking(Rows& rows, const Situation&) {
                   .keys = {plain(Key::backspace)},
                   .here = outside_editor,
                   .sheet = "Back to the cell whose operand you followed",
-                  .why_not = unless([](const Situation& now) { return !now.newest.selection.trail.empty(); },
+                  .why_not = unless([](const Situation& now) { return !now.pending.selection.trail.empty(); },
                                     "no operand has been followed"),
                   .command = always(GoBack{})});
   rows.push_back(
@@ -309,14 +311,14 @@ void add_walking(Rows& rows, const Situation&) {
 namespace {
 
 std::size_t n_tokens(const Situation& s) {
-  return s.newest.model.n_tokens();
+  return s.pending.model.n_tokens();
 }
 
 /// Why there is no token more or one back, or "".
 std::function<std::string(const Situation&)> beyond_token(int by) {
   return [by](const Situation& s) -> std::string {
-    if (const std::string why = why_not_decoded(s.newest.model); !why.empty()) return why;
-    const auto& now = s.newest.look.positions.decoded;
+    if (const std::string why = why_not_decoded(s.pending.model); !why.empty()) return why;
+    const auto& now = s.pending.look.positions.decoded;
     if (by > 0) return now && *now + 1 >= n_tokens(s) ? "this is the last token" : "";
     return !now ? "no decoding is shown" : *now == 0 ? "this is the first token" : "";
   };
@@ -344,7 +346,7 @@ void add_decoding(Rows& rows) {
        .title = "All queries at once",
        .menu = menu,
        .group = 1,
-       .why_not = unless([](const Situation& s) { return s.newest.look.positions.decoded.has_value(); },
+       .why_not = unless([](const Situation& s) { return s.pending.look.positions.decoded.has_value(); },
                          "no decoding is shown"),
        .command = always(set<&PositionsLook::decoded>(std::nullopt))});
 }

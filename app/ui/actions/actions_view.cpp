@@ -32,7 +32,7 @@ void add_maps(Rows& rows, std::span<const NamedMap> maps, ColorMap ColorChoice::
     row.id = std::string("map/") + map.name;
     row.command = always(kept == &ColorChoice::sequential ? set<&ColorChoice::sequential>(map.map)
                                                           : set<&ColorChoice::diverging>(map.map));
-    row.checked = [kept, m = map.map](const Situation& now) { return now.shown.look.colors.*kept == m; };
+    row.checked = [kept, m = map.map](const Situation& now) { return now.displayed.look.colors.*kept == m; };
     rows.push_back(std::move(row));
   }
 }
@@ -43,25 +43,28 @@ void add_colors(Rows& rows, const Situation&) {
   for (const RangeRow& range : ranges) {
     Action row = in_menu(range.id, range.title, 0);
     row.command = always(set<&ColorChoice::range>(range.rule), set<&ColorChoice::locked>(std::nullopt));
-    row.checked = [rule = range.rule](const Situation& now) { return now.shown.look.colors.range == rule; };
+    row.checked = [rule = range.rule](const Situation& now) {
+      return now.displayed.look.colors.range == rule;
+    };
     rows.push_back(std::move(row));
   }
   Action logarithmic = in_menu("colours/logarithmic", "Logarithmic", 1);
   logarithmic.command = [](const Situation& now) {
-    return Asked{set<&ColorChoice::logarithmic>(!now.newest.look.colors.logarithmic),
+    return Asked{set<&ColorChoice::logarithmic>(!now.pending.look.colors.logarithmic),
                  set<&ColorChoice::locked>(std::nullopt)};
   };
-  logarithmic.checked = [](const Situation& now) { return now.shown.look.colors.logarithmic; };
+  logarithmic.checked = [](const Situation& now) { return now.displayed.look.colors.logarithmic; };
   rows.push_back(std::move(logarithmic));
 
   Action lock = in_menu("colours/lock", "Locked", 1);
-  lock.why_not = unless([](const Situation& now) { return now.shown.look.colors.locked || now.color_ends; },
-                        "no colors are shown");
+  lock.why_not =
+      unless([](const Situation& now) { return now.displayed.look.colors.locked || now.color_ends; },
+             "no colors are shown");
   lock.command = [](const Situation& now) {
-    if (now.shown.look.colors.locked) return Asked{set<&ColorChoice::locked>(std::nullopt)};
+    if (now.displayed.look.colors.locked) return Asked{set<&ColorChoice::locked>(std::nullopt)};
     return Asked{set<&ColorChoice::locked>(now.color_ends())};
   };
-  lock.checked = [](const Situation& now) { return now.shown.look.colors.locked.has_value(); };
+  lock.checked = [](const Situation& now) { return now.displayed.look.colors.locked.has_value(); };
   rows.push_back(std::move(lock));
 
   add_maps(rows, core::color::sequential_maps(), &ColorChoice::sequential, 2);
@@ -85,8 +88,8 @@ constexpr std::array tabs{TabRow{Tab::stages, "tab/stages", "Stages", Key::digit
 /// The laboratory has nothing to show where nothing is dropped: it opens at a rate of one half.
 Asked opens(Tab tab, const Situation& s) {
   Asked asked = Asked{set<&Forms::start_page>(false), set<&Look::tab>(tab)};
-  const bool at_half = tab == Tab::laboratory && s.newest.model.dropout.rate == 0 &&
-                       s.newest.model.dropout.given.empty() && s.newest.look.tab != tab;
+  const bool at_half = tab == Tab::laboratory && s.pending.model.dropout.rate == 0 &&
+                       s.pending.model.dropout.given.empty() && s.pending.look.tab != tab;
   if (!at_half) return asked;
   asked.push_back(EndGesture{});
   asked.push_back(ApplyEdit{core::editing::SetDropoutRate{0.5}});
@@ -97,13 +100,14 @@ Asked opens(Tab tab, const Situation& s) {
 
 void add_tabs(Rows& rows) {
   for (const TabRow& row : tabs)
-    rows.push_back({.id = row.id,
-                    .title = row.title,
-                    .menu = "View",
-                    .keys = {ctrl(row.key)},
-                    .sheet = "Stages, Heads, Tokens, Compare, laboratory",
-                    .command = [tab = row.tab](const Situation& now) { return opens(tab, now); },
-                    .checked = [tab = row.tab](const Situation& now) { return now.shown.look.tab == tab; }});
+    rows.push_back(
+        {.id = row.id,
+         .title = row.title,
+         .menu = "View",
+         .keys = {ctrl(row.key)},
+         .sheet = "Stages, Heads, Tokens, Compare, laboratory",
+         .command = [tab = row.tab](const Situation& now) { return opens(tab, now); },
+         .checked = [tab = row.tab](const Situation& now) { return now.displayed.look.tab == tab; }});
 }
 
 /// Dark and light share a key, which goes from the one to the other.
@@ -161,15 +165,17 @@ namespace {
 /// Fewer or more cells around the pinned one, or around the middle; of token × token matrices when nothing is
 /// pinned.
 Asked zoom_by(const Situation& s, double factor) {
-  const auto& stage =
-      core::attention::info(s.shown.selection.pinned ? s.shown.selection.pinned->stage : Stage::weights);
-  const core::attention::StageMatrix& numbers = stage.matrix(s.shown.trace, s.shown.look.head);
+  const auto& stage = core::attention::info(s.displayed.selection.pinned ? s.displayed.selection.pinned->stage
+                                                                         : Stage::weights);
+  const core::attention::StageMatrix& numbers = stage.matrix(s.displayed.trace, s.displayed.look.head);
   const Shape shape{numbers.n_rows(), numbers.n_cols()};
-  const CellWindow part = shown_part(s.shown.look, shape);
-  const double row = s.shown.selection.pinned ? static_cast<double>(s.shown.selection.pinned->row) + 0.5
-                                              : (part.top + part.bottom) / 2;
-  const double column = s.shown.selection.pinned ? static_cast<double>(s.shown.selection.pinned->column) + 0.5
-                                                 : (part.left + part.right) / 2;
+  const CellWindow part = shown_part(s.displayed.look, shape);
+  const double row = s.displayed.selection.pinned
+                         ? static_cast<double>(s.displayed.selection.pinned->row) + 0.5
+                         : (part.top + part.bottom) / 2;
+  const double column = s.displayed.selection.pinned
+                            ? static_cast<double>(s.displayed.selection.pinned->column) + 0.5
+                            : (part.left + part.right) / 2;
   return {Zoom{shape, row, column, factor}};
 }
 
@@ -189,7 +195,7 @@ void add_zoom(Rows& rows) {
                   .menu = "View/Zoom",
                   .group = 5,
                   .keys = {plain(Key::f)},
-                  .why_not = unless([](const Situation& now) { return !now.shown.look.zoomed.empty(); },
+                  .why_not = unless([](const Situation& now) { return !now.displayed.look.zoomed.empty(); },
                                     "all cells are shown"),
                   .command = always(set<&Look::zoomed>({}))});
 }
@@ -197,17 +203,17 @@ void add_zoom(Rows& rows) {
 void add_large(Rows& rows, const Situation& s) {
   rows.push_back(
       {.id = "stages/alone",
-       .title =
-           s.shown.look.tab == Tab::stages && s.shown.look.large ? "Back to all stages" : "One stage alone",
+       .title = s.displayed.look.tab == Tab::stages && s.displayed.look.large ? "Back to all stages"
+                                                                              : "One stage alone",
        .menu = "View",
        .group = 5,
        .about = "The stage of the pinned cell, or the one under the mouse",
        .keys = {plain(Key::l)},
        .sheet = "Show one stage alone, or all; or double-click",
        .command = [](const Situation& now) {
-         const bool points = now.shown.selection.hovered && !now.shown.selection.pinned;
-         const Stage stage = points ? now.shown.selection.hovered->stage : stage_at_hand(now);
-         const Look& look = now.newest.look;
+         const bool points = now.displayed.selection.hovered && !now.displayed.selection.pinned;
+         const Stage stage = points ? now.displayed.selection.hovered->stage : stage_at_hand(now);
+         const Look& look = now.pending.look;
          return Asked{
              set<&Look::large>(look.tab == Tab::stages && look.large ? std::nullopt : std::optional(stage)),
              set<&Look::tab>(Tab::stages)};
@@ -219,8 +225,8 @@ void add_large(Rows& rows, const Situation& s) {
        .group = 5,
        .keys = {plain(Key::g)},
        .sheet = "Row sums and entropy next to the stages",
-       .command = [](const Situation& now) { return Asked{set<&Look::gutters>(!now.newest.look.gutters)}; },
-       .checked = [](const Situation& now) { return now.shown.look.gutters; }});
+       .command = [](const Situation& now) { return Asked{set<&Look::gutters>(!now.pending.look.gutters)}; },
+       .checked = [](const Situation& now) { return now.displayed.look.gutters; }});
   rows.push_back(
       {.id = "stages/pytorch_numbers",
        .title = "Numbers as PyTorch prints them",
@@ -240,11 +246,11 @@ void add_large(Rows& rows, const Situation& s) {
                   .command =
                       [](const Situation& now) {
                         std::set<Stage> lines;
-                        if (now.newest.look.code_lines.empty())
+                        if (now.pending.look.code_lines.empty())
                           for (const auto& stage : core::attention::stages()) lines.insert(stage.stage);
                         return Asked{set<&Look::code_lines>(std::move(lines))};
                       },
-                  .checked = [](const Situation& now) { return !now.shown.look.code_lines.empty(); }});
+                  .checked = [](const Situation& now) { return !now.displayed.look.code_lines.empty(); }});
 }
 
 /// The picture of rotary positions, under the queries that they turned.
@@ -257,7 +263,7 @@ void add_positions(Rows& rows) {
        .about = "Shows the rotary pairs of a query and a key as arrows, and the score at every distance",
        .why_not = unless(
            [](const Situation& now) {
-             return core::attention::info(Stage::rotated_queries).present(now.shown.model);
+             return core::attention::info(Stage::rotated_queries).present(now.displayed.model);
            },
            "the model has no rotary embedding"),
        .command = always(set<&Look::large>(Stage::rotated_queries), set<&Look::tab>(Tab::stages))});
@@ -267,7 +273,7 @@ void add_positions(Rows& rows) {
 template <class Finish>
 void add_each(Rows& rows, const Situation& s, const char* id, const char* menu, Finish finish) {
   for (const auto& stage : core::attention::stages()) {
-    if (!stage.present(s.shown.model)) continue;
+    if (!stage.present(s.displayed.model)) continue;
     Action row{.id = std::string(id) + stage.name, .title = stage.title, .menu = menu, .group = 5};
     if (finish(row, stage)) rows.push_back(std::move(row));
   }
@@ -276,9 +282,9 @@ void add_each(Rows& rows, const Situation& s, const char* id, const char* menu, 
 }  // namespace
 
 Stage stage_at_hand(const Situation& s) {
-  if (s.shown.selection.pinned) return s.shown.selection.pinned->stage;
-  if (s.shown.look.tab == Tab::heads) return s.shown.look.heads_stage;
-  return s.shown.look.large.value_or(Stage::weights);
+  if (s.displayed.selection.pinned) return s.displayed.selection.pinned->stage;
+  if (s.displayed.look.tab == Tab::heads) return s.displayed.look.heads_stage;
+  return s.displayed.look.large.value_or(Stage::weights);
 }
 
 void add_stages(Rows& rows, const Situation& s) {
@@ -288,22 +294,22 @@ void add_stages(Rows& rows, const Situation& s) {
   add_positions(rows);
   add_each(rows, s, "large/", "View/Show large", [](Action& row, const StageInfo& stage) {
     row.command = always(set<&Look::large>(stage.stage), set<&Look::tab>(Tab::stages));
-    row.checked = [which = stage.stage](const Situation& now) { return now.shown.look.large == which; };
+    row.checked = [which = stage.stage](const Situation& now) { return now.displayed.look.large == which; };
     return true;
   });
   add_each(rows, s, "of_heads/", "View/One stage of all heads", [](Action& row, const StageInfo& stage) {
     row.command = always(set<&Look::heads_stage>(stage.stage), set<&Look::tab>(Tab::heads));
     row.checked = [which = stage.stage](const Situation& now) {
-      return now.shown.look.tab == Tab::heads && now.shown.look.heads_stage == which;
+      return now.displayed.look.tab == Tab::heads && now.displayed.look.heads_stage == which;
     };
     return stage.per_head;
   });
-  add_each(rows, s, "shown/", "View/Displayed stages", [](Action& row, const StageInfo& stage) {
+  add_each(rows, s, "shown/", "View/Shown stages", [](Action& row, const StageInfo& stage) {
     row.command = [which = stage.stage](const Situation& now) {
-      return Asked{FoldStage{which, !now.newest.look.folded.contains(which)}};
+      return Asked{FoldStage{which, !now.pending.look.folded.contains(which)}};
     };
     row.checked = [which = stage.stage](const Situation& now) {
-      return !now.shown.look.folded.contains(which);
+      return !now.displayed.look.folded.contains(which);
     };
     return true;
   });
@@ -323,7 +329,7 @@ void add_of_table(Rows& rows, const std::vector<Action>& all, const char* id, in
 }
 
 Action large_row(const Situation& s, Stage stage) {
-  const bool is_large = s.shown.look.tab == Tab::stages && s.shown.look.large == stage;
+  const bool is_large = s.displayed.look.tab == Tab::stages && s.displayed.look.large == stage;
   return {.id = "stage/large",
           .title = is_large ? "Back to all stages" : "Show large",
           .menu = stage_menu,
@@ -339,12 +345,12 @@ Action present_row(Stage stage, std::size_t head) {
           .menu = stage_menu,
           .about = "Shows this stage large for an audience (F5)",
           .command = [stage, head](const Situation& now) {
-            const auto& pinned = now.newest.selection.pinned;
+            const auto& pinned = now.pending.selection.pinned;
             Asked asked;
             if (pinned && pinned->stage != stage) asked.push_back(set<&Selection::pinned>(std::nullopt));
             if (core::attention::info(stage).per_head) asked.push_back(set<&Look::head>(head));
-            asked.push_back(now.newest.look.tab == Tab::heads ? set<&Look::heads_stage>(stage)
-                                                              : set<&Look::large>(stage));
+            asked.push_back(now.pending.look.tab == Tab::heads ? set<&Look::heads_stage>(stage)
+                                                               : set<&Look::large>(stage));
             asked.push_back(Present{true});
             return asked;
           }};
@@ -356,7 +362,9 @@ Action fold_row(Stage stage) {
           .menu = stage_menu,
           .about = "The line below the stages brings it back",
           .why_not = unless(
-              [](const Situation& now) { return now.shown.look.tab == Tab::stages && !now.shown.look.large; },
+              [](const Situation& now) {
+                return now.displayed.look.tab == Tab::stages && !now.displayed.look.large;
+              },
               "only in the view of all stages"),
           .command = always(FoldStage{stage})};
 }

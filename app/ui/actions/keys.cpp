@@ -113,7 +113,7 @@ void handle_key(const KeyPress& press, const Situation& situation, Commands& com
   if (forms.dialog != Dialog::none && !may_quit) return;
   if (forms.typed && forms.typed->waiting && !press.ctrl) return;  // it belongs to the field
   const std::vector<Action> all = actions(situation);
-  if (const Action* action = action_of(all, press, situation.newest);
+  if (const Action* action = action_of(all, press, situation.pending);
       action && (!may_quit || action->id == "file/quit"))
     perform(*action, situation, commands);
 }

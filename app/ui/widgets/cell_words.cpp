@@ -9,8 +9,8 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
-#include "core/graph/sight_words.hpp"
 #include "core/graph/text.hpp"
+#include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
 
 namespace app::widgets {
@@ -34,7 +34,7 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   std::string words = ex::name(*operand.place);
   words.erase(std::remove(words.begin(), words.end(), '_'), words.end());
   if (stage)
-    words += "  " + row_tokens(core::attention::info(*stage), frame.shown.sequence())[operand.place->row];
+    words += "  " + row_tokens(core::attention::info(*stage), frame.displayed.sequence())[operand.place->row];
   ImGui::BeginTooltip();
   platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
@@ -87,22 +87,23 @@ std::string relation(Stage stage) {
 }
 
 std::string hidden_reason(const Frame& frame, const CellRef& cell) {
-  return core::explain::sight_words(frame.shown.model, frame.shown.look.sequence, cell.row, cell.column);
+  return core::explain::visibility_words(frame.displayed.model, frame.displayed.look.sequence, cell.row,
+                                         cell.column);
 }
 
 /// Whether a masked score is what the mask put there.
 bool is_masked_before(const Frame& frame, double value) {
   using core::attention::MaskMethod;
-  const auto method = frame.shown.model.mask.method;
+  const auto method = frame.displayed.model.mask.method;
   return method == MaskMethod::negative_infinity ? value == -arma::datum::inf
                                                  : method == MaskMethod::large_negative;
 }
 
 /// Why a number is none; what lies after the weights is not a number because they are not.
 std::string nan_reason(const Frame& frame, const CellRef& cell) {
-  const core::attention::Trace& trace = frame.shown.trace;
+  const core::attention::Trace& trace = frame.displayed.trace;
   const bool sees_nothing = cell.row < trace.mask.n_rows() && arma::accu(trace.mask.row(cell.row)) == 0;
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   const bool of_weights = cell.stage >= Stage::unmasked_weights;
   if (of_weights && sees_nothing && model.mask.empty_rows == core::attention::EmptyRows::nan &&
       !model.given.find(Stage::weights))
@@ -123,13 +124,13 @@ std::string nan_reason(const Frame& frame, const CellRef& cell) {
 
 std::string reason(const Frame& frame, const CellRef& cell, double value) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  if (frame.shown.model.given.find(
-          core::explain::given_place(frame.shown.model, frame.shown.look.sequence, cell)))
+  if (frame.displayed.model.given.find(
+          core::explain::given_place(frame.displayed.model, frame.displayed.look.sequence, cell)))
     return "overridden";
-  if (frame.shown.model.given.find(cell.stage)) return "overridden, not computed";
+  if (frame.displayed.model.given.find(cell.stage)) return "overridden, not computed";
   if (std::isnan(value)) return nan_reason(frame, cell);
   if (stage.columns != Columns::tokens) return "";
-  const bool hidden = frame.shown.trace.mask(cell.row, cell.column) == 0;
+  const bool hidden = frame.displayed.trace.mask(cell.row, cell.column) == 0;
   switch (cell.stage) {
     case Stage::mask:
       return hidden_reason(frame, cell);
@@ -140,11 +141,11 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
       return hidden && value == 0 ? hidden_reason(frame, cell) : "";
     case Stage::dropout_mask:
     case Stage::dropped_weights: {
-      const double factor = frame.shown.trace.heads[cell.head].dropout_mask(cell.row, cell.column);
+      const double factor = frame.displayed.trace.heads[cell.head].dropout_mask(cell.row, cell.column);
       const bool is_weight = cell.stage == Stage::dropped_weights;
-      if (hidden && is_weight && frame.shown.trace.heads[cell.head].weights(cell.row, cell.column) == 0)
+      if (hidden && is_weight && frame.displayed.trace.heads[cell.head].weights(cell.row, cell.column) == 0)
         return hidden_reason(frame, cell);
-      const bool on_scores = frame.shown.model.dropout.place != core::attention::DropoutPlace::weights;
+      const bool on_scores = frame.displayed.model.dropout.place != core::attention::DropoutPlace::weights;
       if (is_weight && on_scores) return "dropout was applied to the scores, not the weights";
       if (factor == 0) return "dropped";
       return factor == 1 ? "" : "kept, × " + number_text(factor);
@@ -173,27 +174,27 @@ std::string head_words(const core::attention::Model& model, Stage stage, std::si
 }
 
 std::string stage_title(const Frame& frame, Stage stage) {
-  return stage == Stage::embeddings && frame.newest.whole ? "Layer input"
-                                                          : core::attention::info(stage).title;
+  return stage == Stage::embeddings && frame.pending.whole ? "Layer input"
+                                                           : core::attention::info(stage).title;
 }
 
 std::string stage_formula(const Frame& frame, Stage stage, bool brief) {
-  if (stage != Stage::embeddings || !frame.newest.whole)
-    return core::attention::formula_of(core::attention::info(stage), frame.shown.model, brief);
-  return frame.newest.whole->model->description().layer_input;
+  if (stage != Stage::embeddings || !frame.pending.whole)
+    return core::attention::formula_of(core::attention::info(stage), frame.displayed.model, brief);
+  return frame.pending.whole->model->description().layer_input;
 }
 
 double cell_value(const Frame& frame, const CellRef& cell) {
-  return core::attention::info(cell.stage).matrix(frame.shown.trace, cell.head)(cell.row, cell.column);
+  return core::attention::info(cell.stage).matrix(frame.displayed.trace, cell.head)(cell.row, cell.column);
 }
 
 CellWords cell_words(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
-  const core::attention::Sequence& sequence = frame.shown.sequence();
+  const core::attention::Sequence& sequence = frame.displayed.sequence();
   CellWords words;
   words.title = stage.one;
   words.subject = row_tokens(stage, sequence)[cell.row];
-  std::string head = head_words(frame.shown.model, cell.stage, cell.head);
+  std::string head = head_words(frame.displayed.model, cell.stage, cell.head);
   if (!head.empty()) head += " · ";
   if (stage.columns == Columns::tokens) {
     words.relation = relation(cell.stage);
@@ -219,7 +220,7 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
   platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.heading.c_str());
   ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.dim));
-  const std::string whose = head_words(frame.shown.model, cell.stage, cell.head);
+  const std::string whose = head_words(frame.displayed.model, cell.stage, cell.head);
   const std::string kind = words.title + (whose.empty() ? "" : ", " + whose);
   ImGui::TextUnformatted(kind.c_str());
   ImGui::PopStyleColor();
@@ -238,8 +239,8 @@ void draw_cell_tooltip(const Frame& frame, const CellRef& cell, const std::strin
 
 std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key) {
   using core::attention::Decided;
-  const auto& model = frame.shown.model;
-  switch (core::attention::sight(model, frame.shown.look.sequence, query, key).decided) {
+  const auto& model = frame.displayed.model;
+  switch (core::attention::visibility(model, frame.displayed.look.sequence, query, key).decided) {
     case Decided::by_hand:
       return "masked by hand";
     case Decided::by_window:
@@ -252,7 +253,7 @@ std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key) {
       break;
   }
   if (static_cast<std::int64_t>(key) > core::attention::place_of_query(model, query))
-    return "masked: later than " + model.sequences[frame.shown.look.sequence].tokens[query];
+    return "masked: later than " + model.sequences[frame.displayed.look.sequence].tokens[query];
   return "masked by the shifted causal mask";
 }
 
@@ -295,7 +296,7 @@ struct ColumnWidths {
 
 ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<std::size_t>& shown) {
   ImFont* mono = pen.frame.fonts.mono14;
-  const auto& sequence = pen.frame.shown.sequence();
+  const auto& sequence = pen.frame.displayed.sequence();
   ColumnWidths columns;
   float signs_width = 0, value = 0;
   for (const std::size_t k : shown) {
@@ -335,7 +336,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   }
   pen.skip(9);
   float x = indent;
-  const std::string label = ex::words(line.label, frame.shown.sequence());
+  const std::string label = ex::words(line.label, frame.displayed.sequence());
   const float room = is_term ? widths.label : text_width(frame.fonts.sans14, label) + frame.metrics.px(10);
   if (!label.empty() && room > 0) {
     // Of "column 93" the number tells more than the word.
@@ -392,7 +393,7 @@ void draw_more(Pen& pen, std::size_t number, const std::string& words, std::opti
   if (link(frame, name, frame.fonts.sans14, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle,
            frame.palette.accent, words))
     frame.commands.add(set<&Selection::unfolded>(
-        frame.newest.selection.unfolded == number ? std::nullopt : std::optional(number)));
+        frame.pending.selection.unfolded == number ? std::nullopt : std::optional(number)));
   if (rest)
     draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
               inspected(*rest));
@@ -403,7 +404,7 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
   const Frame& frame = pen.frame;
   draw_title(pen, number + 1, step);
   const ex::Folded folded = ex::fold(step, max_terms);
-  const bool unfolded = folded.others > 0 && frame.shown.selection.unfolded == number;
+  const bool unfolded = folded.others > 0 && frame.displayed.selection.unfolded == number;
   const ex::Folded shown = unfolded ? ex::fold(step, step.lines.size()) : folded;
   const ColumnWidths widths = columns_of(pen, step, shown.lines);
   bool told = folded.others == 0;

@@ -94,7 +94,7 @@ void Pen::share(const std::string& words, double value, double end) {
   const float at = zero + std::round(static_cast<float>(part) * (to - from) / 2);
   list->AddRectFilled(
       {std::min(zero, at), y - half}, {std::max(zero, at), y + half},
-      packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + part / 2)));
+      packed(render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + part / 2)));
   list->AddRectFilled({zero, y - half - 2}, {zero + 1, y + half + 2}, packed(frame.palette.faint));
   draw_text(frame.fonts.mono14, {right, y}, Align::right_middle, packed(frame.palette.text),
             inspected(value));

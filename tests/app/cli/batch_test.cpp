@@ -184,7 +184,7 @@ TEST(Batch, SaysWhatIsAssumedOfGivenStagesAndCutsThemForTheHeads) {
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.err,
             "attnscope: note: given: used: " + path + " as queries, " + path +
-                " as keys; assumed: not causal: every key is seen, scale 1/√2; not used: nothing\n");
+                " as keys; assumed: not causal: every key is attended to, scale 1/√2; not used: nothing\n");
   EXPECT_EQ(support::bytes_of(dir / "D/keys.head1.csv"), "3,4\r\n7,8\r\n");
 }
 

@@ -71,13 +71,13 @@ TEST(PictureSource, CountsWhatIsBeyondARangeBesideTheWindow) {
   PictureSource source(jobs);
   (jobs.finish(), source.follow(live));
   const Range range{-1, 0.5, 0};
-  EXPECT_EQ(source.outside(Stage::scores, 1, range), nullptr);
+  EXPECT_EQ(source.out_of_range(Stage::scores, 1, range), nullptr);
   const Beyond* cells = nullptr;
-  while (!(cells = source.outside(Stage::scores, 1, range))) (jobs.finish(), source.follow(live));
+  while (!(cells = source.out_of_range(Stage::scores, 1, range))) (jobs.finish(), source.follow(live));
   const arma::mat scores = core::attention::attend(live.model()).heads[1].scores;
   EXPECT_EQ(cells->below, arma::accu(scores < -1));
   EXPECT_EQ(cells->above, arma::accu(scores > 0.5));
-  EXPECT_EQ(source.outside(Stage::scores, 1, {-1, 1, 0}), nullptr) << "another range, other cells";
+  EXPECT_EQ(source.out_of_range(Stage::scores, 1, {-1, 1, 0}), nullptr) << "another range, other cells";
 }
 
 TEST(PictureSource, HoldsAKeptTraceAsLongAsItIsRead) {

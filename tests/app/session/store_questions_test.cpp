@@ -102,9 +102,9 @@ TEST_F(ReadMeanwhile, NumbersForALayerAreNotPutIntoAnother) {
     for (int column = 0; column < 128; ++column) text += zero + (column < 127 ? "," : "\n");
   store.dispatch(FillFromFile{{MatrixName::query_weight, 0}, put("w.csv", text)});
   store.dispatch(LookAtLayer{2});
-  while (store.newest().whole->layer != 2) store.update(), std::this_thread::yield();
+  while (store.pending().whole->layer != 2) store.update(), std::this_thread::yield();
   finish();
-  EXPECT_FALSE(store.newest().whole->experiment.layers.contains(2));
+  EXPECT_FALSE(store.pending().whole->experiment.layers.contains(2));
 }
 
 TEST_F(ReadMeanwhile, TensorsLeaveAQuestionOpen) {

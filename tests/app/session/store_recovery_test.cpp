@@ -164,7 +164,7 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
     store.dispatch(RestoreLeft{static_cast<std::size_t>(lesson - left.begin())});
     support::finish_reading(store);
     ASSERT_TRUE(store.lesson()) << store.message().text;
-    EXPECT_EQ(store.newest().whole->experiment.heads_off.size(), 1u);
+    EXPECT_EQ(store.pending().whole->experiment.heads_off.size(), 1u);
   }
 }
 
@@ -449,7 +449,7 @@ TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
     const TemporaryDirectory state;
     const auto is_tried = [&](Store& store) {
       return name == "004" ? !store.model().mask.causal
-                           : store.newest().whole->experiment.heads_off.size() == 1;
+                           : store.pending().whole->experiment.heads_off.size() == 1;
     };
     const std::vector<std::filesystem::path> models{FIXTURES "/../../assets/examples/tiny_gpt"};
     {
@@ -689,7 +689,7 @@ TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
   std::filesystem::rename(folder / "elsewhere", folder / "tiny");
   restore(store);
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
-  EXPECT_TRUE(store.newest().whole);
+  EXPECT_TRUE(store.pending().whole);
 }
 
 TEST(Recovery, SaysThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {

@@ -105,14 +105,14 @@ TEST(Store, SaysWhenUndoLetsGoOfSteps) {
     ASSERT_LT(n_edits, 20u);
     edit();
   }
-  EXPECT_EQ(store.message().text, "Undo keeps 256 MiB: from here on it lets go of the oldest steps.");
+  EXPECT_EQ(store.message().text, "Undo keeps 256 MiB; the oldest steps are dropped from now on.");
   edit();
   EXPECT_EQ(store.message().text, "") << "once is enough";
   std::size_t n_undone = 0;
   for (; store.document().steps.can_undo; ++n_undone) store.dispatch(Undo{});
   ASSERT_EQ(n_edits - n_undone, 2u);
   store.dispatch(Undo{});
-  EXPECT_EQ(store.message().text, "There is nothing to undo: 2 older steps were let go of, to spare memory.");
+  EXPECT_EQ(store.message().text, "There is nothing to undo: 2 older steps were dropped, to save memory.");
 }
 
 TEST(Store, SaysWhyAnEditIsRefusedAndKeepsTheModel) {

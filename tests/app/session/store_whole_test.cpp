@@ -35,10 +35,10 @@ struct WholeModelStore : testing::Test {
     store.dispatch(EndGesture{});
     settle();
   }
-  const WholeModel* whole() const { return store.newest().whole; }
-  const Prediction& next() const { return *store.newest().reading->prediction(); }
+  const WholeModel* whole() const { return store.pending().whole; }
+  const Prediction& next() const { return *store.pending().reading->prediction(); }
   std::string read_text() const {
-    const WholeModel& whole = *store.newest().whole;
+    const WholeModel& whole = *store.pending().whole;
     return core::experiment::whole_text(*whole.model, whole.experiment);
   }
 };
@@ -56,7 +56,7 @@ struct AttachedStore : testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     });
   }
-  double probability() const { return store.newest().reading->prediction()->chosen.now; }
+  double probability() const { return store.pending().reading->prediction()->chosen.now; }
 };
 
 TEST_F(AttachedStore, IsEditedUndoneAndNeverSaved) {
@@ -85,20 +85,20 @@ TEST_F(AttachedStore, AsksForTheDisplayedLayersHeadsFirstWhereMapsTakeTheirTime)
   server.maps_ms = 50;
   store.attach(server.address(), "right", text, 1);
   const auto is_known = [&](std::size_t layer) {
-    return store.newest().reading->readings()->now->layers[layer]->is_known();
+    return store.pending().reading->readings()->now->layers[layer]->is_known();
   };
   EXPECT_TRUE(is_known(1));
   EXPECT_FALSE(is_known(0) || is_known(2));
   settle();
   EXPECT_TRUE(is_known(0) && is_known(2));
   store.dispatch(SwitchHead{0, 3});
-  while (store.newest().reading->readings()->now->experiment.heads_off.empty()) store.update();
+  while (store.pending().reading->readings()->now->experiment.heads_off.empty()) store.update();
   EXPECT_TRUE(is_known(1));
   EXPECT_FALSE(is_known(0) || is_known(2));
   settle();
   EXPECT_TRUE(is_known(0) && is_known(2));
-  EXPECT_TRUE(store.newest().reading->readings()->before->is_filled());
-  EXPECT_TRUE(store.newest().reading->effects().of({1, 0}));
+  EXPECT_TRUE(store.pending().reading->readings()->before->is_filled());
+  EXPECT_TRUE(store.pending().reading->effects().of({1, 0}));
 }
 
 TEST_F(AttachedStore, ReadsItsTextAgainOnceTheParametersHaveChanged) {
@@ -106,14 +106,14 @@ TEST_F(AttachedStore, ReadsItsTextAgainOnceTheParametersHaveChanged) {
   store.dispatch(SwitchHead{2, 3});
   settle();
   server.take_operations();
-  const auto before = store.newest().reading->readings()->before;
-  ASSERT_TRUE(store.newest().reading->random_roles());
+  const auto before = store.pending().reading->readings()->before;
+  ASSERT_TRUE(store.pending().reading->random_roles());
   server.change_parameters();
-  for (int k = 0; k < 200 && store.newest().reading->readings()->before == before; ++k) settle();
-  EXPECT_NE(store.newest().reading->readings()->before, before);
+  for (int k = 0; k < 200 && store.pending().reading->readings()->before == before; ++k) settle();
+  EXPECT_NE(store.pending().reading->readings()->before, before);
   EXPECT_GE(std::ranges::count(server.take_operations(), "run"), 2);
-  for (int k = 0; k < 200 && !store.newest().reading->random_roles(); ++k) settle();
-  EXPECT_TRUE(store.newest().reading->random_roles());  // measured again
+  for (int k = 0; k < 200 && !store.pending().reading->random_roles(); ++k) settle();
+  EXPECT_TRUE(store.pending().reading->random_roles());  // measured again
   EXPECT_NEAR(probability(), 0.37603, 1e-4);
 }
 
@@ -136,7 +136,7 @@ TEST_F(AttachedStore, IsRefusedInALineWhereItCannotBeAttached) {
             server.address() + ": cannot be attached: that is not the right token");
   EXPECT_EQ(support::error_of([&] { store.attach(server.address(), "right", text, 4); }),
             "TinyModel: expected a layer below 4, got 4");
-  EXPECT_FALSE(store.newest().whole);
+  EXPECT_FALSE(store.pending().whole);
 }
 
 TEST_F(WholeModelStore, OpensWithItsLayersAndWhatComesNext) {
@@ -195,18 +195,18 @@ TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   store.recall({.recent = {}, .progress = {}, .models = {tiny_gpt}});
   store.open(FIXTURES "/transformer/gpt2", text);
   settle();
-  ASSERT_TRUE(store.newest().whole);
-  const std::shared_ptr<const core::experiment::Reading> own = store.newest().reading->readings()->now;
+  ASSERT_TRUE(store.pending().whole);
+  const std::shared_ptr<const core::experiment::Reading> own = store.pending().reading->readings()->now;
   ASSERT_EQ(own->layers.size(), 2u);
   store.dispatch(StartLesson{"induction"});
   settle();
   ASSERT_TRUE(store.lesson()) << store.message().text;
-  EXPECT_EQ(store.newest().reading->readings()->now->layers.size(), 4u);
+  EXPECT_EQ(store.pending().reading->readings()->now->layers.size(), 4u);
   store.dispatch(LeaveLesson{});
-  EXPECT_EQ(store.newest().reading->readings()->now, own) << "at once";
+  EXPECT_EQ(store.pending().reading->readings()->now, own) << "at once";
   settle();
-  EXPECT_EQ(store.newest().reading->readings()->now, own);
-  EXPECT_EQ(store.newest().reading->readings()->before, own);
+  EXPECT_EQ(store.pending().reading->readings()->now, own);
+  EXPECT_EQ(store.pending().reading->readings()->before, own);
 }
 
 TEST_F(WholeModelStore, TheTextIsTypedLiveAndWhatCannotBeReadIsSaid) {
@@ -292,8 +292,8 @@ TEST_F(WholeModelStore, AHeadThatOnlyAnEditedLayerHasGoesWithTheEdit) {
 
 TEST_F(WholeModelStore, EachHeadIsSwitchedOffInTurn) {
   ask(SweepHeads{});
-  EXPECT_EQ(store.newest().reading->effects().n_known(), 16u);
-  const auto effect = store.newest().reading->effects().of({2, 3});
+  EXPECT_EQ(store.pending().reading->effects().n_known(), 16u);
+  const auto effect = store.pending().reading->effects().of({2, 3});
   ASSERT_TRUE(effect);
   EXPECT_NEAR(effect->probability, 0.37603, 1e-4);
 }
@@ -333,8 +333,8 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
 
   Store other;
   other.open(file);
-  ASSERT_TRUE(other.newest().whole);
-  EXPECT_EQ(other.newest().whole->experiment, experiment);
+  ASSERT_TRUE(other.pending().whole);
+  EXPECT_EQ(other.pending().whole->experiment, experiment);
   EXPECT_EQ(other.model().projections, store.model().projections);
   EXPECT_EQ(other.model().mask, store.model().mask);
   const arma::mat &input = other.model().sequences.front().embeddings,
@@ -342,11 +342,11 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   EXPECT_TRUE(arma::approx_equal(input, then, "absdiff", 1e-5))
       << "tokens behind the text are read on by rounding";
   EXPECT_FALSE(other.document().modified);
-  for (int k = 0; k < 500 && !other.newest().reading->prediction(); ++k) {
+  for (int k = 0; k < 500 && !other.pending().reading->prediction(); ++k) {
     other.update();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  EXPECT_NEAR(other.newest().reading->prediction()->chosen.now, probability, 1e-6);
+  EXPECT_NEAR(other.pending().reading->prediction()->chosen.now, probability, 1e-6);
 
   std::ofstream(directory / "tiny" / "model.fp16.safetensors", std::ios::app) << "x";
   const std::string error = support::error_of([&] { Store().open(file); });
@@ -394,7 +394,7 @@ TEST(WholeModelFiles, ThatAreNotSavedAreOfferedByTheNextWindow) {
         ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
     store.dispatch(EndGesture{});
     store.dispatch(SwitchHead{2, 3});
-    experiment = store.newest().whole->experiment;
+    experiment = store.pending().whole->experiment;
     store.dispatch(EndNow{});
   }
   Store next;
@@ -402,8 +402,8 @@ TEST(WholeModelFiles, ThatAreNotSavedAreOfferedByTheNextWindow) {
   ASSERT_EQ(next.view().forms.dialog, Dialog::recovery);
   next.dispatch(RestoreLeft{0});
   support::finish_reading(next);
-  ASSERT_TRUE(next.newest().whole) << next.message().text;
-  EXPECT_EQ(next.newest().whole->experiment, experiment);
+  ASSERT_TRUE(next.pending().whole) << next.message().text;
+  EXPECT_EQ(next.pending().whole->experiment, experiment);
   EXPECT_TRUE(next.document().modified);
 }
 
@@ -417,7 +417,7 @@ TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {
   Store store;
   store.dispatch(OpenFile{directory / "model.safetensors"});
   support::finish_reading(store);
-  EXPECT_FALSE(store.newest().whole);
+  EXPECT_FALSE(store.pending().whole);
   EXPECT_EQ(store.view().forms.dialog, Dialog::import_tensors);
   EXPECT_TRUE(store.message().text.starts_with("Not as a whole model: ")) << store.message().text;
 }
@@ -428,7 +428,7 @@ TEST(WholeModelFiles, ThatCannotBeReadAreOneLine) {
   store.dispatch(OpenFile{.path = tiny_gpt, .layer = 9});
   support::finish_reading(store);
   EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 9");
-  EXPECT_FALSE(store.newest().whole);
+  EXPECT_FALSE(store.pending().whole);
 }
 
 }  // namespace

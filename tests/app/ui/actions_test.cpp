@@ -32,7 +32,7 @@ using testing::IsEmpty;
 app::Situation situation_of(const app::Store& store, const app::DocumentState& document) {
   const app::View& view = store.view();
   return {{store.model(), store.live().trace(), store.live().version(), view.look, view.selection},
-          store.newest(),
+          store.pending(),
           view.settings,
           view.forms,
           document,
@@ -200,7 +200,7 @@ std::map<std::string, Start> starts_of(const std::string& menu) {
         if (!action.command) continue;
         anywhere.insert({action.id, nullptr});
         if (!why_not(action, situation).empty()) continue;
-        if (!action.keys.empty() && action.here(situation.newest)) by_key.insert({action.id, start});
+        if (!action.keys.empty() && action.here(situation.pending)) by_key.insert({action.id, start});
         if (!anywhere[action.id]) anywhere[action.id] = start;
       }
   }
@@ -271,7 +271,7 @@ TEST_F(Actions, ShareNoKeyInTheSamePlace) {
         view.look.tab = tab;
         if (in_lesson) view.selection.lesson = app::LessonPlace{"000"};
         if (in_editor) view.selection.cursor = app::EditCursor{};
-        const app::Newest newest{program.store.model(), view.look, view.selection};
+        const app::Pending newest{program.store.model(), view.look, view.selection};
         std::map<std::string, std::string> seen;
         for (const Action& action : rows)
           for (const KeyPress& key : action.here(newest) ? action.keys : std::vector<KeyPress>()) {

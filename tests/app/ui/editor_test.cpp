@@ -191,7 +191,7 @@ TEST_F(MatrixEditor, DrawsOnlyTheVisibleCellsOfALargeMatrix) {
     ImGui::SetNextWindowPos({0, 0});
     ImGui::SetNextWindowSize({800, 600});
     ImGui::Begin("window", nullptr, ImGuiWindowFlags_NoDecoration);
-    app::widgets::matrix_editor(frame, {{}, *frame.newest.model.sequences[0].embeddings, nullptr, {}},
+    app::widgets::matrix_editor(frame, {{}, *frame.pending.model.sequences[0].embeddings, nullptr, {}},
                                 {700, 500});
     ImGui::End();
   };

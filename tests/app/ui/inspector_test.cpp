@@ -180,8 +180,8 @@ struct Seen {
 
 void hold_number(const Frame& frame, const CellRef& cell, double value, const std::string& words,
                  Seen& seen) {
-  const Model& model = frame.shown.model;
-  const Trace& trace = frame.shown.trace;
+  const Model& model = frame.displayed.model;
+  const Trace& trace = frame.displayed.trace;
   EXPECT_EQ(std::isnan(value), says(words, "NaN")) << words;
   if (!std::isnan(value)) return;
   const bool no_key = arma::accu(arma::mat(trace.mask).row(cell.row)) == 0;
@@ -219,7 +219,7 @@ void hold_dropout(const Frame& frame, const CellRef& cell, double value, const s
     EXPECT_THAT(words, testing::Not(StartsWith("kept"))) << words;
     return;
   }
-  const auto& head = frame.shown.trace.heads[cell.head];
+  const auto& head = frame.displayed.trace.heads[cell.head];
   const double factor = head.dropout_mask(cell.row, cell.column),
                weight = head.weights(cell.row, cell.column);
   if (words == "dropped") {
@@ -242,7 +242,7 @@ void hold_dropout(const Frame& frame, const CellRef& cell, double value, const s
 void hold_hidden(const Frame& frame, const CellRef& cell, double value, const std::string& words,
                  Seen& seen) {
   if (!words.starts_with("masked") || cell.stage == Stage::mask) return;
-  EXPECT_EQ(frame.shown.trace.mask(cell.row, cell.column), 0) << words;
+  EXPECT_EQ(frame.displayed.trace.mask(cell.row, cell.column), 0) << words;
   if (cell.stage != Stage::masked_scores) {
     EXPECT_EQ(value, 0) << words << ": what counts is not hidden";
   }
@@ -251,9 +251,9 @@ void hold_hidden(const Frame& frame, const CellRef& cell, double value, const st
 
 void hold_every_cell(const Frame& frame, Seen& seen) {
   for (const auto& stage : core::attention::stages()) {
-    if (!stage.present(frame.shown.model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? frame.shown.model.n_heads : 1); ++h) {
-      const auto& numbers = stage.matrix(frame.shown.trace, h);
+    if (!stage.present(frame.displayed.model)) continue;
+    for (std::size_t h = 0; h < (stage.per_head ? frame.displayed.model.n_heads : 1); ++h) {
+      const auto& numbers = stage.matrix(frame.displayed.trace, h);
       for (std::size_t i = 0; i < numbers.n_rows(); ++i)
         for (std::size_t j = 0; j < numbers.n_cols(); ++j) {
           const CellRef cell{stage.stage, h, i, j};

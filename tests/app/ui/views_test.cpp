@@ -29,9 +29,9 @@ void draw_view_and_inspector(const app::Frame& frame) {
   };
   draw("bar", {0, 0}, {size.x - 400, 60}, app::panels::draw_view_bar);
   draw("inspector", {size.x - 400, 0}, size, app::panels::draw_inspector);
-  if (frame.shown.look.tab == Tab::heads)
+  if (frame.displayed.look.tab == Tab::heads)
     draw("heads", {0, 60}, {size.x - 400, size.y}, app::panels::draw_heads);
-  if (frame.shown.look.tab == Tab::tokens)
+  if (frame.displayed.look.tab == Tab::tokens)
     draw("tokens", {0, 60}, {size.x - 400, size.y}, app::panels::draw_tokens);
 }
 

@@ -503,7 +503,7 @@ TEST_F(Window, DrawsNoWordsOfItsOwnForWhatTheFieldHasATermFor) {
 TEST_F(Window, SaysOfAHeadTheSameOnItsMapAndBesideIt) {
   ImGui::GetIO().DisplaySize = {1600, 1000};
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
-  for (ui.run(1); !ui.store.newest().reading->random_roles(); ui.run(1)) std::this_thread::yield();
+  for (ui.run(1); !ui.store.pending().reading->random_roles(); ui.run(1)) std::this_thread::yield();
   for (std::size_t head = 0; head < 4; ++head) {
     support::look(ui.store, [head](app::View& v) { v.look.head = head; });
     ui.run(3);
@@ -524,7 +524,7 @@ TEST_F(Window, LeavesPageUpAndDownToTheLayers) {
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
   ui.run(3);
   ui.key(app::Key::page_up);
-  EXPECT_EQ(ui.store.newest().whole->experiment.layer, 1u);
+  EXPECT_EQ(ui.store.pending().whole->experiment.layer, 1u);
   EXPECT_FALSE(ImGui::GetIO().NavVisible);
 }
 

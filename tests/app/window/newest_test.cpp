@@ -82,7 +82,7 @@ struct OlderPictures : testing::TestWithParam<Traces> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Newest, OlderPictures, testing::Values(Traces::wait, Traces::fail),
+INSTANTIATE_TEST_SUITE_P(Pending, OlderPictures, testing::Values(Traces::wait, Traces::fail),
                          [](const auto& of) {
                            return of.param == Traces::wait ? "IsStillToCome" : "CouldNotBeComputed";
                          });

@@ -41,9 +41,9 @@ struct WholeWindow : testing::Test {
   void go_to(Tab tab) {
     look([tab](app::View& v) { v.look.tab = tab; });
   }
-  const app::Prediction& next() const { return *ui.store.newest().reading->prediction(); }
+  const app::Prediction& next() const { return *ui.store.pending().reading->prediction(); }
   std::string text() const {
-    const app::WholeModel& whole = *ui.store.newest().whole;
+    const app::WholeModel& whole = *ui.store.pending().whole;
     return core::experiment::whole_text(*whole.model, whole.experiment);
   }
   /// All words within a landmark, one after the other.
@@ -101,7 +101,7 @@ TEST_F(WholeWindow, NamesEveryRowAndColumnOfTheMaps) {
 }
 
 TEST_F(WholeWindow, KeepsMeasuredRolesOfHeadsThatWereNotEdited) {
-  for (; !ui.store.newest().reading->random_roles(); ui.run(1)) std::this_thread::yield();
+  for (; !ui.store.pending().reading->random_roles(); ui.run(1)) std::this_thread::yield();
   ui.edit(core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 2, 51, 6});  // of head 1
   settle();
   std::string words = words_in("region/layers");
@@ -163,7 +163,7 @@ TEST_F(WholeWindow, ChoosesTheLayerInHeadsAndTokens) {
     go_to(tab);
     ui.click("view/layer/1");
     settle();
-    EXPECT_EQ(ui.store.newest().whole->layer, 1u) << static_cast<int>(tab);
+    EXPECT_EQ(ui.store.pending().whole->layer, 1u) << static_cast<int>(tab);
     ui.click("view/layer/2");
     settle();
   }

@@ -165,8 +165,8 @@ TEST_F(Layouts, NamesOfResultsCanBeContextsConcatenatedOrOutput) {
       EXPECT_EQ(report.stages[0].reading, as_contexts ? "[T, H·d]" : "");
     }
   const Report report = checked(model, {tensor("right.stages", "concatenated", "attn_output")});
-  EXPECT_THAT(report.notes, ElementsAre("attn_output is a right concatenated: that is another name and no "
-                                        "mistake, but the output was not compared with it"));
+  EXPECT_THAT(report.notes, ElementsAre("attn_output is a right concatenated: that is another name and not a "
+                                        "bug, but the output was not compared with it"));
   EXPECT_THAT(report.not_given, Contains(Stage::output));
 }
 

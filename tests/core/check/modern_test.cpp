@@ -145,7 +145,7 @@ TEST_F(Llama, QueriesThatWereTurnedUnderThePlainNameAreSaidToBe) {
   EXPECT_EQ(report.stages.at(0).stage, Stage::rotated_queries);
   EXPECT_EQ(report.stages.at(1).stage, Stage::rotated_keys);
   EXPECT_THAT(report.notes,
-              ElementsAre("q is the right rotated_queries: that is another name and no mistake, but the "
+              ElementsAre("q is the right rotated_queries: that is another name and not a bug, but the "
                           "queries before that were not compared with it",
                           HasSubstr("attn.k is the right rotated_keys")));
   // Also beside a mistake, of which they show the effect.

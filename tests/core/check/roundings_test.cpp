@@ -217,7 +217,7 @@ TEST_F(JudgedTensors, SayHowManyHeadsAndWhichBlocks) {
   const CheckFixture full("rounded_full");
   const Report blocks = checked(full.model, full.tensors("last_block_dropped.float64"));
   EXPECT_THAT(blocks.causes(), Contains("last_block_dropped"));
-  EXPECT_THAT(report_text(blocks), HasSubstr("keys from 6 on are left out, as with blocks of 2\n"));
+  EXPECT_THAT(report_text(blocks), HasSubstr("keys from 6 on are ignored, as with blocks of 2\n"));
 }
 
 }  // namespace

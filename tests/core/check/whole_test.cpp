@@ -122,7 +122,7 @@ TEST_P(WholeDump, TakesTensorsThatAreNamedByHand) {
   EXPECT_TRUE(found.agrees()) << whole_report_text(found);
   EXPECT_TRUE(found.layers[1].attention.has_value());
   EXPECT_FALSE(found.layers[0].entering.has_value());
-  EXPECT_THAT(found.left_out, testing::ElementsAre("hidden_states.0: left out by hand"));
+  EXPECT_THAT(found.left_out, testing::ElementsAre("hidden_states.0: ignored by --map"));
   EXPECT_THAT(support::error_of([&] {
                 report({.by_hand = {{"other", "weights"}}});
               }),

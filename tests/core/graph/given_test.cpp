@@ -42,7 +42,7 @@ struct GivenStages : testing::Test {
   arma::mat reference(const std::string& name, std::size_t s, std::size_t h) const {
     const support::Tensor& tensor = fixture.tensors.at(name);
     if (tensor.shape.size() == 4) return tensor.matrix({s, h});
-    const arma::mat all = tensor.matrix({s});  // the heads side by side
+    const arma::mat all = tensor.matrix({s});  // the heads concatenated
     const std::size_t d = all.n_cols / model.n_heads;
     return all.cols(h * d, (h + 1) * d - 1);
   }

@@ -10,7 +10,7 @@
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
 #include "core/graph/mistakes.hpp"
-#include "core/graph/sight_words.hpp"
+#include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
 
 namespace core::explain {
@@ -44,7 +44,7 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
   if (says(third, "dropout removes some")) {
     EXPECT_GT(arma::accu((dropped == 0) % (weights != 0)), 0u) << third;
   }
-  if (says(third, "enlarges")) {
+  if (says(third, "rescales")) {
     EXPECT_GT(arma::accu(dropped > weights * (1 + 1e-9)), 0u) << third;
   }
   // Dropout is named when it does something, and what it does is said.
@@ -52,7 +52,7 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
                      model.dropout.place == attention::DropoutPlace::weights;
   if (drops) {
     EXPECT_EQ(says(third, "dropout removes some"), arma::accu((dropped == 0) % (weights != 0)) > 0) << third;
-    EXPECT_EQ(says(third, "enlarges"), arma::accu(arma::abs(dropped) > arma::abs(weights) * (1 + 1e-9)) > 0)
+    EXPECT_EQ(says(third, "rescales"), arma::accu(arma::abs(dropped) > arma::abs(weights) * (1 + 1e-9)) > 0)
         << third;
   }
   if (!model.dropout.active() && !model.given.find(Stage::dropout_mask)) {
@@ -95,11 +95,11 @@ void hold_reasons(const Model& model, const Trace& trace) {
   if (!attention::info(Stage::mask).present(model)) return;  // nobody asks
   for (std::size_t i = 0; i < trace.mask.n_rows(); ++i)
     for (std::size_t j = 0; j < trace.mask.n_cols(); ++j) {
-      const std::string words = sight_words(model, 0, i, j);
+      const std::string words = visibility_words(model, 0, i, j);
       const bool visible = trace.mask(i, j) != 0;
       EXPECT_NE(visible, words.starts_with("masked")) << words;
       const auto place = attention::place_of_query(model, i), key = static_cast<std::int64_t>(j);
-      if (says(words, "comes after query") && !says(words, "moved")) {
+      if (says(words, "comes after query") && !says(words, "shifted")) {
         EXPECT_GT(key, place) << words;
       }
       if (says(words, "comes before query")) {
@@ -203,7 +203,8 @@ TEST(LineWords, NameWhatAMaskThatIsTransposedHides) {
   model.mask.edge.transposed = true;
   EXPECT_EQ(line_words(model, attention::attend(model, 0), 0, 2),
             "Dot products of queries and keys; the past is masked");
-  EXPECT_EQ(sight_words(model, 0, 1, 0), "masked: key 0 comes before query 1, as the mask is transposed");
+  EXPECT_EQ(visibility_words(model, 0, 1, 0),
+            "masked: key 0 comes before query 1, as the mask is transposed");
 }
 
 TEST(LineWords, SayOfAColumnSoftmaxThatColumnsSumToOne) {

@@ -47,7 +47,7 @@ TEST_F(RulesOfAModel, SayWhatIsAMistake) {
   model.dropout.place = DropoutPlace::scaled_scores;
   model.mask.method = MaskMethod::large_negative;
   make("mask_shows_next");
-  EXPECT_EQ(formula(Stage::masked_scores), "scores × dropout mask, −10⁹ where hidden");
+  EXPECT_EQ(formula(Stage::masked_scores), "scores × dropout mask, −10⁹ where masked");
   make("heads_interleaved:combined");
   EXPECT_EQ(formula(Stage::concatenated), "interleaved");
   model.dropout.rescale = false;
@@ -65,7 +65,7 @@ TEST_F(RulesOfAModel, SayWhatIsCoarseViewedOrInBlocks) {
   EXPECT_EQ(formula(Stage::scores), "QKᵀ, factors in tf32, already scaled");
   make("last_block_dropped", 2);
   make("softmax_half_precision");
-  EXPECT_EQ(formula(Stage::weights), "softmax of each row in blocks of 2, the last left out in float16");
+  EXPECT_EQ(formula(Stage::weights), "softmax of each row in blocks of 2, the last one skipped in float16");
   model.arithmetic.sums_rounded = true;
   model.arithmetic.precision = Precision::bfloat16;
   EXPECT_EQ(formula(Stage::contexts), "weights·V, factors in tf32, sums in bfloat16");

@@ -92,7 +92,9 @@ TEST(Visible, SaysWhatDecides) {
   m.mask.documents = {0, 0, 0, 0, 1};
   m.mask.hidden_keys = {{3}};
   m.mask.cells = {{0, 1, true}};
-  const auto decided = [&](std::size_t query, std::size_t key) { return sight(m, 0, query, key).decided; };
+  const auto decided = [&](std::size_t query, std::size_t key) {
+    return visibility(m, 0, query, key).decided;
+  };
   EXPECT_EQ(decided(0, 1), Decided::by_hand);
   EXPECT_EQ(decided(0, 2), Decided::by_future);
   EXPECT_EQ(decided(3, 1), Decided::by_window);
@@ -112,7 +114,7 @@ TEST(Visible, OneCellIsAsAllAre) {
       const arma::mat visible = visible_cells(m, s);
       for (std::size_t i = 0; i < visible.n_rows; ++i)
         for (std::size_t j = 0; j < visible.n_cols; ++j)
-          ASSERT_EQ(visible(i, j) == 1, sight(m, s, i, j).visible);
+          ASSERT_EQ(visible(i, j) == 1, visibility(m, s, i, j).visible);
     }
   }
 }

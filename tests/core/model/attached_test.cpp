@@ -215,7 +215,7 @@ TEST(DamagedAnswers, AreOneLineThatSaysWhatIsWrong) {
     const char *operation, *what, *by, *words;
   };
   for (const Case& c : {
-           Case{"hello", "ATNS", "HTTP", "no model that attnscope.attach() serves"},
+           Case{"hello", "ATNS", "HTTP", "is not attnscope.attach()"},
            {"hello", "\"protocol\":1", "\"protocol\":2", "expected protocol 1, got 2"},
            {"hello", "\"n_context\":", "\"n_contexT\":", "n_context"},
            {"hello", "\"kv_heads\":4", "\"kv_heads\":3", "different numbers of heads"},

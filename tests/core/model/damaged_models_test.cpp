@@ -258,11 +258,10 @@ TEST(DamagedModel, NeighboursThatTurnInPartAreRefused) {
   const std::string key = "llama.rope.dimension_count";
   bytes.replace(bytes.find(key) + key.size() + 4, 4, std::string("\2\0\0\0", 4));
   put_bytes(directory / "part.gguf", bytes);
-  EXPECT_EQ(
-      error_of([&] { goldens::opened((directory / "part.gguf").string()); }),
-      (directory / "part.gguf").string() +
-          ": llama.rope.dimension_count: expected the 6 numbers of a head, as pairs of neighbours among "
-          "fewer cannot be computed yet, got 2");
+  EXPECT_EQ(error_of([&] { goldens::opened((directory / "part.gguf").string()); }),
+            (directory / "part.gguf").string() +
+                ": llama.rope.dimension_count: expected the 6 numbers of a head, as pairs of neighbors among "
+                "fewer columns are not supported yet, got 2");
 }
 
 TEST(DamagedModel, PositionsBeginBehindThoseOfThePadding) {

@@ -155,7 +155,7 @@ TEST_F(OnTinyGpt, TextsThatCannotBeReadAreRefused) {
             "expected at most 256 tokens, as many as the model takes at once, got 300");
 }
 
-constexpr const char* let_go = "What was set for tokens of the text before was let go of, in layer 1.";
+constexpr const char* let_go = "Edits of tokens of the previous text were discarded in layer 1.";
 
 /// Columns of an output are no tokens, those of scores are.
 TEST_F(OnTinyGpt, TypedCellsStayAsLongAsTheirTokens) {

@@ -149,7 +149,7 @@ TEST(Contributions, AddUpToTheLogitInEveryFamilyThatHasThem) {
   EXPECT_FALSE(model->description().has_contributions);
   const auto pass = goldens::run(*model, {1, 2, 3}, tools);
   EXPECT_EQ(error_of([&] { model->contributions(*pass, 0, 1, {}, tools.means); }),
-            bert + ": its logits are no sums of what heads add, as norms stand behind them");
+            bert + ": its logits are not sums over heads, as norms come after attention");
 }
 
 TEST_F(Lens, LayersPredictWhatTheReferencePredicts) {
@@ -231,7 +231,7 @@ TEST(TextGoesOn, AsFarAsTheModelTakes) {
             }),
             gpt2 + ": expected at most 64 tokens, as many as the model takes at once, got 60 and 5 more");
   EXPECT_EQ(error_of([&] { goldens::opened(bert)->generate({1}, {}, 1, {}, generator, tools.means); }),
-            bert + ": tokens of this model see both sides, so it cannot go on with a text");
+            bert + ": this model is bidirectional, so it cannot continue a text");
 }
 
 TEST(Sampled, OfTheTopOneIsTheMostProbableAndASeedIsFollowed) {

@@ -52,7 +52,7 @@ TEST(Figure, ShowsTokensNumbersFormulaAndShape) {
   EXPECT_THAT(found, Contains("journey").Times(2));  // its row and its column
   EXPECT_THAT(found, Contains("1"));                 // the first token sees itself alone
   EXPECT_THAT(found, Contains("0.5517"));            // printed in the chapter, second row
-  EXPECT_THAT(found, Contains("hidden by the mask"));
+  EXPECT_THAT(found, Contains("masked"));
 }
 
 TEST(Figure, HatchesExactlyTheHiddenCells) {
@@ -90,7 +90,7 @@ TEST(Figure, FollowsTheMapsAndTheRangeThatWereChosen) {
   options.stage = Stage::scores, options.diverging = core::color::ColorMap::red_blue;
   options.range = [](Stage, std::size_t) { return Range{-100, 100, 0.001}; };
   EXPECT_THAT(words(drawn(model, options)), Contains("100"));
-  EXPECT_THAT(words(drawn(model, options)), Contains("colours follow the logarithm"));
+  EXPECT_THAT(words(drawn(model, options)), Contains("colors follow the logarithm"));
   EXPECT_EQ(boxes_of(core::color::color_at(core::color::ColorMap::red_blue, false, 0.5)), 0u)
       << "a logarithm lifts small numbers";
 }

@@ -41,10 +41,10 @@ TEST(Program, IsNotWrittenOfAModelWithMistakes) {
   Model model = find_preset("000-causal")->make();
   model.mask.edge.diagonal = 1;
   EXPECT_EQ(support::error_of([&] { program(model); }),
-            "departures: a program is written of attention as in the paper; mend the mistakes first");
+            "bugs: a program is written of attention without injected bugs; fix them first");
   model.mask.edge = {};
   model.dropout.rescale = false;
-  EXPECT_THAT(support::error_of([&] { program(model); }), HasSubstr("departures"));
+  EXPECT_THAT(support::error_of([&] { program(model); }), HasSubstr("bugs"));
 }
 
 TEST(Program, WritesOutAMatrixThatWasEditedAndStillDrawsTheOthers) {
@@ -54,7 +54,7 @@ TEST(Program, WritesOutAMatrixThatWasEditedAndStillDrawsTheOthers) {
   EXPECT_THAT(
       text,
       HasSubstr(
-          "W_query = nn.Linear(3, 3, bias=False)\nnn.Linear(3, 3, bias=False)  # drawn, but not used\n"));
+          "W_query = nn.Linear(3, 3, bias=False)\nnn.Linear(3, 3, bias=False)  # sampled, but not used\n"));
   EXPECT_THAT(text, HasSubstr("W_key = layer(torch.tensor([[0.5, "));
 }
 
@@ -63,7 +63,7 @@ TEST(Program, WritesOutEmbeddingsThatDifferInTheLastBit) {
   arma::mat& x = model.sequences.front().embeddings.edit();
   x(5, 2) = std::nextafter(x(5, 2), 1.0);
   const std::string text = program(model);
-  EXPECT_THAT(text, HasSubstr("torch.rand(6, 3)  # drawn, but not used\n"));
+  EXPECT_THAT(text, HasSubstr("torch.rand(6, 3)  # sampled, but not used\n"));
   EXPECT_THAT(text, HasSubstr("x = torch.tensor([["));
   EXPECT_THAT(text, HasSubstr("dtype=torch.float64"));
 }

@@ -137,7 +137,7 @@ TEST(WriteAtomically, SaysThatLinksLeadInACircleAndLeavesThem) {
   fs::create_symlink("a", dir / "b");
   const std::string path = (dir / "a").string();
   EXPECT_EQ(error_of([&] { write_atomically(path, "x"); }),
-            path + ": cannot be written: its links lead in a circle");
+            path + ": cannot be written: its links form a cycle");
   EXPECT_TRUE(fs::is_symlink(path));
 }
 

@@ -125,7 +125,7 @@ void draw_menu_bar(const Frame& frame) {
 
 bool inspects_in_place(const Frame& frame) {
   return frame.metrics.narrow &&
-         frame.shown.selection.inspects.value_or(frame.shown.selection.pinned.has_value());
+         frame.displayed.selection.inspects.value_or(frame.displayed.selection.pinned.has_value());
 }
 
 float side_tabs_height(const Frame& frame) {
@@ -143,25 +143,28 @@ void draw_side_tabs(const Frame& frame) {
 namespace {
 
 std::string hint(const Frame& frame) {
-  if (frame.shown.selection.shows_a && !frame.compared.references.empty() &&
-      frame.shown.look.tab != Tab::compare)
-    return frame.compared.references[frame.shown.look.compared.reference].name +
+  if (frame.displayed.selection.shows_a && !frame.compared.references.empty() &&
+      frame.displayed.look.tab != Tab::compare)
+    return frame.compared.references[frame.displayed.look.compared.reference].name +
            (frame.compared.work.is_renewing ? " is being computed"
                                             : " in place of B, as long as Space is held");
-  if (frame.shown.look.tab == Tab::layers)
+  if (frame.displayed.look.tab == Tab::layers)
     return "click selects a head · X ablates it · Page Up and Page Down change the layer";
-  if (frame.shown.look.tab == Tab::stages && frame.shown.look.large && !frame.shown.selection.pinned)
+  if (frame.displayed.look.tab == Tab::stages && frame.displayed.look.large &&
+      !frame.displayed.selection.pinned)
     return "wheel zooms · drag moves · F fits · click pins · Esc goes back to all stages";
-  if (frame.shown.look.tab == Tab::laboratory)
+  if (frame.displayed.look.tab == Tab::laboratory)
     return "Space resamples · D switches dropout · Esc goes back to the stages";
-  if (frame.shown.look.tab == Tab::compare)
+  if (frame.displayed.look.tab == Tab::compare)
     return !frame.compared.references.empty()
                ? "K takes B as the new A · hold Space to see A in place of B · Esc releases"
                : "K takes a snapshot as A";
-  if (frame.shown.selection.lesson) return "your own work is kept and comes back when the lesson ends";
-  if (frame.shown.look.tab == Tab::tokens) return "click or ↑ ↓ pins a query · 1 … 9 and [ ] switch heads";
-  if (frame.shown.selection.pinned) return "click pins another cell · Shift+arrows move it · Esc releases";
-  if (frame.shown.look.tab == Tab::heads)
+  if (frame.displayed.selection.lesson) return "your own work is kept and comes back when the lesson ends";
+  if (frame.displayed.look.tab == Tab::tokens)
+    return "click or ↑ ↓ pins a query · 1 … 9 and [ ] switch heads";
+  if (frame.displayed.selection.pinned)
+    return "click pins another cell · Shift+arrows move it · Esc releases";
+  if (frame.displayed.look.tab == Tab::heads)
     return "hover previews · click pins · double-click a name for the head alone";
   return "hover previews · click pins · double-click shows a stage large · Ctrl+wheel zooms";
 }
@@ -214,11 +217,12 @@ void draw_status(const Frame& frame) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float middle = origin.y + room.y / 2;
   ImFont* font = frame.fonts.sans14;
-  const std::size_t heads = frame.shown.model.n_heads;
-  const std::string shape = std::to_string(frame.shown.model.n_tokens()) + "×" +
-                            std::to_string(frame.shown.model.has_embeddings() ? frame.shown.model.d_model()
-                                                                              : frame.shown.model.n_keys()) +
-                            ", " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
+  const std::size_t heads = frame.displayed.model.n_heads;
+  const std::string shape =
+      std::to_string(frame.displayed.model.n_tokens()) + "×" +
+      std::to_string(frame.displayed.model.has_embeddings() ? frame.displayed.model.d_model()
+                                                            : frame.displayed.model.n_keys()) +
+      ", " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
   float right = origin.x + room.x;
   widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);
   right -= widgets::text_width(font, shape) + frame.metrics.px(24);
@@ -261,12 +265,13 @@ rows::Rows rows_of_cell(const Frame& frame, const Situation& situation, const Ce
   all.push_back(
       {.id = "cell/name",
        .title = std::string(stage.one) + " " + std::to_string(cell.row) + ", " + std::to_string(cell.column) +
-                ":  " + widgets::fixed(stage.matrix(frame.shown.trace, cell.head)(cell.row, cell.column), 4),
+                ":  " +
+                widgets::fixed(stage.matrix(frame.displayed.trace, cell.head)(cell.row, cell.column), 4),
        .menu = "Cell"});
   rows::add_copying(all, situation, "Cell/Copy", cell);
   add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",
       {PinCell{cell}});
-  if (const auto edit = mask_switch(cell, frame.shown.trace))
+  if (const auto edit = mask_switch(cell, frame.displayed.trace))
     add("cell/mask", edit->visible ? "Unmask this position" : "Mask this position",
         "Whether the query attends to the key, in every head", {ApplyEdit{*edit}});
   if (can_be_typed_over(cell.stage))
@@ -285,15 +290,15 @@ rows::Rows rows_of_cell(const Frame& frame, const Situation& situation, const Ce
 
 void draw_copy_popup(const Frame& frame) {
   constexpr const char* name = "copy";
-  if (frame.forms.dialog == Dialog::none && frame.shown.selection.hovered &&
+  if (frame.forms.dialog == Dialog::none && frame.displayed.selection.hovered &&
       ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
-    frame.commands.add(set<&Selection::copied_cell>(frame.shown.selection.hovered));
+    frame.commands.add(set<&Selection::copied_cell>(frame.displayed.selection.hovered));
     ImGui::OpenPopup(name);
   }
   platform::push_font(frame.fonts.sans16);
   if (ImGui::BeginPopup(name)) {
     const Situation situation = situation_of(frame);
-    if (const auto& cell = frame.shown.selection.copied_cell)
+    if (const auto& cell = frame.displayed.selection.copied_cell)
       draw_action_lines(frame, situation, rows_of_cell(frame, situation, *cell), "Cell");
     ImGui::EndPopup();
   }

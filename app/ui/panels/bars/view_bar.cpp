@@ -29,14 +29,14 @@ constexpr std::array tabs{
 /// All tabs as one field, where there is no room for them side by side.
 float draw_tabs_as_field(const Frame& frame, float width) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const auto now = std::ranges::find(tabs, frame.shown.look.tab, &TabRow::tab);
+  const auto now = std::ranges::find(tabs, frame.displayed.look.tab, &TabRow::tab);
   platform::move_to({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
   ImGui::SetNextItemWidth(std::min(width, frame.metrics.px(130)));
   platform::push_font(frame.fonts.sans15);
   if (widgets::begin_combo(frame, "##tabs", now == tabs.end() ? "Dropout laboratory" : now->title)) {
     for (const TabRow& row : tabs) {
-      if (row.tab == Tab::layers && !frame.newest.whole) continue;
-      if (ImGui::Selectable(row.title, row.tab == frame.shown.look.tab))
+      if (row.tab == Tab::layers && !frame.pending.whole) continue;
+      if (ImGui::Selectable(row.title, row.tab == frame.displayed.look.tab))
         frame.commands.add(set<&Look::tab>(row.tab));
       frame.landmarks.mark_item(std::string("tabs/") + row.title);
       bar_tooltip(frame, row.about);
@@ -52,8 +52,8 @@ float draw_tabs_as_field(const Frame& frame, float width) {
 float draw_tabs(const Frame& frame, float room) {
   ImFont* font = frame.fonts.sans16;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const float height = frame.metrics.tabs, gap = frame.metrics.px(frame.newest.whole ? 20 : 24);
-  const auto is_there = [&](const TabRow& row) { return row.tab != Tab::layers || frame.newest.whole; };
+  const float height = frame.metrics.tabs, gap = frame.metrics.px(frame.pending.whole ? 20 : 24);
+  const auto is_there = [&](const TabRow& row) { return row.tab != Tab::layers || frame.pending.whole; };
   float all = 0;
   for (const TabRow& row : tabs)
     if (is_there(row)) all += widgets::text_width(font, row.title) + gap;
@@ -71,7 +71,7 @@ float draw_tabs(const Frame& frame, float room) {
       widgets::outline(ImGui::GetWindowDrawList(), {x - frame.metrics.px(6), origin.y + frame.metrics.px(5)},
                        {x + width + frame.metrics.px(6), origin.y + height - frame.metrics.px(5)},
                        packed(frame.palette.accent), 2);
-    const bool chosen = frame.shown.look.tab == row.tab;
+    const bool chosen = frame.displayed.look.tab == row.tab;
     const bool lit = chosen || ImGui::IsItemHovered() || ImGui::IsItemFocused();
     widgets::draw_text(font, {x, origin.y + height / 2}, widgets::Align::left_middle,
                        packed(lit ? frame.palette.text : frame.palette.dim), row.title);
@@ -112,7 +112,7 @@ struct NumberChoice {
 };
 
 std::size_t max_buttons(const Frame& frame) {
-  return frame.newest.whole ? 4 : frame.metrics.compact ? 4 : 8;
+  return frame.pending.whole ? 4 : frame.metrics.compact ? 4 : 8;
 }
 
 float choice_width(const Frame& frame, std::size_t count) {
@@ -159,19 +159,19 @@ std::optional<std::size_t> draw_choice(const Frame& frame, float& right, float t
 float draw_head_chooser(const Frame& frame, float right, float top) {
   if (const auto head = draw_choice(frame, right, top,
                                     {"view/head", "Selects the head (1 … 9, [ and ])",
-                                     frame.shown.model.n_heads, frame.shown.look.head}))
+                                     frame.displayed.model.n_heads, frame.displayed.look.head}))
     frame.commands.add(set<&Look::head>(*head));
   return right;
 }
 
 std::size_t n_layers(const Frame& frame) {
-  return frame.newest.whole->model->description().sizes.n_layers;
+  return frame.pending.whole->model->description().sizes.n_layers;
 }
 
 float draw_layer_chooser(const Frame& frame, float right, float top) {
   if (const auto layer = draw_choice(frame, right, top,
                                      {"view/layer", "Selects the layer (Page Up, Page Down)", n_layers(frame),
-                                      frame.newest.whole->experiment.layer}))
+                                      frame.pending.whole->experiment.layer}))
     frame.commands.add(LookAtLayer{*layer});
   return right;
 }
@@ -179,7 +179,7 @@ float draw_layer_chooser(const Frame& frame, float right, float top) {
 /// The button that says how numbers become colors and opens the choice.
 float draw_colors(const Frame& frame, float right, float top, float width_at_scale_1) {
   const float width = frame.metrics.px(width_at_scale_1);
-  const std::string words = colors_words(frame.shown.look.colors);
+  const std::string words = colors_words(frame.displayed.look.colors);
   const float room = width - frame.metrics.px(34);
   const bool fits = widgets::text_width(frame.fonts.sans14, words) <= room;
   const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
@@ -202,13 +202,13 @@ float draw_colors(const Frame& frame, float right, float top, float width_at_sca
 }
 
 float chooser_width(const Frame& frame) {
-  return frame.metrics.px(!frame.metrics.compact ? 150 : frame.newest.whole ? 104 : 120);
+  return frame.metrics.px(!frame.metrics.compact ? 150 : frame.pending.whole ? 104 : 120);
 }
 
 /// What the heads are sorted by.
 float draw_order_chooser(const Frame& frame, float right, float top) {
   const float width = chooser_width(frame);
-  const auto& order = frame.shown.look.heads_order;
+  const auto& order = frame.displayed.look.heads_order;
   const std::string shown = order ? core::attention::info(*order).title : "number";
   platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
@@ -234,7 +234,7 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
 /// Which weights are too small for a line; finer near 0.
 float draw_threshold(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(150);
-  double below = frame.shown.look.tokens.hide_below;
+  double below = frame.displayed.look.tokens.hide_below;
   constexpr double low = 0, high = 1;
   platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
@@ -257,11 +257,11 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
   platform::push_font(frame.fonts.sans14);
-  if (widgets::begin_combo(frame, "##stage", core::attention::info(frame.shown.look.heads_stage).title,
+  if (widgets::begin_combo(frame, "##stage", core::attention::info(frame.displayed.look.heads_stage).title,
                            ImGuiComboFlags_HeightLarge)) {
     for (const StageInfo& stage : core::attention::stages()) {
-      if (!stage.present(frame.shown.model) || !stage.per_head) continue;
-      if (ImGui::Selectable(stage.title, stage.stage == frame.shown.look.heads_stage))
+      if (!stage.present(frame.displayed.model) || !stage.per_head) continue;
+      if (ImGui::Selectable(stage.title, stage.stage == frame.displayed.look.heads_stage))
         frame.commands.add(set<&Look::heads_stage>(stage.stage));
     }
     ImGui::EndCombo();
@@ -274,7 +274,7 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
 
 /// Whether the view is of one layer of a whole model.
 bool has_layer_chooser(const Frame& frame) {
-  return frame.newest.whole && frame.shown.look.tab != Tab::layers;
+  return frame.pending.whole && frame.displayed.look.tab != Tab::layers;
 }
 
 /// What the controls show beyond the fields themselves, as far as there is room.
@@ -290,10 +290,10 @@ float controls_width(const Frame& frame, ControlsFit fit) {
     return brief ? 0 : widgets::text_width(frame.fonts.sans15, text) + m.px(20);
   };
   const float chooser = chooser_width(frame) + m.px(10), colors = m.px(brief || m.compact ? 100 : 150);
-  const float head = choice_width(frame, frame.shown.model.n_heads) + m.px(8) + words("head");
+  const float head = choice_width(frame, frame.displayed.model.n_heads) + m.px(8) + words("head");
   const float layer =
       has_layer_chooser(frame) ? choice_width(frame, n_layers(frame)) + m.px(8) + words("layer") : 0;
-  switch (frame.shown.look.tab) {
+  switch (frame.displayed.look.tab) {
     case Tab::tokens:
       return m.px(160) + words("hide below") + layer;
     case Tab::heads:
@@ -314,7 +314,7 @@ void draw_controls(const Frame& frame, float right, float top, ControlsFit fit) 
   const auto named = [&](const char* words) {
     if (!brief) right = label(frame, right, middle, words);  // else the tooltips say what the fields are
   };
-  switch (frame.shown.look.tab) {
+  switch (frame.displayed.look.tab) {
     case Tab::layers:
       return draw_layers_controls(frame, right, top, fit.labels);
     case Tab::tokens:
@@ -331,7 +331,7 @@ void draw_controls(const Frame& frame, float right, float top, ControlsFit fit) 
     default:
       right = draw_head_chooser(frame, right, top);
       named("head");
-      if (frame.shown.look.tab != Tab::compare && fit.colors)
+      if (frame.displayed.look.tab != Tab::compare && fit.colors)
         right = draw_colors(frame, right, top, brief || frame.metrics.compact ? 100 : 150);
   }
   if (has_layer_chooser(frame)) {
@@ -365,7 +365,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
       draw(y);
       y += pitch;
     };
-    const Tab tab = frame.shown.look.tab;
+    const Tab tab = frame.displayed.look.tab;
     if (tab == Tab::tokens) row("hide below", [&](float line) { draw_threshold(frame, end, line); });
     if (tab == Tab::heads) {
       row("stage", [&](float line) { draw_stage_chooser(frame, end, line); });
@@ -429,7 +429,7 @@ void draw_maps_chooser(const Frame& frame, float right, float top) {
       widgets::Option{"weights", "The weights of every head on this prompt"},
       widgets::Option{"before the edits", "The weights of the model as it was opened"},
       widgets::Option{"change", "The weights now minus those before the edits"}};
-  const auto now = static_cast<std::size_t>(frame.newest.layers->maps);
+  const auto now = static_cast<std::size_t>(frame.pending.layers->maps);
   const float width = frame.metrics.px(maps_width);
   platform::move_to({right - width, top});
   if (const auto chosen = widgets::combo(frame, "view/maps", width, options[now].words, options, now))
@@ -441,7 +441,7 @@ void draw_bars_chooser(const Frame& frame, float right, float top) {
       widgets::Option{"direct logit attribution", "What each head adds to the logit of the selected token"},
       widgets::Option{"ablation effect",
                       "How that logit changes without the head; runs the model once for each"}};
-  const std::size_t now = frame.newest.layers->shows_effects ? 1 : 0;
+  const std::size_t now = frame.pending.layers->shows_effects ? 1 : 0;
   const float width = frame.metrics.px(bars_width);
   platform::move_to({right - width, top});
   const std::string shown = now == 0 ? "direct logit attr." : options[now].words;

@@ -70,7 +70,7 @@ void go_to(const Frame& frame, const core::compare::StageDifference& stage) {
   frame.commands.add(set<&Selection::sought>(stage.stage));
   if (stage.largest == 0) return;
   const CellRef cell{stage.stage, stage.head, stage.row, stage.column};
-  if (frame.newest.selection.pinned != cell) frame.commands.add(PinCell{cell});
+  if (frame.pending.selection.pinned != cell) frame.commands.add(PinCell{cell});
 }
 
 void draw_line(Pen& pen, const ComparedStage& stage) {
@@ -132,7 +132,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
 void draw_name(Pen& pen) {
   const Frame& frame = pen.frame;
   if (frame.compared.references.empty()) return;
-  const Reference& a = frame.compared.references[frame.shown.look.compared.reference];
+  const Reference& a = frame.compared.references[frame.displayed.look.compared.reference];
   const float label = frame.metrics.px(62);
   pen.skip(2);
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
@@ -151,8 +151,8 @@ void draw_name(Pen& pen) {
 
 void draw_pinned(Pen& pen) {
   const Frame& frame = pen.frame;
-  if (!frame.shown.selection.pinned) return;
-  const CellRef& cell = *frame.shown.selection.pinned;
+  if (!frame.displayed.selection.pinned) return;
+  const CellRef& cell = *frame.displayed.selection.pinned;
   const auto numbers = compared_numbers(frame, cell);
   if (!numbers) return;
   const auto& [a, b] = *numbers;
@@ -220,9 +220,9 @@ std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, co
     if (!it->difference.in_range(cell.row, cell.column)) return std::nullopt;
     return std::pair(it->numbers_a(cell.row, cell.column), it->numbers_b(cell.row, cell.column));
   }
-  if (c.key.version != frame.shown.version) return std::nullopt;  // it is being renewed
+  if (c.key.version != frame.displayed.version) return std::nullopt;  // it is being renewed
   const double kept = info.matrix(*c.trace, cell.head)(cell.row, cell.column);
-  const double live = info.matrix(frame.shown.trace, cell.head)(cell.row, cell.column);
+  const double live = info.matrix(frame.displayed.trace, cell.head)(cell.row, cell.column);
   return c.tensors ? std::pair(live, kept) : std::pair(kept, live);
 }
 
@@ -327,11 +327,11 @@ void draw_reading(const Frame& frame, const Reference& reference) {
 
 void draw_match_dialog(const Frame& frame) {
   const float width = std::min(frame.metrics.px(620), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
-  if (frame.shown.look.compared.reference >= frame.compared.references.size() ||
-      !frame.compared.references[frame.shown.look.compared.reference].tensors) {
+  if (frame.displayed.look.compared.reference >= frame.compared.references.size() ||
+      !frame.compared.references[frame.displayed.look.compared.reference].tensors) {
     widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to match.");
   } else {
-    const Reference& reference = frame.compared.references[frame.shown.look.compared.reference];
+    const Reference& reference = frame.compared.references[frame.displayed.look.compared.reference];
     const std::vector<widgets::Option> options = choices();
     draw_reading(frame, reference);
     const float column = width - frame.metrics.px(200),

@@ -48,7 +48,7 @@ void draw_empty(const Frame& frame) {
 void draw_reference_chooser(const Frame& frame, float width) {
   std::vector<widgets::Option> options;
   for (const Reference& r : frame.compared.references) options.push_back({r.name + " · " + r.title, ""});
-  const std::size_t now = frame.shown.look.compared.reference;
+  const std::size_t now = frame.displayed.look.compared.reference;
   if (const auto chosen = widgets::combo(frame, "compare/reference", width, options[now].words, options, now))
     frame.commands.add(set<&ComparedLook::reference>(*chosen));
 }
@@ -63,7 +63,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
                        words);
     return x + m.px(20);
   };
-  const std::size_t kept = frame.compared.references[frame.shown.look.compared.reference].tensors ? 1 : 0,
+  const std::size_t kept = frame.compared.references[frame.displayed.look.compared.reference].tensors ? 1 : 0,
                     live = 1 - kept;
   const std::array<float, 2> after{letter(0, "A"), letter(1, swapped ? "A" : "B")};
   const float drop = m.px(26);
@@ -81,8 +81,8 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   widgets::draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(live) + l.column - after[live],
                             in_place ? frame.palette.status.warning : frame.palette.dim, title);
   platform::move_to({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
-  if (const auto kind = widgets::segmented(frame, "compare/kind", kinds,
-                                           static_cast<std::size_t>(frame.shown.look.compared.difference)))
+  if (const auto kind = widgets::segmented(
+          frame, "compare/kind", kinds, static_cast<std::size_t>(frame.displayed.look.compared.difference)))
     frame.commands.add(set<&ComparedLook::difference>(static_cast<DifferenceKind>(*kind)));
 }
 
@@ -118,8 +118,8 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   const Rgb ink = !stage.within ? frame.palette.text : frame.palette.dim;
   widgets::draw_text(title, {at.x, middle}, Align::left_middle, packed(ink), info.title);
   const float named = widgets::text_width(title, info.title);
-  if (info.present(frame.shown.model))
-    draw_title_area(frame, std::string("compare/title/") + info.name, info.stage, frame.shown.look.head,
+  if (info.present(frame.displayed.model))
+    draw_title_area(frame, std::string("compare/title/") + info.name, info.stage, frame.displayed.look.head,
                     {at.x, at.y + m.px(2)}, {named, m.px(title_height - 4)});
   float x = at.x + named + m.px(10);
   const bool of_b = stage.all.in_b;
@@ -148,7 +148,7 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
   ImVec2 at = origin;
   for (const ComparedStage& stage : frame.compared.comparison->stages) {
     const ImVec2 start = at;
-    if (frame.shown.selection.sought == stage.all.stage) {
+    if (frame.displayed.selection.sought == stage.all.stage) {
       ImGui::SetScrollY(start.y - origin.y);
       frame.commands.add(set<&Selection::sought>(std::nullopt));
     }
@@ -169,10 +169,10 @@ void draw_compare(const Frame& frame) {
   if (frame.compared.references.empty()) return draw_empty(frame);
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const std::size_t n_tokens =
-      (frame.compared.comparison ? frame.compared.comparison->live : frame.shown.model).n_tokens();
+      (frame.compared.comparison ? frame.compared.comparison->live : frame.displayed.model).n_tokens();
   const CompareLayout l =
       lay_out_comparison(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
-  const bool swapped = frame.shown.selection.shows_a;
+  const bool swapped = frame.displayed.selection.shows_a;
   draw_header(frame, l, origin, swapped);
   const float top = frame.metrics.px(header_height);
   if (!frame.compared.comparison) {  // a moment for small models
@@ -183,7 +183,7 @@ void draw_compare(const Frame& frame) {
     return;
   }
   platform::move_to({origin.x, origin.y + top});
-  const bool zooms = frame.shown.selection.hovered && !ImGui::GetIO().KeyShift;
+  const bool zooms = frame.displayed.selection.hovered && !ImGui::GetIO().KeyShift;
   platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
                         zooms ? ImGuiWindowFlags_NoScrollWithMouse : 0);
   draw_stages_of(frame, l, swapped);
@@ -216,7 +216,7 @@ Ends common_ends(const Frame& frame, const ComparedStage& stage) {
 }
 
 void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
-  const std::optional<CellRef>& cell = frame.shown.selection.hovered;
+  const std::optional<CellRef>& cell = frame.displayed.selection.hovered;
   if (!ImGui::IsItemHovered() || !cell || cell->stage != stage.all.stage) return;
   const auto numbers = compared_numbers(frame, *cell);
   if (!numbers) return;
@@ -393,7 +393,7 @@ void draw_references(Pen& pen) {
   pen.prose("A is a copy of a model; B is always this one.", frame.palette.faint);
   pen.rule();
   pen.heading("Experiments");
-  const std::size_t chosen = frame.shown.look.compared.reference;
+  const std::size_t chosen = frame.displayed.look.compared.reference;
   const auto& all = frame.compared.references;
   const auto switches = core::compare::switches();
   const std::size_t running =
@@ -401,7 +401,8 @@ void draw_references(Pen& pen) {
   for (std::size_t k = 0; k < switches.size(); ++k) {
     const core::compare::Switch& way = switches[k];
     const bool is_on = running == k;
-    const std::string about = "A: " + (is_on ? way.state(all[chosen].model) : way.other(frame.shown.model));
+    const std::string about =
+        "A: " + (is_on ? way.state(all[chosen].model) : way.other(frame.displayed.model));
     if (!experiment(pen, std::string("reference/") + way.name, way.title, about, way.about, is_on)) continue;
     if (is_on)
       frame.commands.add(DropReference{});

@@ -103,9 +103,9 @@ void draw_draw_dialog(const Frame& frame) {
   layers_row(frame, form.draw);
   output_row(frame, form.draw);
   const bool good = form.before.error.empty();
-  torch_box(frame, good ? torch_lines(frame.newest.model, form.draw) : "");
+  torch_box(frame, good ? torch_lines(frame.pending.model, form.draw) : "");
   if (dialog_buttons(frame, "Draw", good)) {
-    frame.commands.edit(ReplaceModel{initialized_model(frame.newest.model, form.draw)});
+    frame.commands.edit(ReplaceModel{initialized_model(frame.pending.model, form.draw)});
     close_dialog(frame);
   }
 }

@@ -198,7 +198,7 @@ void choose_stage(const Frame& frame, const ExportAs& e) {
   std::vector<Stage> stages;
   std::size_t now = 0;
   for (const auto& stage : core::attention::stages()) {
-    if (!stage.present(frame.newest.model)) continue;
+    if (!stage.present(frame.pending.model)) continue;
     if (stage.stage == e.matrix.stage) now = stages.size();
     stages.push_back(stage.stage);
     options.push_back({stage.title, stage.stage == Stage::weights ? "Before dropout" : "", false});
@@ -213,7 +213,7 @@ void choose_what(const Frame& frame, const ExportAs& e) {
   const auto& choices = export_kind(e.form).choices;
   if (choices.empty()) return;
   std::vector<std::string> words;
-  for (const ExportWhat what : choices) words.push_back(words_of(frame.newest.model, e, what));
+  for (const ExportWhat what : choices) words.push_back(words_of(frame.pending.model, e, what));
   const auto current = std::ranges::find(choices, held_by(e.form, e.what)) - choices.begin();
   if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(current)))
     change_export(frame, set<&ExportChoice::what>(choices[*chosen]));
@@ -239,11 +239,11 @@ void choose_look(const Frame& frame, ExportForm form) {
 /// What a title's menu asked for, else the pinned cell's, else the weights.
 CellRef exported_matrix(const Frame& frame) {
   if (const auto& from = frame.forms.exporting.from) {
-    if (core::attention::info(from->first).present(frame.newest.model) &&
-        from->second < frame.newest.model.n_heads)
+    if (core::attention::info(from->first).present(frame.pending.model) &&
+        from->second < frame.pending.model.n_heads)
       return {from->first, from->second, 0, 0};
   }
-  return frame.newest.selection.pinned.value_or(CellRef{Stage::weights, frame.newest.look.head, 0, 0});
+  return frame.pending.selection.pinned.value_or(CellRef{Stage::weights, frame.pending.look.head, 0, 0});
 }
 
 void say_what_is_written(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
@@ -277,7 +277,7 @@ void draw_export_dialog(const Frame& frame) {
   const auto typed =
       widgets::file_browser(frame, widgets::Listed::directories, export_browser_size(frame), proposed);
   e.path = typed.value_or(widgets::chosen_path(widgets::as_typed(frame, proposed)));
-  const std::vector<fs::path> files = planned_files(frame.newest.model, e);
+  const std::vector<fs::path> files = planned_files(frame.pending.model, e);
   say_what_is_written(frame, e, files);
   if (frame.forms.browser.asks_to_replace) return question_to_replace(frame, e, files);
   const bool confirmed =

@@ -51,8 +51,8 @@ const char* help(FillRule rule, MatrixName matrix) {
 void change_fill(const Frame& frame, const std::function<void(FillForm&)>& step) {
   FillForm form = frame.forms.fill;
   step(form);
-  if (find_matrix(frame.newest.model, form.place))
-    form.numbers = filled(frame.newest.model, form.place, form.fill);
+  if (find_matrix(frame.pending.model, form.place))
+    form.numbers = filled(frame.pending.model, form.place, form.fill);
   frame.commands.add(set<&Forms::fill>(std::move(form)));
 }
 
@@ -127,7 +127,7 @@ void open_fill_dialog(const Frame& frame, MatrixPlace place) {
 
 void draw_fill_dialog(const Frame& frame) {
   const FillForm& form = frame.forms.fill;
-  const core::attention::SharedMatrix* old = find_matrix(frame.newest.model, form.place);
+  const core::attention::SharedMatrix* old = find_matrix(frame.pending.model, form.place);
   if (!old) return close_dialog(frame);
   matrix_row(frame, form, *old);
   rule_row(frame, form);
@@ -157,14 +157,14 @@ using core::attention::StageInfo;
 
 /// Whether the numbers of a stage are there: of the newest model, not of the one that is still shown.
 bool is_known(const Frame& frame, const StageInfo& stage) {
-  return stage.present(frame.newest.model) && frame.shows_newest();
+  return stage.present(frame.pending.model) && frame.shows_newest();
 }
 
 /// A stage that is known as it is now, in every head.
 GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
   GivenStage given{stage.stage, {}};
-  for (std::size_t h = 0; h < frame.newest.model.n_heads; ++h)
-    given.matrices.emplace_back(stage.matrix(frame.shown.trace, h));
+  for (std::size_t h = 0; h < frame.pending.model.n_heads; ++h)
+    given.matrices.emplace_back(stage.matrix(frame.displayed.trace, h));
   return given;
 }
 
@@ -173,12 +173,12 @@ GivenStage pasted(const Frame& frame, const StageInfo& stage) {
   const char* clipboard = ImGui::GetClipboardText();
   const core::formats::Tensor tensor = widgets::pasted_tensor(clipboard ? clipboard : "");
   GivenStage given = core::formats::stage_of(tensor, stage.stage, 1, "pasted text: ").given;
-  if (given.matrices.size() != 1 || frame.newest.model.n_heads == 1) return given;
+  if (given.matrices.size() != 1 || frame.pending.model.n_heads == 1) return given;
   if (!is_known(frame, stage))
-    throw core::Error("pasted text: expected all " + std::to_string(frame.newest.model.n_heads) +
+    throw core::Error("pasted text: expected all " + std::to_string(frame.pending.model.n_heads) +
                       " heads, as the others are not known, got one");
   GivenStage all = present_numbers(frame, stage);
-  all.matrices[frame.newest.look.head] = given.matrices.front();
+  all.matrices[frame.pending.look.head] = given.matrices.front();
   return all;
 }
 
@@ -193,9 +193,9 @@ void paste(const Frame& frame, const StageInfo& stage) {
 
 std::string state_words(const Frame& frame, const StageInfo& stage) {
   const std::string name = stage.title;
-  if (frame.newest.model.given.find(stage.stage))
+  if (frame.pending.model.given.find(stage.stage))
     return name + ": overridden. What follows is computed from these numbers.";
-  if (!stage.present(frame.newest.model)) return name + ": not known, because a later stage is overridden.";
+  if (!stage.present(frame.pending.model)) return name + ": not known, because a later stage is overridden.";
   return name + ": computed. Your numbers replace them; earlier stages that nothing else needs are hidden.";
 }
 
@@ -220,8 +220,8 @@ void draw_give_dialog(const Frame& frame) {
     frame.commands.add(set<&Forms::given_stage>(list[*chosen]->stage));
   widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, state_words(frame, stage));
   ImGui::Dummy({width, frame.metrics.px(8)});
-  const bool given = frame.newest.model.given.find(stage.stage);
-  const bool can_keep = !given && is_known(frame, stage) && frame.newest.model.sequences.size() == 1;
+  const bool given = frame.pending.model.given.find(stage.stage);
+  const bool can_keep = !given && is_known(frame, stage) && frame.pending.model.sequences.size() == 1;
   if (enabled_button(frame, "give/keep", "Keep these numbers", can_keep,
                      "Keeps the numbers as they are, whatever changes before them")) {
     frame.commands.edit(core::editing::GiveStage{present_numbers(frame, stage)});

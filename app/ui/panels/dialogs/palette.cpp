@@ -114,7 +114,7 @@ void draw_check(const Frame& frame, ImVec2 middle) {
 void draw_palette_line(const Frame& frame, const Situation& situation, const FoundAction& found, ImVec2 min,
                        ImVec2 max, bool chosen) {
   const Action& action = *found.action;
-  const std::string why = why_not(action, situation), key = key_words(action, situation.newest);
+  const std::string why = why_not(action, situation), key = key_words(action, situation.pending);
   const auto px = [&](float length) { return frame.metrics.px(length); };
   if (chosen)
     ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(frame.palette.control.hovered), px(3));

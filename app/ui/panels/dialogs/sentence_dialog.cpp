@@ -107,7 +107,7 @@ std::string counted(std::size_t n, const char* thing) {
 /// The edit that puts the sentence in, or an error message.
 void put_in(const Frame& frame, const std::vector<std::string>& tokens) {
   try {
-    auto model = core::text::with_sentence(frame.newest.model, tokens, frame.forms.sentence.seed);
+    auto model = core::text::with_sentence(frame.pending.model, tokens, frame.forms.sentence.seed);
     frame.commands.edit(core::editing::ReplaceModel{std::move(model)});
     frame.commands.add(ShowMessage{counted(tokens.size(), "token") + ", " +
                                    std::to_string(core::text::vocabulary(tokens).size()) +
@@ -126,7 +126,7 @@ void draw_sentence_dialog(const Frame& frame) {
   draw_rule_and_seed(frame);
   ImGui::Dummy({width, frame.metrics.px(2)});
   const Taken taken = taken_apart(frame.forms.sentence);
-  const auto limit = frame.newest.model.context_length;
+  const auto limit = frame.pending.model.context_length;
   const bool too_long = limit && taken.tokens.size() > *limit;
   std::string words = taken.problem;
   if (too_long)

@@ -68,7 +68,7 @@ const char* meaning(MatrixName name) {
 }
 
 MatrixPlace chosen_place(const Frame& frame, MatrixName name) {
-  const Newest& newest = frame.newest;
+  const Pending& newest = frame.pending;
   return place_of(newest.model, name, newest.look.sequence, newest.look.head);
 }
 
@@ -77,7 +77,7 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
   std::vector<MatrixName> names;
   std::size_t current = 0;
   for (const MatrixName matrix : matrices) {
-    if (!find_matrix(frame.newest.model, chosen_place(frame, matrix))) continue;
+    if (!find_matrix(frame.pending.model, chosen_place(frame, matrix))) continue;
     if (matrix == shown.name) current = words.size();
     words.push_back({std::string("edit/tab/") + symbol(matrix), symbol(matrix)});
     names.push_back(matrix);
@@ -88,12 +88,12 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
         rect && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(rect->min, rect->max))
       ImGui::SetTooltip("%s", meaning(names[k]));
   if (chosen)
-    frame.commands.add(set<&Look::edited>({names[*chosen], frame.newest.look.edited.nth}),
+    frame.commands.add(set<&Look::edited>({names[*chosen], frame.pending.look.edited.nth}),
                        set<&Selection::cursor>(std::nullopt), set<&Forms::typed>(std::nullopt));
 }
 
 /// The tokens from which the pinned cell was made.
-std::vector<std::size_t> marked_rows(const Newest& view, MatrixPlace place) {
+std::vector<std::size_t> marked_rows(const Pending& view, MatrixPlace place) {
   if (!view.selection.pinned || place.name > MatrixName::key_embeddings) return {};
   const auto& stage = core::attention::info(view.selection.pinned->stage);
   const auto& [of, head, row, column] = *view.selection.pinned;
@@ -140,7 +140,7 @@ bool draw_offer_for_zeros(const Frame& frame, MatrixPlace place, const core::att
     return true;
   arma::mat filled = *numbers;
   const arma::mat drawn = core::editing::filled(
-      frame.newest.model, place, {core::editing::FillRule::randn, frame.forms.fill.fill.seed, {}});
+      frame.pending.model, place, {core::editing::FillRule::randn, frame.forms.fill.fill.seed, {}});
   for (const std::size_t row : rows) filled.row(row) = drawn.row(row);
   frame.commands.edit(SetBlock{place, 0, 0, std::move(filled)});
   return true;
@@ -152,8 +152,8 @@ void draw_edit(const Frame& frame) {
   const Metrics& m = frame.metrics;
   const ImVec2 start = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
   const float width = room.x, x = start.x;
-  const MatrixPlace place = edited_place(frame.newest.look, frame.newest.model);
-  const core::attention::SharedMatrix& numbers = *find_matrix(frame.newest.model, place);
+  const MatrixPlace place = edited_place(frame.pending.look, frame.pending.model);
+  const core::attention::SharedMatrix& numbers = *find_matrix(frame.pending.model, place);
 
   widgets::section_heading(frame, width, "EDIT",
                            core::text::tuple_text({numbers.n_rows(), numbers.n_cols()}));
@@ -166,13 +166,13 @@ void draw_edit(const Frame& frame) {
         "The embeddings are not known: the model starts from given stages. Setting d_in creates them as zeros.");
     return;
   }
-  widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.newest, place)};
+  widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.pending, place)};
   if (place.name == MatrixName::embeddings)
-    matrix.tokens = &frame.newest.model.sequences.at(place.nth).tokens;
+    matrix.tokens = &frame.pending.model.sequences.at(place.nth).tokens;
   if (place.name == MatrixName::key_embeddings)
-    matrix.names = &frame.newest.model.sequences.at(place.nth).keys();
+    matrix.names = &frame.pending.model.sequences.at(place.nth).keys();
   else if (place.name == MatrixName::score_bias)
-    matrix.names = &frame.newest.model.sequences.at(frame.newest.look.sequence).tokens;
+    matrix.names = &frame.pending.model.sequences.at(frame.pending.look.sequence).tokens;
   const float top = ImGui::GetCursorScreenPos().y;
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
   const float least = m.px(20 + 26 + 8), wanted = widgets::matrix_editor_height(frame, matrix, width);
@@ -212,7 +212,7 @@ constexpr std::array fillings{
 
 void fill(const Frame& frame, MatrixPlace place, FillRule rule) {
   frame.commands.edit(
-      SetBlock{place, 0, 0, filled(frame.newest.model, place, {rule, frame.forms.fill.fill.seed, {}})});
+      SetBlock{place, 0, 0, filled(frame.pending.model, place, {rule, frame.forms.fill.fill.seed, {}})});
 }
 
 void fill_popup(const Frame& frame, MatrixPlace place) {

@@ -19,7 +19,8 @@ namespace app::panels {
 using core::attention::HeadFigure;
 
 const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
-  return frame.work.statistics.heads(frame.shown.trace, frame.shown.version, frame.shown.sequence().tokens);
+  return frame.work.statistics.heads(frame.displayed.trace, frame.displayed.version,
+                                     frame.displayed.sequence().tokens);
 }
 
 std::string figure_text(HeadFigure figure, const std::optional<double>& value, std::size_t n_tokens) {
@@ -32,7 +33,7 @@ std::string figure_text(HeadFigure figure, const std::optional<double>& value, s
 
 double figure_top(const Frame& frame, HeadFigure figure) {
   return figure == HeadFigure::entropy
-             ? std::log2(std::max<double>(2, static_cast<double>(frame.shown.model.n_tokens())))
+             ? std::log2(std::max<double>(2, static_cast<double>(frame.displayed.model.n_tokens())))
              : 1;
 }
 
@@ -49,9 +50,9 @@ std::string figure_words(const Frame& frame, HeadFigure figure) {
 }
 
 std::vector<std::size_t> sorted_heads(const Frame& frame) {
-  if (frame.shown.look.heads_order)
-    return core::attention::heads_by(*frame.shown.look.heads_order, head_facts(frame));
-  std::vector<std::size_t> order(frame.shown.trace.heads.size());
+  if (frame.displayed.look.heads_order)
+    return core::attention::heads_by(*frame.displayed.look.heads_order, head_facts(frame));
+  std::vector<std::size_t> order(frame.displayed.trace.heads.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   return order;
 }
@@ -92,7 +93,7 @@ void fit_picture(const Frame& frame, const StageInfo& stage, const core::attenti
 }
 
 float label_width(const Frame& frame, const StageInfo& stage, bool names) {
-  const core::attention::Sequence& sequence = frame.shown.sequence();
+  const core::attention::Sequence& sequence = frame.displayed.sequence();
   const auto& tokens = row_tokens(stage, sequence);
   const float index =
       widgets::text_width(frame.fonts.mono12, std::to_string(std::max<std::size_t>(1, tokens.size()) - 1)) +
@@ -123,7 +124,7 @@ ImVec2 Tiling::picture(std::size_t place) const {
 
 Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pictures, ImVec2 room) {
   const Metrics& m = frame.metrics;
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, 0);
+  const core::attention::StageMatrix& numbers = stage.matrix(frame.displayed.trace, 0);
   const float least = m.px(smallest_picture);
   Tiling best;
   float best_rank = -1;
@@ -170,7 +171,7 @@ using core::attention::StageInfo;
 
 /// The heads whose pictures stand there: all in their order, or the first of each group that shares a matrix.
 std::vector<std::size_t> pictured_heads(const Frame& frame, const StageInfo& stage) {
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   const std::size_t n = core::attention::n_matrices(model, stage.stage);
   if (stage.per_head && n == model.n_heads) return sorted_heads(frame);
   std::vector<std::size_t> heads;
@@ -180,7 +181,7 @@ std::vector<std::size_t> pictured_heads(const Frame& frame, const StageInfo& sta
 
 /// The figure that stands under every head: what they are sorted by, else the entropy.
 HeadFigure shown_figure(const Frame& frame) {
-  return frame.shown.look.heads_order.value_or(HeadFigure::entropy);
+  return frame.displayed.look.heads_order.value_or(HeadFigure::entropy);
 }
 
 /// Name and figure under a picture, and the figure as a bar.
@@ -188,14 +189,15 @@ void draw_caption(const Frame& frame, Stage stage, std::size_t h, bool chosen, I
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Rgb ink = chosen ? frame.palette.text : frame.palette.dim;
   const float middle = at.y + frame.metrics.px(16);
-  if (core::attention::n_matrices(frame.shown.model, stage) < frame.shown.model.n_heads) {
+  if (core::attention::n_matrices(frame.displayed.model, stage) < frame.displayed.model.n_heads) {
     widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(ink),
-                       widgets::head_words(frame.shown.model, stage, h));
+                       widgets::head_words(frame.displayed.model, stage, h));
     return;  // figures are of heads
   }
   const auto& value = head_facts(frame)[h].*core::attention::info(shown_figure(frame)).value;
-  const std::string number = figure_text(shown_figure(frame), value, frame.shown.model.n_keys()),
-                    name = "head " + std::to_string(h) + (frame.shown.model.is_off(h) ? " · ablated" : "");
+  const std::string number = figure_text(shown_figure(frame), value, frame.displayed.model.n_keys()),
+                    name =
+                        "head " + std::to_string(h) + (frame.displayed.model.is_off(h) ? " · ablated" : "");
   widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(ink), name);
   const float room = width - widgets::text_width(frame.fonts.sans14, name) - frame.metrics.px(6);
   if (widgets::text_width(frame.fonts.mono12, number) <= room)
@@ -233,7 +235,7 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
               right = left + width;
   const float margin = std::min(m.px(8), std::floor(t.gap / 2));
   const ImVec2 tile_min{left - margin, top - margin}, tile_max{right + margin, bottom + m.px(34)};
-  if (stage.per_head && h == frame.shown.selection.hovered_head)
+  if (stage.per_head && h == frame.displayed.selection.hovered_head)
     list->AddRectFilled(tile_min, tile_max, packed(frame.palette.ground.raised), m.px(3));
   widgets::draw_heatmap(frame, map, corner);
   if (!stage.per_head) {
@@ -243,9 +245,9 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
                     {widgets::text_width(frame.fonts.sans14, "all heads"), m.px(20)});
     return;
   }
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   const bool chosen =
-      matrix_of_head(model, stage.stage, h) == matrix_of_head(model, stage.stage, frame.shown.look.head);
+      matrix_of_head(model, stage.stage, h) == matrix_of_head(model, stage.stage, frame.displayed.look.head);
   if (chosen)
     widgets::outline(list, {left - 5, top - 5}, {right + 4, bottom + 4}, packed(frame.palette.selection), 2);
   draw_caption(frame, stage.stage, h, chosen, {left, bottom}, width);
@@ -271,7 +273,7 @@ void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std:
   const auto ends = [&](std::size_t h) { return widgets::color_ends(frame, stage.stage, h); };
   std::string words;
   if (std::ranges::all_of(heads, [&](std::size_t h) { return ends(h) == ends(heads.front()); })) {
-    const widgets::ColorScale scale{widgets::chosen_map(frame.shown.look.colors, stage.coloring),
+    const widgets::ColorScale scale{widgets::chosen_map(frame.displayed.look.colors, stage.coloring),
                                     frame.palette.dark, ends(heads.front())};
     const float width = widgets::draw_plain_bar(frame, scale, at, frame.metrics.px(180));
     frame.landmarks.mark("heads/bar", {at.x, at.y - 4}, {at.x + width, at.y + 4});
@@ -283,7 +285,7 @@ void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std:
   } else {
     words = "each map has its own range of colors";
   }
-  if (stage.per_head && heads.size() == frame.shown.model.n_heads) {
+  if (stage.per_head && heads.size() == frame.displayed.model.n_heads) {
     const std::string figure = figure_words(frame, shown_figure(frame)),
                       before = words.empty() ? "" : words + "; ";
     words = before + "bar: " + figure;
@@ -296,7 +298,7 @@ void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std:
 }  // namespace
 
 void draw_heads(const Frame& frame) {
-  const StageInfo& stage = core::attention::info(frame.shown.look.heads_stage);
+  const StageInfo& stage = core::attention::info(frame.displayed.look.heads_stage);
   const float scrollbar = ImGui::GetStyle().ScrollbarSize;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const float padding = origin.x - ImGui::GetWindowPos().x;

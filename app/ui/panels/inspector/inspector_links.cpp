@@ -35,10 +35,10 @@ std::string token_words(const std::vector<std::string>& tokens, const char* what
 
 std::string place_words(const Frame& frame, const Cells& cells) {
   const auto& stage = core::attention::info(std::get<Stage>(cells.source));
-  const core::attention::Sequence& sequence = frame.shown.sequence();
+  const core::attention::Sequence& sequence = frame.displayed.sequence();
   std::string words = cells.count() == 1 ? stage.one : stage.title;
-  if (stage.per_head && frame.shown.model.n_heads > 1)
-    words += ", " + widgets::head_words(frame.shown.model, stage.stage, cells.head);
+  if (stage.per_head && frame.displayed.model.n_heads > 1)
+    words += ", " + widgets::head_words(frame.displayed.model, stage.stage, cells.head);
   if (cells.row1 - cells.row0 == 1)
     words += ", " + token_words(row_tokens(stage, sequence), "row", cells.row0);
   if (cells.column1 - cells.column0 == 1 && stage.columns != core::attention::Columns::single) {
@@ -68,8 +68,9 @@ std::vector<Cells> each_once(const core::attention::Model& model, std::size_t he
 std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
   std::vector<Cells> all;
   while (true) {
-    const std::vector<Cells> next = each_once(
-        frame.shown.model, cell.head, core::explain::results(frame.shown.model, frame.shown.trace, cell));
+    const std::vector<Cells> next =
+        each_once(frame.displayed.model, cell.head,
+                  core::explain::results(frame.displayed.model, frame.displayed.trace, cell));
     all.insert(all.end(), next.begin(), next.end());
     if (next.size() != 1 || next[0].count() != 1) return all;
     cell = nearest(next[0], cell);
@@ -79,7 +80,7 @@ std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
 }  // namespace
 
 void draw_makers(Pen& pen, const Explanation& explanation) {
-  const auto& model = pen.frame.shown.model;
+  const auto& model = pen.frame.displayed.model;
   if (explanation.cell.stage != Stage::output || model.n_heads < 2) return;
   std::vector<double> by_head(model.n_heads, 0);
   std::size_t n_terms = 0;

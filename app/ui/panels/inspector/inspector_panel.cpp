@@ -32,7 +32,7 @@ using widgets::Pen;
 void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<double>& value) {
   const Frame& frame = pen.frame;
   const float middle = pen.y + frame.metrics.px(10), half = frame.metrics.px(5);
-  const std::size_t n_tokens = frame.shown.model.n_keys();
+  const std::size_t n_tokens = frame.displayed.model.n_keys();
   const std::string number = figure_text(figure.figure, value, n_tokens),
                     widest = figure_text(figure.figure, 0.5, n_tokens);
   const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 122 : 132),
@@ -60,7 +60,7 @@ void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<dou
 
 void draw_head(Pen& pen) {
   const Frame& frame = pen.frame;
-  const std::size_t head = frame.shown.selection.hovered_head.value_or(frame.shown.look.head);
+  const std::size_t head = frame.displayed.selection.hovered_head.value_or(frame.displayed.look.head);
   const core::attention::HeadFacts& facts = head_facts(frame)[head];
   pen.skip(20);
   widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
@@ -75,13 +75,13 @@ void draw_head(Pen& pen) {
   pen.rule();
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
                      packed(frame.palette.faint),
-                     frame.shown.model.dropout.active() && !frame.metrics.compact
+                     frame.displayed.model.dropout.active() && !frame.metrics.compact
                          ? "mean weight, before dropout"
                          : "mean weight");
   pen.heading("Attends to");
   for (const HeadFigureInfo& figure : core::attention::head_figures())
     if (figure.figure != HeadFigure::entropy) draw_figure(pen, figure, facts.*figure.value);
-  if (frame.shown.trace.heads.size() > 1) draw_likeness(pen, head);
+  if (frame.displayed.trace.heads.size() > 1) draw_likeness(pen, head);
 }
 
 namespace {
@@ -99,10 +99,10 @@ std::optional<double> any_number(const std::string& text) {
 
 void draw_typed(widgets::Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  if (frame.shown.selection.pinned != cell || !can_be_typed_over(cell.stage)) return;
+  if (frame.displayed.selection.pinned != cell || !can_be_typed_over(cell.stage)) return;
   const core::attention::GivenPlace place =
-      core::explain::given_place(frame.shown.model, frame.shown.look.sequence, cell);
-  const core::attention::GivenCell* typed = frame.shown.model.given.find(place);
+      core::explain::given_place(frame.displayed.model, frame.displayed.look.sequence, cell);
+  const core::attention::GivenCell* typed = frame.displayed.model.given.find(place);
   const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
   widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
                      typed ? "overridden" : "override value (N)");
@@ -150,7 +150,7 @@ std::string layer_words(const char* what, std::size_t layer) {
 /// What entered the layer: out of the stream, through the norm.
 void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   const Frame& frame = pen.frame;
-  const std::size_t layer = frame.newest.whole->layer;
+  const std::size_t layer = frame.pending.whole->layer;
   if (layer == 0)
     pen.pair("token and position", inspected(number.entering));
   else if (pen.linked_pair("inspector/stream/before", layer_words("output of layer ", layer - 1),
@@ -171,8 +171,8 @@ void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
 /// What leaves the layer: on to the next one.
 void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   const Frame& frame = pen.frame;
-  const std::size_t layer = frame.newest.whole->layer,
-                    n_layers = frame.newest.whole->model->description().sizes.n_layers;
+  const std::size_t layer = frame.pending.whole->layer,
+                    n_layers = frame.pending.whole->model->description().sizes.n_layers;
   if (number.why_no_sum.empty()) {
     pen.pair("residual stream before", inspected(number.entering));
     pen.pair("+ attention output", inspected(number.attention));
@@ -190,10 +190,10 @@ void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
 
 void draw_stream(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  if (!frame.newest.whole || (cell.stage != Stage::embeddings && cell.stage != Stage::output)) return;
-  const StreamNumber* number = frame.newest.reading->stream(*frame.newest.whole, cell);
+  if (!frame.pending.whole || (cell.stage != Stage::embeddings && cell.stage != Stage::output)) return;
+  const StreamNumber* number = frame.pending.reading->stream(*frame.pending.whole, cell);
   if (!number) return;
-  pen.heading("Residual stream, layer " + std::to_string(frame.newest.whole->layer));
+  pen.heading("Residual stream, layer " + std::to_string(frame.pending.whole->layer));
   frame.landmarks.mark("inspector/stream", {pen.left, pen.y}, {pen.right, pen.y + 1});
   if (cell.stage == Stage::embeddings)
     draw_entering(pen, cell, *number);
@@ -211,7 +211,7 @@ void draw_top(Pen& pen, const char* state) {
   pen.skip(8);
   widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
                      "INSPECTOR");
-  if (!frame.shown.selection.trail.empty()) {
+  if (!frame.displayed.selection.trail.empty()) {
     const float x = pen.left + widgets::text_width(frame.fonts.sans13, "INSPECTOR") + frame.metrics.px(14);
     if (widgets::link(frame, "inspector/back", frame.fonts.sans13, {x, pen.y}, Align::left_middle,
                       frame.palette.accent, "‹ back"))
@@ -226,16 +226,16 @@ void draw_top(Pen& pen, const char* state) {
 /// What can be done with the pinned cell, at the right of the number in full.
 void draw_actions(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  if (!frame.shown.selection.pinned) return;
+  if (!frame.displayed.selection.pinned) return;
   ImFont* font = frame.fonts.sans13;
   if (widgets::link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle,
                     frame.palette.accent, "copy as text")) {
-    const auto worked = core::explain::explain(frame.shown.model, frame.shown.trace, cell);
-    frame.commands.add(CopyText{core::explain::plain_text(worked, frame.shown.sequence())});
+    const auto worked = core::explain::explain(frame.displayed.model, frame.displayed.trace, cell);
+    frame.commands.add(CopyText{core::explain::plain_text(worked, frame.displayed.sequence())});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies the computation of this number as text");
   const float x = pen.right - widgets::text_width(font, "copy as text") - frame.metrics.px(14);
-  if (const auto edit = mask_switch(cell, frame.shown.trace)) {
+  if (const auto edit = mask_switch(cell, frame.displayed.trace)) {
     const char* words = edit->visible ? "unmask" : "mask";
     if (widgets::link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
                       words))
@@ -258,7 +258,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
 void draw_change(Pen& pen, const CellRef& cell, double value) {
   const Frame& frame = pen.frame;
   if (!frame.work.changes || !frame.work.changes->trace()) return;
-  const auto& now = core::attention::info(cell.stage).matrix(frame.shown.trace, cell.head);
+  const auto& now = core::attention::info(cell.stage).matrix(frame.displayed.trace, cell.head);
   const auto* before = frame.work.changes->before(cell.stage, cell.head, now);
   if (!before || !differs((*before)(cell.row, cell.column), value)) return;
   pen.skip(10);
@@ -323,12 +323,12 @@ std::size_t n_rows_searched(const core::attention::StageMatrix& weights) {
 
 /// The largest weight among the last rows that have several unmasked keys: a cell that has much to tell.
 std::optional<CellRef> telling_cell(const Frame& frame) {
-  const auto& trace = frame.shown.trace;
-  if (!core::attention::info(Stage::weights).present(frame.shown.model)) return std::nullopt;
-  const auto& weights = trace.heads[frame.shown.look.head].weights;
+  const auto& trace = frame.displayed.trace;
+  if (!core::attention::info(Stage::weights).present(frame.displayed.model)) return std::nullopt;
+  const auto& weights = trace.heads[frame.displayed.look.head].weights;
   if (weights.n_rows() == 0 || weights.n_cols() == 0) return std::nullopt;
   const std::size_t n = weights.n_rows(), first = n - n_rows_searched(weights);
-  CellRef best{Stage::weights, frame.shown.look.head, n - 1, 0};
+  CellRef best{Stage::weights, frame.displayed.look.head, n - 1, 0};
   double largest = -1;
   for (std::size_t i = first; i < n; ++i) {
     std::size_t keys = 0;
@@ -342,7 +342,7 @@ std::optional<CellRef> telling_cell(const Frame& frame) {
 }
 
 std::string searched_words(const Frame& frame) {
-  const auto& weights = frame.shown.trace.heads[frame.shown.look.head].weights;
+  const auto& weights = frame.displayed.trace.heads[frame.displayed.look.head].weights;
   const std::size_t n = n_rows_searched(weights);
   return n == weights.n_rows() ? "of rows with several keys" : "of the last " + core::text::counted(n, "row");
 }
@@ -362,7 +362,7 @@ std::size_t n_parameters(const core::attention::Model& model) {
 /// What the layer computes, with its numbers.
 void draw_formula_box(Pen& pen) {
   const Frame& frame = pen.frame;
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   const auto formula = [&](Stage stage) {
     return core::attention::formula_of(core::attention::info(stage), model, true);
   };
@@ -390,7 +390,7 @@ void draw_formula_box(Pen& pen) {
 
 void draw_shapes(Pen& pen) {
   const Frame& frame = pen.frame;
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   for (const Stage stage : {Stage::queries, Stage::scores, Stage::contexts, Stage::output}) {
     const auto& info = core::attention::info(stage);
     if (!info.present(model)) continue;
@@ -418,7 +418,7 @@ void draw_layer(Pen& pen) {
   widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
                      "This layer");
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
-                     widgets::grouped(n_parameters(frame.shown.model)) + " parameters");
+                     widgets::grouped(n_parameters(frame.displayed.model)) + " parameters");
   pen.skip(18);
   draw_formula_box(pen);
   draw_shapes(pen);
@@ -432,7 +432,8 @@ void draw_layer(Pen& pen) {
     pen.skip(6);
     draw_value(pen, *cell, "inspector/largest");
     pen.rule();
-    widgets::draw_worked_cell(pen, core::explain::explain(frame.shown.model, frame.shown.trace, *cell));
+    widgets::draw_worked_cell(pen,
+                              core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell));
   }
   pen.rule();
   widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
@@ -451,14 +452,14 @@ void draw_layer(Pen& pen) {
 void draw_cell(Pen& pen) {
   const Frame& frame = pen.frame;
   const std::optional<CellRef>& cell =
-      frame.shown.selection.pinned ? frame.shown.selection.pinned : frame.shown.selection.hovered;
-  draw_top(pen, frame.shown.selection.pinned ? "pinned · Esc releases"
-                : cell                       ? "hovered · click pins"
-                                             : "nothing pinned");
+      frame.displayed.selection.pinned ? frame.displayed.selection.pinned : frame.displayed.selection.hovered;
+  draw_top(pen, frame.displayed.selection.pinned ? "pinned · Esc releases"
+                : cell                           ? "hovered · click pins"
+                                                 : "nothing pinned");
   if (!cell) {
     draw_layer(pen);
   } else {
-    const auto explanation = core::explain::explain(frame.shown.model, frame.shown.trace, *cell);
+    const auto explanation = core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell);
     draw_value(pen, *cell);
     draw_typed(pen, *cell);
     pen.rule();
@@ -476,14 +477,14 @@ void draw_cell(Pen& pen) {
 void draw_inspector(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
-  const TokensLook& tokens = frame.shown.look.tokens;
-  if (frame.shown.look.tab == Tab::tokens) {
+  const TokensLook& tokens = frame.displayed.look.tokens;
+  if (frame.displayed.look.tab == Tab::tokens) {
     draw_top(pen, tokens.hovered_query  ? "hovered · click pins"
                   : tokens.pinned_query ? "pinned · Esc releases"
                                         : "nothing pinned");
     draw_query(pen);
-  } else if (frame.shown.look.tab == Tab::heads && !frame.shown.selection.pinned) {
-    draw_top(pen, frame.shown.selection.hovered_head ? "hovered" : "selected");
+  } else if (frame.displayed.look.tab == Tab::heads && !frame.displayed.selection.pinned) {
+    draw_top(pen, frame.displayed.selection.hovered_head ? "hovered" : "selected");
     draw_head(pen);
   } else {
     draw_cell(pen);

@@ -35,7 +35,7 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
   const bool chosen = j == cell.column;
   const float number = widgets::text_width(frame.fonts.mono13, "−0.0000") + frame.metrics.px(8);
   const float index =
-      widgets::text_width(frame.fonts.mono12, std::to_string(frame.shown.model.n_keys() - 1)) +
+      widgets::text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_keys() - 1)) +
       frame.metrics.px(7);
   const float names = frame.metrics.px(frame.metrics.compact ? 52 : 62);
   const float from = pen.left + index + names, to = pen.right - number, half = frame.metrics.px(5);
@@ -66,10 +66,10 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
 
 /// What dropout makes of a row's sum, as far as it is so here.
 std::string dropout_words(const Frame& frame, const CellRef& cell) {
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   if (model.dropout.place != core::attention::DropoutPlace::weights)
     return "Dropout was applied to the scores, before the softmax: these are the weights.";
-  const double sum = core::attention::row_facts(frame.shown.trace.heads[cell.head].weights, cell.row).sum;
+  const double sum = core::attention::row_facts(frame.displayed.trace.heads[cell.head].weights, cell.row).sum;
   constexpr double rounding = 1e-6;
   const std::string before = std::abs(sum - 1) <= rounding
                                  ? "The row sums to 1 before dropout, not after: "
@@ -88,9 +88,9 @@ void explain_lines(const Pen& pen, float top, const char* words) {
 /// The row of a weight: to whom it goes, its sum and how spread it is.
 void draw_weight_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  const auto &tokens = frame.shown.sequence().tokens, &keys = frame.shown.sequence().keys();
+  const auto &tokens = frame.displayed.sequence().tokens, &keys = frame.displayed.sequence().keys();
   const StageInfo& stage = core::attention::info(cell.stage);
-  const arma::rowvec row = stage.matrix(frame.shown.trace, cell.head).row(cell.row);
+  const arma::rowvec row = stage.matrix(frame.displayed.trace, cell.head).row(cell.row);
   const RowFacts facts = core::attention::row_facts(row);
   const bool after_dropout = cell.stage == Stage::dropped_weights;
   pen.rule();
@@ -116,9 +116,9 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   }
   for (const std::size_t j : order)
     draw_bar(pen, cell, j, widgets::visible_token(keys[j]), row[j],
-             core::attention::top_of_range(frame.shown.model, cell.stage),
-             frame.shown.trace.mask(cell.row, j) == 0 && row[j] == 0,
-             after_dropout && frame.shown.trace.heads[cell.head].dropout_mask(cell.row, j) == 0);
+             core::attention::top_of_range(frame.displayed.model, cell.stage),
+             frame.displayed.trace.mask(cell.row, j) == 0 && row[j] == 0,
+             after_dropout && frame.displayed.trace.heads[cell.head].dropout_mask(cell.row, j) == 0);
   if (row.n_elem > most_bars) {
     double rest = 0;
     for (std::size_t j = 0; j < row.n_elem; ++j) rest += row[j];
@@ -134,7 +134,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     pen.prose("The row does not sum to 1, so it is not a distribution and has no entropy.",
               frame.palette.dim);
   if (cell.stage == Stage::weights && sums_to_one) {
-    const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(cell.row)));
+    const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.mask.row(cell.row)));
     pen.pair("entropy, at most " +
                  widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bits",
              widgets::fixed(facts.entropy_bits, 4));
@@ -142,21 +142,21 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     pen.pair("effective number", widgets::fixed(facts.effective_count, 2) + " keys");
     explain_lines(pen, top,
                   "2 to the power of the entropy: the number of equally weighted keys with the same entropy");
-    if (frame.shown.model.dropout.active())
-      pen.pair(
-          "row sum after dropout",
-          widgets::fixed(
-              core::attention::row_facts(frame.shown.trace.heads[cell.head].dropped_weights, cell.row).sum,
-              4));
+    if (frame.displayed.model.dropout.active())
+      pen.pair("row sum after dropout",
+               widgets::fixed(core::attention::row_facts(
+                                  frame.displayed.trace.heads[cell.head].dropped_weights, cell.row)
+                                  .sum,
+                              4));
   }
-  if (after_dropout && frame.shown.model.dropout.active())
+  if (after_dropout && frame.displayed.model.dropout.active())
     pen.prose(dropout_words(frame, cell), frame.palette.dim);
 }
 
 void draw_plain_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   const arma::rowvec row =
-      core::attention::info(cell.stage).matrix(frame.shown.trace, cell.head).row(cell.row);
+      core::attention::info(cell.stage).matrix(frame.displayed.trace, cell.head).row(cell.row);
   const RowFacts facts = core::attention::row_facts(row);
   if (row.n_elem < 2) return;
   pen.rule();
@@ -178,7 +178,7 @@ void draw_row(Pen& pen, const CellRef& cell) {
 void draw_other_heads(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   const StageInfo& stage = core::attention::info(cell.stage);
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   const std::size_t n = core::attention::n_matrices(model, cell.stage);
   if (!stage.per_head || n < 2) return;
   const bool shared = n < model.n_heads;
@@ -186,7 +186,8 @@ void draw_other_heads(Pen& pen, const CellRef& cell) {
   pen.heading(shared ? "The same cell in each group" : "The same cell in each head");
   for (std::size_t k = 0; k < std::min(n, most_heads); ++k) {
     const std::size_t h = core::attention::head_of_matrix(model, cell.stage, k);
-    const std::string number = widgets::inspected(stage.matrix(frame.shown.trace, h)(cell.row, cell.column));
+    const std::string number =
+        widgets::inspected(stage.matrix(frame.displayed.trace, h)(cell.row, cell.column));
     const std::string words = widgets::head_words(model, cell.stage, h);
     if (core::attention::matrix_of_head(model, cell.stage, cell.head) == k)
       pen.pair(words, number);
@@ -210,7 +211,7 @@ constexpr std::size_t most_keys = 3;
 std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weights, std::size_t query) {
   std::vector<std::size_t> keys;
   for (std::size_t j = 0; j < weights.n_elem; ++j)
-    if (frame.shown.trace.mask(query, j) != 0) keys.push_back(j);
+    if (frame.displayed.trace.mask(query, j) != 0) keys.push_back(j);
   const auto count = static_cast<std::ptrdiff_t>(std::min(keys.size(), most_keys));
   std::partial_sort(keys.begin(), keys.begin() + count, keys.end(), [&](std::size_t a, std::size_t b) {
     return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
@@ -222,10 +223,11 @@ std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weight
 /// One key with its weight as a bar and as a link that pins the weight among the stages.
 void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   const Frame& frame = pen.frame;
-  const double weight = frame.shown.trace.heads[head].weights(query, key);
+  const double weight = frame.displayed.trace.heads[head].weights(query, key);
   const float middle = pen.y + frame.metrics.px(9), half = frame.metrics.px(5);
-  const float index = pen.left + frame.metrics.px(14) +
-                      widgets::text_width(frame.fonts.mono12, std::to_string(frame.shown.model.n_keys() - 1));
+  const float index =
+      pen.left + frame.metrics.px(14) +
+      widgets::text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_keys() - 1));
   const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 92 : 110);
   const float to = pen.right - widgets::text_width(frame.fonts.mono13, "0.0000") - frame.metrics.px(10);
   widgets::draw_text(frame.fonts.mono12, {index, middle}, Align::right_middle, packed(frame.palette.faint),
@@ -233,7 +235,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   const float words = index + frame.metrics.px(8);
   widgets::draw_text(
       frame.fonts.sans14, {words, middle}, Align::left_middle, packed(frame.palette.dim),
-      widgets::shortened(frame.fonts.sans14, widgets::visible_token(frame.shown.sequence().keys()[key]),
+      widgets::shortened(frame.fonts.sans14, widgets::visible_token(frame.displayed.sequence().keys()[key]),
                          from - words - frame.metrics.px(4)));
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
@@ -250,7 +252,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
 
 void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const Frame& frame = pen.frame;
-  const arma::rowvec weights = frame.shown.trace.heads[head].weights.row(query);
+  const arma::rowvec weights = frame.displayed.trace.heads[head].weights.row(query);
   const RowFacts facts = core::attention::row_facts(weights);
   pen.rule();
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -270,7 +272,7 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
     draw_key(pen, head, query, key);
     rest -= weights[key];
   }
-  const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(query)));
+  const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.mask.row(query)));
   if (visible <= keys.size()) return;
   const float at = pen.y + frame.metrics.px(9);
   widgets::draw_text(
@@ -286,7 +288,7 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
 
 void draw_query(Pen& pen) {
   const Frame& frame = pen.frame;
-  const auto query = frame.shown.look.tokens.query();
+  const auto query = frame.displayed.look.tokens.query();
   if (!query) {
     pen.skip(4);
     pen.prose("Hover over a query to see which keys it attends to. Click to pin it; ↑ and ↓ move.",
@@ -299,16 +301,17 @@ void draw_query(Pen& pen) {
                      "Query");
   const std::string number = " " + std::to_string(*query);
   const float room = pen.right - pen.left - widgets::text_width(frame.fonts.sans19, "Query  " + number);
-  widgets::draw_text(frame.fonts.sans19, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
-                     widgets::shortened(frame.fonts.sans19,
-                                        widgets::visible_token(frame.shown.sequence().tokens[*query]), room) +
-                         number);
+  widgets::draw_text(
+      frame.fonts.sans19, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+      widgets::shortened(frame.fonts.sans19,
+                         widgets::visible_token(frame.displayed.sequence().tokens[*query]), room) +
+          number);
   pen.skip(24);
-  const auto visible = static_cast<std::size_t>(arma::accu(frame.shown.trace.mask.row(*query)));
+  const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.mask.row(*query)));
   const std::string words =
-      "attends to " + std::to_string(visible) + " of " + std::to_string(frame.shown.model.n_keys()) +
-      " keys, in " + std::to_string(heads.size()) + " of " + std::to_string(frame.shown.model.n_heads) +
-      (frame.shown.model.n_heads == 1 ? " head" : " heads");
+      "attends to " + std::to_string(visible) + " of " + std::to_string(frame.displayed.model.n_keys()) +
+      " keys, in " + std::to_string(heads.size()) + " of " + std::to_string(frame.displayed.model.n_heads) +
+      (frame.displayed.model.n_heads == 1 ? " head" : " heads");
   widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
                      words);
   pen.skip(8);
@@ -425,16 +428,18 @@ void draw_likeness(Pen& pen, std::size_t head) {
   widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
                      packed(frame.palette.faint), "1 − JSD, mean of rows");
   pen.heading("Similarity of heads");
-  if (!similarity_is_quick(frame.shown.trace) && frame.shown.selection.similarity_of != frame.shown.version) {
+  if (!similarity_is_quick(frame.displayed.trace) &&
+      frame.displayed.selection.similarity_of != frame.displayed.version) {
     pen.prose("This takes a moment for so many heads and tokens.", frame.palette.dim);
     pen.skip(10);
     if (widgets::link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y},
                       Align::left_middle, frame.palette.accent, "Compute"))
-      frame.commands.add(set<&Selection::similarity_of>(frame.shown.version));
+      frame.commands.add(set<&Selection::similarity_of>(frame.displayed.version));
     pen.skip(12);
     return;
   }
-  const arma::mat& similarity = frame.work.statistics.similarity(frame.shown.trace, frame.shown.version);
+  const arma::mat& similarity =
+      frame.work.statistics.similarity(frame.displayed.trace, frame.displayed.version);
   if (similarity.is_empty()) return pen.prose("Computing…", frame.palette.dim);
   if (similarity.n_rows <= most_likeness_heads) {
     const std::vector<std::size_t> order = sorted_heads(frame);

@@ -132,7 +132,7 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   }
   if (distances.front() > 0) draw_expected(frame, a, dense, distances.front());
   list->AddPolyline(points.data(), static_cast<int>(points.size()), packed(frame.palette.accent), 0, 1.5f);
-  const std::size_t n = std::min(frame.shown.look.laboratory_masks, distances.size());
+  const std::size_t n = std::min(frame.displayed.look.laboratory_masks, distances.size());
   const ImVec2 chosen = points[n - 1];
   list->AddRectFilled({std::round(chosen.x), a.min.y}, {std::round(chosen.x) + 1, a.max.y},
                       packed(frame.palette.selection));
@@ -236,9 +236,9 @@ Layout lay_out(const Frame& frame) {
            0,
            0,
            0};
-  const float n = static_cast<float>(frame.shown.model.n_tokens());
+  const float n = static_cast<float>(frame.displayed.model.n_tokens());
   l.index =
-      widgets::text_width(frame.fonts.mono12, std::to_string(frame.shown.model.n_tokens() - 1)) + m.px(9);
+      widgets::text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_tokens() - 1)) + m.px(9);
   l.label = m.compact ? l.index : m.px(66);
   l.sums = sums_of(m);
   const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * gap_of(m)) / 3;
@@ -277,7 +277,7 @@ void title(const Frame& frame, const Layout& l, int k, float y, const std::strin
   const float named = widgets::text_width(frame.fonts.sans17, words);
   if (stage)
     draw_title_area(frame, std::string("laboratory/title/") + core::attention::info(*stage).name, *stage,
-                    frame.shown.look.head, {x, y + frame.metrics.px(4)},
+                    frame.displayed.look.head, {x, y + frame.metrics.px(4)},
                     {named, frame.metrics.px(title_height - 8)});
   x += named + frame.metrics.px(10);
   if (x + widgets::text_width(frame.fonts.sans14, remark) > end) return;
@@ -290,7 +290,7 @@ widgets::Heatmap map_of(const Frame& frame, const Layout& l, const char* place, 
   widgets::Heatmap map;
   map.place = place;
   map.stage = stage;
-  map.head = frame.shown.look.head;
+  map.head = frame.displayed.look.head;
   map.width = l.map_width, map.height = l.map_height;
   map.label_width = k == 0 ? l.label : l.index;
   if (frame.metrics.compact) map.columns = widgets::ColumnLabels::indices;
@@ -353,7 +353,7 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
 }
 
 void one_mask(const Frame& frame, const Layout& l, float& y) {
-  const auto& dropout = frame.shown.model.dropout;
+  const auto& dropout = frame.displayed.model.dropout;
   heading(frame, l, y, "1",
           dropout.active()
               ? "One mask: each weight is kept with probability 1 − p, kept weights are scaled by 1/(1 − p)"
@@ -389,7 +389,7 @@ int width_of_differences(const Frame& frame, const Layout& l) {
 void many_masks(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.work.laboratory;
   const std::size_t n = std::min(lab.n_masks, lab.count());
-  const bool enlarges = core::attention::dropout_scale(frame.shown.model.dropout) > 1;
+  const bool enlarges = core::attention::dropout_scale(frame.displayed.model.dropout) > 1;
   heading(frame, l, y, "2",
           enlarges ? "Many masks: because kept weights are scaled, the mean does not change"
                    : "Many masks: kept weights are not scaled, so the mean becomes smaller");
@@ -472,7 +472,7 @@ void answer(const Frame& frame, ImVec2 at, float width) {
 void how_fast(const Frame& frame, const Layout& l, float& y) {
   const Laboratory& lab = *frame.work.laboratory;
   std::string words = "Convergence of the mean: largest difference from the weights after N masks";
-  if (lab.version != frame.shown.version)
+  if (lab.version != frame.displayed.version)
     words += " · updating";
   else if (!lab.is_complete())
     words +=
@@ -488,7 +488,7 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
 
 /// In place of means over masks that are all ones: what would be colored is rounding.
 void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
-  const auto& dropout = frame.shown.model.dropout;
+  const auto& dropout = frame.displayed.model.dropout;
   heading(frame, l, y, "2", "Nothing is dropped: every mask is all ones, and every mean equals the weights");
   platform::move_to({l.origin.x + frame.metrics.px(18), y + frame.metrics.px(4)});
   if (dropout.rate == 0 && widgets::button(frame, "laboratory/rate", "Set dropout to 0.5",
@@ -513,13 +513,13 @@ void top_line(const Frame& frame, const Layout& l, float& y) {
   const float button = widgets::text_width(frame.fonts.sans14, again) + frame.metrics.px(18);
   platform::move_to({right - button, y});
   if (widgets::button(frame, "laboratory/again", again, "Samples a mask with the next seed (Space)"))
-    frame.commands.edit(core::editing::SetDropoutSeed{frame.shown.model.dropout.seed + 1});
+    frame.commands.edit(core::editing::SetDropoutSeed{frame.displayed.model.dropout.seed + 1});
   platform::move_to({right - button - frame.metrics.px(16) - field, y});
   const auto step = [](std::uint64_t n, int by) {
     return by > 0 ? std::min<std::uint64_t>(2 * n, Laboratory::max_masks) : std::max<std::uint64_t>(n / 2, 1);
   };
   if (const auto n = widgets::count_field(frame, "laboratory/masks", "masks",
-                                          frame.shown.look.laboratory_masks, field, step)) {
+                                          frame.displayed.look.laboratory_masks, field, step)) {
     if (*n >= 1 && *n <= Laboratory::max_masks)
       frame.commands.add(set<&Look::laboratory_masks>(static_cast<std::size_t>(*n)));
     else
@@ -539,7 +539,7 @@ void draw_laboratory(const Frame& frame) {
   top_line(frame, l, y);
   if (!frame.work.laboratory) return heading(frame, l, y, "", "Sampling the first masks…");
   one_mask(frame, l, y);
-  if (frame.shown.model.dropout.active()) {
+  if (frame.displayed.model.dropout.active()) {
     many_masks(frame, l, y);
     how_fast(frame, l, y);
   } else {

@@ -57,7 +57,7 @@ namespace {
 /// Whether an edit of its layer changed what a head attends to; edits of other layers do not make it another
 /// head. Weights of an edited layer are float64, so that all of them differ a little.
 bool is_changed(const Frame& frame, std::size_t layer, std::size_t head) {
-  const auto& both = *frame.newest.reading->readings();
+  const auto& both = *frame.pending.reading->readings();
   const auto& now = *both.now->layers[layer];
   if (!now.is_edited || layer >= both.before->layers.size()) return now.is_edited;
   const auto& before = both.before->layers[layer]->heads;
@@ -67,9 +67,9 @@ bool is_changed(const Frame& frame, std::size_t layer, std::size_t head) {
 }  // namespace
 
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head) {
-  if (frame.newest.whole->experiment.heads_off.contains({layer, head})) return {"ablated"};
-  const auto& heads = *frame.newest.reading->readings()->now->layers[layer];
-  const auto* measured = frame.newest.reading->random_roles();
+  if (frame.pending.whole->experiment.heads_off.contains({layer, head})) return {"ablated"};
+  const auto& heads = *frame.pending.reading->readings()->now->layers[layer];
+  const auto* measured = frame.pending.reading->random_roles();
   if (measured && layer < measured->size() && head < (*measured)[layer].size()) {
     const HeadRoles& roles = (*measured)[layer][head];
     if (std::max({roles.previous, roles.induction.value_or(0), roles.same_token.value_or(0)}) >
@@ -138,7 +138,7 @@ std::string name_of(const Map& m) {
 
 /// What its cells show: the weights, unless others are asked for and there.
 LayerMaps shown_maps(const Map& m) {
-  return m.before ? m.frame.newest.layers->maps : LayerMaps::weights;
+  return m.before ? m.frame.pending.layers->maps : LayerMaps::weights;
 }
 
 void draw_picture(const Map& m) {
@@ -156,9 +156,9 @@ void draw_picture(const Map& m) {
                   name_of(m);
   picture.cells.numbers = &numbers;
   picture.cells.visible = m.sight.visible.get();
-  picture.cells.version = m.frame.newest.reading->version_of(m.layer);
-  picture.map =
-      maps == LayerMaps::change ? m.frame.shown.look.colors.diverging : m.frame.shown.look.colors.sequential;
+  picture.cells.version = m.frame.pending.reading->version_of(m.layer);
+  picture.map = maps == LayerMaps::change ? m.frame.displayed.look.colors.diverging
+                                          : m.frame.displayed.look.colors.sequential;
   picture.dark = m.frame.palette.dark;
   picture.low = maps == LayerMaps::change ? -1 : 0, picture.high = 1;
   picture.width = picture.height = static_cast<int>(m.t.map);
@@ -170,7 +170,7 @@ void draw_picture(const Map& m) {
 
 /// The row of the query that is guessed from, or that was pinned, on every map.
 void draw_query(const Map& m) {
-  const auto& pinned = m.frame.shown.look.tokens.pinned_query;
+  const auto& pinned = m.frame.displayed.look.tokens.pinned_query;
   const std::size_t row = (pinned && *pinned < m.now.names.size() ? *pinned
                            : m.now.place                          ? m.now.place->row
                                                                   : m.now.names.size() - 1) /
@@ -233,10 +233,10 @@ struct Bar {
 };
 
 Bar bar_of(const Map& m) {
-  const WholeReading& reading = *m.frame.newest.reading;
+  const WholeReading& reading = *m.frame.pending.reading;
   const Prediction* next = reading.prediction();
   if (!next) return {};
-  if (m.frame.newest.layers->shows_effects) {
+  if (m.frame.pending.layers->shows_effects) {
     const auto effect = reading.effects().of({m.layer, m.head});
     return {effect ? std::optional(effect->logit_change) : std::nullopt, {}, reading.effects().largest()};
   }
@@ -260,8 +260,9 @@ void draw_bar(const Map& m) {
                       half * static_cast<float>(bar.end > 0 ? std::clamp(value / bar.end, -1.0, 1.0) : 0));
   };
   const double share = bar.end > 0 ? std::clamp(*bar.now / bar.end, -1.0, 1.0) : 0;
-  list->AddRectFilled({std::min(middle, at(*bar.now)), top}, {std::max(middle, at(*bar.now)), bottom},
-                      packed(render::color_at(m.frame.shown.look.colors.diverging, p.dark, 0.5 + share / 2)));
+  list->AddRectFilled(
+      {std::min(middle, at(*bar.now)), top}, {std::max(middle, at(*bar.now)), bottom},
+      packed(render::color_at(m.frame.displayed.look.colors.diverging, p.dark, 0.5 + share / 2)));
   const bool differs = bar.before && std::abs(*bar.before - *bar.now) > bar.end * 0.01;
   if (differs)
     widgets::outline(list, {std::min(middle, at(*bar.before)) - 1, top - 1},
@@ -302,10 +303,10 @@ void draw_tooltip(const Map& m) {
   const Bar bar = bar_of(m);
   if (bar.now)
     text += std::string("\n") +
-            (m.frame.newest.layers->shows_effects ? "ablation changes the logit of "
-                                                  : "direct attribution to the logit of ") +
-            widgets::quoted_token(m.frame.newest.reading->prediction()->chosen.text) +
-            (m.frame.newest.layers->shows_effects ? " by " : ": ") + widgets::signed_text(*bar.now, 2);
+            (m.frame.pending.layers->shows_effects ? "ablation changes the logit of "
+                                                   : "direct attribution to the logit of ") +
+            widgets::quoted_token(m.frame.pending.reading->prediction()->chosen.text) +
+            (m.frame.pending.layers->shows_effects ? " by " : ": ") + widgets::signed_text(*bar.now, 2);
   if (m.sight.is_edited) text += "\nThis layer was edited: it is computed in float64.";
   platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());
@@ -315,7 +316,7 @@ void draw_tooltip(const Map& m) {
 /// What can be done with a head: with one of the layer that is looked at, all that a stage's title offers.
 void draw_menu(const Map& m) {
   const Frame& frame = m.frame;
-  const auto& whole = *frame.newest.whole;
+  const auto& whole = *frame.pending.whole;
   const bool is_model = m.layer == whole.layer && m.layer == whole.experiment.layer;
   if (is_model) return draw_stage_menu(frame, "layers", Stage::weights, m.head);
   const std::string name = "menu of " + name_of(m);
@@ -362,10 +363,10 @@ void handle(const Map& m) {
 
 /// A head of the reading, which has one of that number.
 Map map_at(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head, ImVec2 corner) {
-  const WholeModel& whole = *frame.newest.whole;
-  const Reading& now = *frame.newest.reading->readings()->now;
+  const WholeModel& whole = *frame.pending.whole;
+  const Reading& now = *frame.pending.reading->readings()->now;
   const LayerHeads& sight = *now.layers[layer];
-  const Reading& then = *frame.newest.reading->readings()->before;
+  const Reading& then = *frame.pending.reading->readings()->before;
   const bool is_alike = layer < then.layers.size() && head < then.layers[layer]->heads.size() &&
                         arma::size(then.layers[layer]->heads[head].map) == arma::size(sight.heads[head].map);
   return {frame,
@@ -379,7 +380,7 @@ Map map_at(const Frame& frame, const LayersTiling& t, std::size_t layer, std::si
           sight.heads[head],
           is_alike ? &then.layers[layer]->heads[head] : nullptr,
           whole.experiment.heads_off.contains({layer, head}),
-          layer == whole.experiment.layer && head == frame.newest.look.head,
+          layer == whole.experiment.layer && head == frame.pending.look.head,
           t.header / 2 + (layer == 0 ? t.columns.room : 0)};
 }
 
@@ -395,7 +396,7 @@ void draw_cells(const Map& m) {
 
 void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head,
                    ImVec2 corner) {
-  if (head >= frame.newest.reading->readings()->now->layers[layer]->heads.size()) return;
+  if (head >= frame.pending.reading->readings()->now->layers[layer]->heads.size()) return;
   const Map m = map_at(frame, t, layer, head, corner);
   draw_cells(m);
   if (m.is_chosen)

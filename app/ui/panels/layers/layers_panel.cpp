@@ -84,7 +84,7 @@ namespace {
 
 /// The token that the maps are marked at: the pinned query, or the one that is predicted from.
 std::size_t marked_token(const Frame& frame, const Reading& now) {
-  const auto& pinned = frame.shown.look.tokens.pinned_query;
+  const auto& pinned = frame.displayed.look.tokens.pinned_query;
   if (pinned && *pinned < now.names.size()) return *pinned;
   return now.place ? now.place->row : now.names.size() - 1;
 }
@@ -184,7 +184,7 @@ void draw_guess(const Frame& frame, const std::string& token, double probability
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float top = std::round(at.y + f.metrics.px(10)), bottom = top + f.metrics.px(3);
   list->AddRectFilled({at.x, top}, {at.x + width, bottom}, packed(f.palette.control.rest));
-  const Rgb color = render::color_at(f.shown.look.colors.sequential, f.palette.dark, probability);
+  const Rgb color = render::color_at(f.displayed.look.colors.sequential, f.palette.dark, probability);
   list->AddRectFilled({at.x, top},
                       {at.x + width * static_cast<float>(std::clamp(probability, 0.0, 1.0)), bottom},
                       packed(probability > 0.02 ? color : f.palette.faint));
@@ -193,7 +193,7 @@ void draw_guess(const Frame& frame, const std::string& token, double probability
 /// The name of a layer, and its logit lens where there is room.
 void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer, ImVec2 at) {
   const auto& f = frame;
-  const bool is_selected = layer == f.newest.whole->experiment.layer;
+  const bool is_selected = layer == f.pending.whole->experiment.layer;
   const float width = f.metrics.px(76), height = t.map;
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (is_selected) {  // in the margin of the view
@@ -209,12 +209,12 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   const std::string name = (t.is_small ? "" : "layer ") + std::to_string(layer);
   widgets::draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
                      packed(is_selected ? f.palette.text : f.palette.dim), name);
-  if (f.newest.whole->experiment.layers.contains(layer)) {
+  if (f.pending.whole->experiment.layers.contains(layer)) {
     const float left = at.x + widgets::text_width(f.fonts.sans15, name) + f.metrics.px(6);
     list->AddRectFilled({left, at.y + f.metrics.px(4)}, {left + f.metrics.px(6), at.y + f.metrics.px(10)},
                         packed(f.palette.accent));
   }
-  const Prediction* next = f.newest.reading->prediction();
+  const Prediction* next = f.pending.reading->prediction();
   if (!next || layer >= next->lens.size()) return;
   const LensToken& guess = next->lens[layer];
   float y = at.y + f.metrics.px(27);
@@ -264,7 +264,7 @@ struct Legend {
 
 void draw_sweep(Legend& legend, const Reading& now) {
   const Frame& frame = legend.frame;
-  const HeadEffects& effects = frame.newest.reading->effects();
+  const HeadEffects& effects = frame.pending.reading->effects();
   std::size_t n_heads = 0;
   for (const auto& layer : now.layers) n_heads += layer->heads.size();
   n_heads -= std::min(n_heads, now.experiment.heads_off.size());
@@ -285,15 +285,15 @@ void draw_sweep(Legend& legend, const Reading& now) {
 }
 
 void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2 at, float width) {
-  const WholeReading& reading = *frame.newest.reading;
+  const WholeReading& reading = *frame.pending.reading;
   const float middle = std::round(at.y + frame.metrics.px(legend_height) / 2);
   Legend legend{frame, at.x, at.x + width, middle};
-  if (!reading.is_of(*frame.newest.whole) && !reading.is_busy())
+  if (!reading.is_of(*frame.pending.whole) && !reading.is_busy())
     return legend.words("The last edit could not be computed: these maps are older. Undo it.",
                         frame.palette.status.bad);
-  const LayerMaps maps = frame.newest.layers->maps;
+  const LayerMaps maps = frame.pending.layers->maps;
   const bool changes = maps == LayerMaps::change;
-  const auto& colors = frame.shown.look.colors;
+  const auto& colors = frame.displayed.look.colors;
   const std::string pooled =
       now.block == 1 ? "" : ", largest of " + std::to_string(now.block) + " × " + std::to_string(now.block);
   legend.scale(changes ? colors.diverging : colors.sequential, changes ? "−1" : "0", changes ? "+1" : "1",
@@ -302,7 +302,7 @@ void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2
                                             : "weight") +
                    pooled);
   const Prediction* next = reading.prediction();
-  const bool effects = frame.newest.layers->shows_effects;
+  const bool effects = frame.pending.layers->shows_effects;
   const double end = !next ? 0 : effects ? reading.effects().largest() : next->largest_addition;
   if (end > 0) {
     const std::string number = widgets::fixed(end, end < 10 ? 1 : 0);
@@ -328,7 +328,7 @@ void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2
 
 float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, ImVec2 at, float width) {
   constexpr float largest_cell = 20;
-  const Reading& now = *frame.newest.reading->readings()->now;
+  const Reading& now = *frame.pending.reading->readings()->now;
   const std::size_t n = now.names.size();
   const auto cells = static_cast<float>(n);
   LayersTiling t;
@@ -345,11 +345,11 @@ float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, I
 }
 
 void draw_layers(const Frame& frame) {
-  if (!frame.newest.whole || !frame.newest.reading->readings()) {
+  if (!frame.pending.whole || !frame.pending.reading->readings()) {
     ImGui::TextUnformatted("The prompt is being read…");
     return;
   }
-  const Reading& now = *frame.newest.reading->readings()->now;
+  const Reading& now = *frame.pending.reading->readings()->now;
   const std::size_t n_layers = now.layers.size();
   std::size_t n_heads = 1;
   bool has_hollow = false;
@@ -359,7 +359,7 @@ void draw_layers(const Frame& frame) {
       has_hollow = has_hollow || role_of(frame, l, h).source == RoleSource::before_edits;
   }
   const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const bool is_presented = frame.shown.selection.presenting.on;
+  const bool is_presented = frame.displayed.selection.presenting.on;
   const float legend = is_presented ? 0 : frame.metrics.px(legend_height),
               scrollbar = ImGui::GetStyle().ScrollbarSize;
   const float height = room.y - legend;
@@ -392,7 +392,7 @@ void draw_layers(const Frame& frame) {
   }
   if (t.is_small)
     for (std::size_t h = first_column; h < n_heads; ++h) {
-      const bool is_selected = h == frame.newest.look.head;
+      const bool is_selected = h == frame.pending.look.head;
       widgets::draw_text(frame.fonts.mono12,
                          {std::round(left + t.column(h) + t.map / 2), start.y + t.top / 2}, Align::middle,
                          packed(is_selected ? frame.palette.text : frame.palette.dim), std::to_string(h));

@@ -19,16 +19,16 @@ using widgets::Align;
 constexpr float strip_height = 96, lowest_color = 0.3f;  // so that a bar of 1 % can be seen
 
 const Prediction* prediction(const Frame& frame) {
-  const Prediction* next = frame.newest.reading->prediction();
+  const Prediction* next = frame.pending.reading->prediction();
   return next && !next->table.empty() ? next : nullptr;
 }
 
 const std::string& why_no_prediction(const Frame& frame) {
-  return frame.newest.reading->readings()->now->why_no_prediction;
+  return frame.pending.reading->readings()->now->why_no_prediction;
 }
 
 bool is_edited(const Frame& frame) {
-  return frame.newest.whole->experiment.is_edited();
+  return frame.pending.whole->experiment.is_edited();
 }
 
 /// A bar of a probability, and as an outline what it was before the edits.
@@ -41,21 +41,21 @@ void draw_bar(const Frame& frame, ImVec2 min, ImVec2 max, const NextToken& token
   const double shade = lowest_color + (1 - lowest_color) * token.now;
   list->AddRectFilled(
       min, {std::max(min.x + 1, end_of(token.now)), max.y},
-      packed(render::color_at(frame.shown.look.colors.sequential, frame.palette.dark, shade)));
+      packed(render::color_at(frame.displayed.look.colors.sequential, frame.palette.dark, shade)));
   if (is_edited(frame) && std::abs(token.now - token.before) > 0.005)
     widgets::outline(list, {min.x, min.y - 1}, {std::max(min.x + 3, end_of(token.before)), max.y + 1},
                      packed(frame.palette.text, 0.75f), 1);
 }
 
 std::string heading(const Frame& frame) {
-  return frame.newest.whole->model->description().causal ? "NEXT TOKEN" : "MASKED TOKEN";
+  return frame.pending.whole->model->description().causal ? "NEXT TOKEN" : "MASKED TOKEN";
 }
 
 /// Which token it is, and at which temperature where that is not 1.
 std::string choice_words(const Frame& frame) {
-  const double temperature = frame.newest.layers->shown_temperature();
+  const double temperature = frame.pending.layers->shown_temperature();
   const std::string at = temperature == 1 ? "" : ", T " + core::text::number_text(temperature);
-  return (frame.newest.layers->token ? "selected · Esc releases" : "most probable") + at;
+  return (frame.pending.layers->token ? "selected · Esc releases" : "most probable") + at;
 }
 
 /// Before the edits and the difference; without edits the runner-up.
@@ -97,8 +97,8 @@ void draw_row(const Frame& frame, const NextToken& token, bool is_chosen, float 
         {at.x - pad, at.y}, {at.x + width + pad, at.y + height},
         packed(is_chosen ? f.palette.control.active : f.palette.control.hovered), f.metrics.px(3));
   if (pressed)
-    f.commands.add(set<&LayersLook::token>(is_chosen && f.newest.layers->token ? std::nullopt
-                                                                               : std::optional(token.id)));
+    f.commands.add(set<&LayersLook::token>(is_chosen && f.pending.layers->token ? std::nullopt
+                                                                                : std::optional(token.id)));
   float right = at.x + width;
   const auto number = [&](const std::string& text, const char* widest, Rgb color) {
     widgets::draw_text(f.fonts.mono13, {right, middle}, Align::right_middle, packed(color), text);
@@ -116,7 +116,7 @@ void draw_row(const Frame& frame, const NextToken& token, bool is_chosen, float 
 }  // namespace
 
 bool has_next_token(const Frame& frame) {
-  return frame.newest.whole && frame.newest.reading->readings();
+  return frame.pending.whole && frame.pending.reading->readings();
 }
 
 float next_token_height(const Frame& frame) {
@@ -208,7 +208,7 @@ void draw_presented_prediction(const Frame& frame) {
                                               packed(f.palette.accent));
     f.landmarks.mark("present/lesson", top, ImGui::GetItemRectMax());
   } else {
-    const auto& whole = *f.newest.whole;
+    const auto& whole = *f.pending.whole;
     say(f.fonts.sans16, f.palette.text, whole.model->description().path.filename().string());
     say(f.fonts.sans12, f.palette.dim, core::experiment::whole_text(*whole.model, whole.experiment));
   }

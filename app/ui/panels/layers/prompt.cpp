@@ -92,8 +92,8 @@ int on_prompt(ImGuiInputTextCallbackData* data) {
 
 /// The text that is read, or the one that was typed and cannot be.
 std::string text_of_prompt(const Frame& frame) {
-  const WholeModel& whole = *frame.newest.whole;
-  const auto& refused = frame.newest.layers->refused;
+  const WholeModel& whole = *frame.pending.whole;
+  const auto& refused = frame.pending.layers->refused;
   return refused ? refused->text : core::experiment::whole_text(*whole.model, whole.experiment);
 }
 
@@ -135,7 +135,7 @@ std::string hex_of(const std::string& bytes) {
 
 void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std::size_t i) {
   const auto& token = now.tokens[i];
-  const auto of = frame.newest.whole->model->token(token.id);
+  const auto of = frame.pending.whole->model->token(token.id);
   std::string words = "token " + std::to_string(i) + ", id " + std::to_string(token.id);
   if (token.is_put_in)
     words += "\nadded by the tokenizer: " + of.piece;
@@ -149,7 +149,7 @@ void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std:
 
 /// As many lines as the tokens need, at most a few.
 float chips_room(const Frame& frame, float width) {
-  const auto& names = frame.newest.reading->readings()->now->names;
+  const auto& names = frame.pending.reading->readings()->now->names;
   const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
   float x = 0, y = height;
   for (std::size_t i = 0; i < std::min(names.size(), most_chips) && y < frame.metrics.px(chips_height); ++i) {
@@ -163,8 +163,8 @@ float chips_room(const Frame& frame, float width) {
 
 /// The tokens side by side; a click pins the query.
 void draw_chips(const Frame& frame, float width) {
-  const auto& now = *frame.newest.reading->readings()->now;
-  const auto& pinned = frame.shown.look.tokens.pinned_query;
+  const auto& now = *frame.pending.reading->readings()->now;
+  const auto& pinned = frame.displayed.look.tokens.pinned_query;
   const std::size_t marked = pinned.value_or(now.place ? now.place->row : now.names.size() - 1);
   ImFont* font = frame.fonts.sans13;
   const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
@@ -209,7 +209,7 @@ void labeled(const Frame& frame, ImVec2 at, const char* words, bool enabled, Dra
 }
 
 void draw_sampling(const Frame& frame, float width) {
-  const LayersLook& look = *frame.newest.layers;
+  const LayersLook& look = *frame.pending.layers;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float gap = frame.metrics.px(8), field = std::floor((width - 2 * gap) / 3);
   const auto step = [](std::uint64_t value, int by) { return by > 0 ? value + 1 : value - (value > 0); };
@@ -241,7 +241,7 @@ void draw_sampling(const Frame& frame, float width) {
 }
 
 void draw_writing(const Frame& frame, float width) {
-  const bool can_write = frame.newest.whole->model->description().causal;
+  const bool can_write = frame.pending.whole->model->description().causal;
   ImGui::BeginDisabled(!can_write);
   if (widgets::button(frame, "whole/more", "Generate token",
                       can_write ? "Appends the token that the model predicts"
@@ -283,7 +283,7 @@ void draw_heading(const Frame& frame, std::size_t n_tokens, float width) {
         {at.x + width - frame.metrics.px(30) - widgets::text_width(frame.fonts.sans14, words), middle},
         widgets::Align::right_middle, packed(frame.palette.faint),
         std::to_string(n_tokens) + " of " +
-            widgets::grouped(frame.newest.whole->model->description().sizes.n_context));
+            widgets::grouped(frame.pending.whole->model->description().sizes.n_context));
   if (ImGui::BeginPopup("examples")) {
     platform::push_font(frame.fonts.sans15);
     for (const ExamplePrompt& example : example_prompts) {
@@ -300,12 +300,12 @@ void draw_heading(const Frame& frame, std::size_t n_tokens, float width) {
 }  // namespace
 
 void draw_prompt(const Frame& frame, float width) {
-  const auto* both = frame.newest.reading->readings();
+  const auto* both = frame.pending.reading->readings();
   draw_heading(frame, both ? both->now->names.size() : 0, width);
   draw_field(frame, width);
-  if (frame.newest.layers->refused)
+  if (frame.pending.layers->refused)
     widgets::paragraph(frame.fonts.sans13, frame.palette.status.bad, width,
-                       "Not read: " + frame.newest.layers->refused->why);
+                       "Not read: " + frame.pending.layers->refused->why);
   if (both) {
     const float room = width - ImGui::GetStyle().ScrollbarSize;
     platform::begin_child("chips", {width, chips_room(frame, room)});

@@ -35,7 +35,7 @@ void draw_signed_bar(const Frame& frame, ImVec2 left_middle, float right, float 
   list->AddRectFilled({left, top}, {right, bottom}, packed(frame.palette.control.rest));
   list->AddRectFilled(
       {std::min(zero, to), top}, {std::max(zero, to), bottom},
-      packed(render::color_at(frame.shown.look.colors.diverging, frame.palette.dark, 0.5 + share / 2)));
+      packed(render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + share / 2)));
   list->AddRectFilled({zero, top - 2}, {zero + 1, bottom + 2}, packed(frame.palette.faint));
 }
 
@@ -70,7 +70,7 @@ struct Lines {
     if (value)
       list->AddRectFilled({left, top},
                           {left + (right - left) * static_cast<float>(std::clamp(*value, 0.0, 1.0)), bottom},
-                          packed(render::color_at(frame.shown.look.colors.sequential, frame.palette.dark,
+                          packed(render::color_at(frame.displayed.look.colors.sequential, frame.palette.dark,
                                                   0.25 + 0.7 * *value)));
     if (!first.empty())
       widgets::draw_text(frame.fonts.mono13, {at.x + width - column(), middle}, widgets::Align::right_middle,
@@ -129,7 +129,7 @@ void draw_names_beside(const Lines& lines, const Reading& now, std::size_t layer
 /// The largest weights of the query that is looked from.
 void draw_query(const Lines& lines, const Reading& now, const core::transformer::HeadMap& head) {
   if (now.block != 1) return;
-  const auto& pinned = lines.frame.shown.look.tokens.pinned_query;
+  const auto& pinned = lines.frame.displayed.look.tokens.pinned_query;
   const std::size_t n = now.names.size(), row = pinned && *pinned < n ? *pinned
                                                 : now.place           ? now.place->row
                                                                       : n - 1;
@@ -146,7 +146,7 @@ void draw_query(const Lines& lines, const Reading& now, const core::transformer:
 
 void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool is_off) {
   const Frame& frame = lines.frame;
-  const WholeReading& reading = *frame.newest.reading;
+  const WholeReading& reading = *frame.pending.reading;
   const Prediction* next = reading.prediction();
   if (!next || next->table.empty()) return;
   lines.heading("Effect", "", ("logit of " + widgets::quoted_token(next->chosen.text)).c_str());
@@ -157,7 +157,7 @@ void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool 
       {next->largest_addition, adds ? std::abs(*adds) : 0.0, effect ? std::abs(effect->logit_change) : 0.0});
   lines.change("direct attribution", adds, end);
   if (!next->adds)
-    widgets::tooltip(frame.newest.whole->model->description().is_attached
+    widgets::tooltip(frame.pending.whole->model->description().is_attached
                          ? "Not available for an attached model: PyTorch does not tell the parts of a logit."
                          : "Not defined here: the logits of this model are not sums of what its heads add.");
   lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end);
@@ -174,12 +174,12 @@ void draw_selected_head(const Frame& frame) {
   if (!has_next_token(frame)) return;
   const float width = ImGui::GetContentRegionAvail().x;
   draw_token_table(frame, width);
-  const Reading& now = *frame.newest.reading->readings()->now;
-  const std::size_t layer = std::min(frame.newest.whole->experiment.layer, now.layers.size() - 1),
-                    head = frame.newest.look.head;
+  const Reading& now = *frame.pending.reading->readings()->now;
+  const std::size_t layer = std::min(frame.pending.whole->experiment.layer, now.layers.size() - 1),
+                    head = frame.pending.look.head;
   if (head >= now.layers[layer]->heads.size()) return;
   const auto& sight = now.layers[layer]->heads[head];
-  const bool is_off = frame.newest.whole->experiment.heads_off.contains({layer, head});
+  const bool is_off = frame.pending.whole->experiment.heads_off.contains({layer, head});
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + frame.metrics.px(4)},
                                             {at.x + width, at.y + frame.metrics.px(4) + 1},
@@ -191,7 +191,7 @@ void draw_selected_head(const Frame& frame) {
   draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, at.x + width, false, middle, width / 2);
   ImGui::Dummy({width, frame.metrics.px(40)});
   const Lines lines{frame, width};
-  const auto* usual = frame.newest.reading->random_roles();
+  const auto* usual = frame.pending.reading->random_roles();
   const bool has_usual = usual && layer < usual->size() && head < (*usual)[layer].size();
   draw_names_beside(lines, now, layer, head);
   draw_roles(lines, sight.roles, has_usual ? &(*usual)[layer][head] : nullptr);
@@ -213,7 +213,7 @@ constexpr std::size_t most_layer_buttons = 8;
 
 /// What the model is, in a sentence.
 std::string description(const Frame& frame) {
-  const auto& model = frame.newest.whole->model->description();
+  const auto& model = frame.pending.whole->model->description();
   const std::string sizes = "A " + model.family + " with " +
                             widgets::grouped(static_cast<std::size_t>(model.n_parameters)) +
                             " parameters and " + widgets::grouped(model.sizes.n_vocabulary) + " tokens";
@@ -222,7 +222,7 @@ std::string description(const Frame& frame) {
 }
 
 void draw_sizes(const Frame& frame, float width) {
-  const auto& model = frame.newest.whole->model->description();
+  const auto& model = frame.pending.whole->model->description();
   const auto& sizes = model.sizes;
   widgets::section_heading(frame, width, "MODEL", model.family);
   const std::string name = model.path.filename().string();
@@ -270,9 +270,9 @@ void draw_share(const Frame& frame, const char* words, double value, double end,
 }
 
 void draw_layer_shares(const Frame& frame, float width) {
-  const Prediction* next = frame.newest.reading->prediction();
+  const Prediction* next = frame.pending.reading->prediction();
   if (!next || !next->adds) return;
-  const std::size_t layer = frame.newest.whole->experiment.layer;
+  const std::size_t layer = frame.pending.whole->experiment.layer;
   const auto& adds = *next->adds;
   if (layer >= adds.mlps.size()) return;
   double heads = adds.besides[layer], end = 0;
@@ -292,8 +292,8 @@ void draw_layer_shares(const Frame& frame, float width) {
 }
 
 void draw_layers_chooser(const Frame& frame, float width) {
-  const std::size_t n = frame.newest.whole->model->description().sizes.n_layers,
-                    now = frame.newest.whole->experiment.layer;
+  const std::size_t n = frame.pending.whole->model->description().sizes.n_layers,
+                    now = frame.pending.whole->experiment.layer;
   widgets::section_heading(frame, width, "LAYER", "");
   const ImVec2 heading = ImGui::GetItemRectMax();
   widgets::draw_text(frame.fonts.sans13, {heading.x, heading.y - frame.metrics.px(12)},
@@ -342,7 +342,7 @@ bool draw_edit(const Frame& frame, const std::string& name, const std::string& w
 }
 
 void draw_edits(const Frame& frame, float width) {
-  const auto& experiment = frame.newest.whole->experiment;
+  const auto& experiment = frame.pending.whole->experiment;
   const std::size_t count = experiment.heads_off.size() + experiment.layers.size();
   widgets::section_heading(frame, width, "EDITS", std::to_string(count));
   if (count == 0) {
@@ -375,7 +375,7 @@ void draw_edits(const Frame& frame, float width) {
 }  // namespace
 
 void draw_whole(const Frame& frame) {
-  if (!frame.newest.whole) return;
+  if (!frame.pending.whole) return;
   const float width = ImGui::GetContentRegionAvail().x;
   draw_sizes(frame, width);
   rule(frame, width);

@@ -73,8 +73,8 @@ float way_to_focus(const Frame& frame) {
 /// Notes something of the step that is shown.
 template <class Change>
 void set_in_lesson(const Frame& frame, Change change) {
-  if (!frame.newest.selection.lesson) return;
-  LessonPlace place = *frame.newest.selection.lesson;
+  if (!frame.pending.selection.lesson) return;
+  LessonPlace place = *frame.pending.selection.lesson;
   change(place);
   frame.commands.add(set<&Selection::lesson>(std::move(place)));
 }
@@ -82,11 +82,11 @@ void set_in_lesson(const Frame& frame, Change change) {
 /// Brings the stages that the step speaks of into view, once: the first frames of a step may still change the
 /// layout.
 void move_to_focus(const Frame& frame) {
-  if (!frame.shown.selection.lesson || frame.shown.selection.lesson->arrived) return;
+  if (!frame.displayed.selection.lesson || frame.displayed.selection.lesson->arrived) return;
   const float before = ImGui::GetScrollY();
   const float after = std::clamp(before + way_to_focus(frame), 0.0f, ImGui::GetScrollMaxY());
   ImGui::SetScrollY(after);
-  if (std::abs(after - before) < 1 && frame.shown.selection.lesson->frames_shown > 0)
+  if (std::abs(after - before) < 1 && frame.displayed.selection.lesson->frames_shown > 0)
     set_in_lesson(frame, [](LessonPlace& place) { place.arrived = true; });
   else
     set_in_lesson(frame, [](LessonPlace& place) { ++place.frames_shown; });
@@ -98,8 +98,8 @@ bool is_of_model(std::string_view name) {
 
 /// Brings the field of MODEL that the step speaks of into view as the step begins.
 void move_model_to_focus(const Frame& frame) {
-  const auto& lesson = frame.shown.selection.lesson;
-  if (!lesson || lesson->arrived || frame.shown.look.tab != Tab::stages) return;
+  const auto& lesson = frame.displayed.selection.lesson;
+  if (!lesson || lesson->arrived || frame.displayed.look.tab != Tab::stages) return;
   const float top = ImGui::GetWindowPos().y, bottom = top + ImGui::GetWindowHeight(),
               margin = frame.metrics.px(8);
   for (const std::string_view name : frame.lesson->shown().focus) {
@@ -116,17 +116,17 @@ bool shows_hidden(const Frame& frame, std::string_view name) {
   const auto& words = frame.lesson->shown().words;
   const bool speaks = std::ranges::any_of(words, [](std::string_view w) { return w == "mask" || w == "−∞"; });
   const auto* stage = speaks ? core::attention::find_stage(name.substr(6)) : nullptr;
-  if (!stage || !stage->present(frame.shown.model) || stage->columns != core::attention::Columns::tokens)
+  if (!stage || !stage->present(frame.displayed.model) || stage->columns != core::attention::Columns::tokens)
     return false;
   const bool is_before = stage->stage < Stage::mask;
   constexpr std::size_t most = 1024;
-  const auto& mask = frame.shown.trace.mask;
+  const auto& mask = frame.displayed.trace.mask;
   return !is_before && mask.n_rows() * mask.n_cols() <= most && arma::accu(*mask == 0) > 0;
 }
 
 /// A line around what is hidden: the staircase of a causal mask.
 void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
-  const arma::mat& mask = frame.shown.trace.mask;
+  const arma::mat& mask = frame.displayed.trace.mask;
   const auto x = [&](arma::uword j) {
     return std::round(rect.min.x +
                       (rect.max.x - rect.min.x) * static_cast<float>(j) / static_cast<float>(mask.n_cols));
@@ -191,7 +191,7 @@ bool is_done(const Frame& frame) {
 }
 
 std::optional<CellRef> guess(const Frame& frame) {
-  return frame.newest.selection.lesson ? frame.newest.selection.lesson->guess : std::nullopt;
+  return frame.pending.selection.lesson ? frame.pending.selection.lesson->guess : std::nullopt;
 }
 
 /// Whether the step asks for a guess that was not made yet.
@@ -211,7 +211,7 @@ std::string invitation(const Frame& frame) {
 
 /// The first cell of the stage in question that is pinned is the guess.
 void take_guess(const Frame& frame) {
-  const auto& pinned = frame.newest.selection.pinned;
+  const auto& pinned = frame.pending.selection.pinned;
   if (!asks(frame) || !pinned || pinned->stage != *frame.lesson->shown().predict || pinned->head != 0) return;
   set_in_lesson(frame, [&](LessonPlace& place) { place.guess = *pinned; });
 }
@@ -342,7 +342,7 @@ void draw_keys(const Frame& frame, float room) {
 }  // namespace
 
 bool lesson_is_beside(const Frame& frame) {
-  return frame.lesson && frame.newest.whole && frame.shown.look.tab == Tab::layers;
+  return frame.lesson && frame.pending.whole && frame.displayed.look.tab == Tab::layers;
 }
 
 void draw_lesson_beside(const Frame& frame) {

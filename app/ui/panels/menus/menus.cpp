@@ -38,13 +38,13 @@ void draw_submenu(const Frame& frame, const Situation& situation, std::span<cons
 }  // namespace
 
 Situation situation_of(const Frame& frame) {
-  return {frame.shown,        frame.newest,   frame.settings,
+  return {frame.displayed,    frame.pending,  frame.settings,
           frame.forms,        frame.document, [&frame] { return widgets::all_color_ends(frame); },
           frame.work.progress};
 }
 
 void draw_action_line(const Frame& frame, const Situation& situation, const Action& action) {
-  const std::string why = why_not(action, situation), key = key_words(action, situation.newest);
+  const std::string why = why_not(action, situation), key = key_words(action, situation.pending);
   const bool on = action.checked && action.checked(situation);
   if (ImGui::MenuItem((action.title + "##" + action.id).c_str(), key.empty() ? nullptr : key.c_str(), on,
                       action.command && why.empty()))
@@ -58,7 +58,7 @@ void draw_action_button(const Frame& frame, const Situation& situation, std::spa
                         const char* id, const char* landmark, const char* words) {
   const Action* action = find_action(all, id);
   if (!action) return;
-  const std::string key = key_words(*action, situation.newest), why = why_not(*action, situation);
+  const std::string key = key_words(*action, situation.pending), why = why_not(*action, situation);
   const std::string help =
       why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not available: " + why;
   if (widgets::button(frame, landmark, words, help.c_str())) perform(*action, situation, frame.commands);

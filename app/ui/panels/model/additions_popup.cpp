@@ -85,7 +85,7 @@ const std::array bias_rules{
 /// Asks for other positions: what a function changes in those of now.
 template <class Change>
 void change_positions(const PopupFields& fields, Change change) {
-  Positions next = fields.frame.newest.model.additions.positions;
+  Positions next = fields.frame.pending.model.additions.positions;
   change(next);
   fields.frame.commands.edit(SetPositions{std::move(next)});
 }
@@ -111,7 +111,7 @@ void columns_row(PopupFields& fields, const Rotary& rotary) {
 void scaling_number(PopupFields& fields, const char* words, const char* name, double Scaling::*number,
                     const char* help) {
   if (const auto value = fields.real(
-          words, name, fields.frame.newest.model.additions.positions.rotary->scaling.*number, help))
+          words, name, fields.frame.pending.model.additions.positions.rotary->scaling.*number, help))
     change_rotary(fields, [&](Rotary& r) { r.scaling.*number = *value; });
 }
 
@@ -420,7 +420,7 @@ std::string additions_words(const Model& model, std::size_t sequence) {
 void draw_additions_popup(const Frame& frame, const char* name, ImVec2 top_left) {
   ImGui::SetNextWindowPos(top_left, ImGuiCond_Always);
   if (!ImGui::BeginPopup(name)) return;
-  const Model& model = frame.newest.model;
+  const Model& model = frame.pending.model;
   const ImVec2 start = ImGui::GetCursorScreenPos();
   PopupFields fields{{frame, start, wide_labels}};
   groups_row(fields, model);

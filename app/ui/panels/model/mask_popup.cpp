@@ -16,7 +16,7 @@
 #include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 #include "core/editing/edit.hpp"
-#include "core/graph/sight_words.hpp"
+#include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
 
 namespace app::panels {
@@ -25,7 +25,7 @@ namespace {
 
 using core::attention::Decided;
 using core::attention::Model;
-using core::attention::Sight;
+using core::attention::Visibility;
 using core::color::Palette;
 
 constexpr float tallest = 240;      // at scale 1
@@ -34,7 +34,7 @@ constexpr std::size_t n_kinds = 8;
 
 /// What cells are called and colored by.
 struct Kind {
-  Sight sight;
+  Visibility sight;
   const char* words;
   Rgb color;
   float strength;  ///< of the color over the popup
@@ -59,14 +59,14 @@ class Cells {
   std::size_t n_rows() const { return model_.n_tokens(); }
   std::size_t n_columns() const { return model_.n_keys(); }
   /// By the rules, or as it was switched.
-  Sight at(std::size_t row, std::size_t column) const {
+  Visibility at(std::size_t row, std::size_t column) const {
     const auto* by_hand = model_.mask.find(row, column);
-    return by_hand ? Sight{by_hand->visible, Decided::by_hand} : sights_.by_rules(row, column);
+    return by_hand ? Visibility{by_hand->visible, Decided::by_hand} : sights_.by_rules(row, column);
   }
 
  private:
   const Model& model_;
-  core::attention::Sights sights_;
+  core::attention::Visibilities sights_;
 };
 
 /// Where the cells stand on the screen.
@@ -101,7 +101,7 @@ Grid grid_in(const Frame& frame, const Cells& cells, float width) {
           cells.n_columns()};
 }
 
-std::size_t kind_of(const std::array<Kind, n_kinds>& kinds, Sight sight) {
+std::size_t kind_of(const std::array<Kind, n_kinds>& kinds, Visibility sight) {
   const auto same = std::ranges::find_if(kinds, [&](const Kind& k) {
     return k.sight.visible == sight.visible && k.sight.decided == sight.decided;
   });
@@ -163,7 +163,7 @@ void paint(const Frame& frame, const Cells& cells, const Grid& grid, bool begins
 
 void explain_cell(const Frame& frame, const Grid& grid, std::size_t sequence) {
   const auto [row, column] = grid.cell_at(ImGui::GetIO().MousePos);
-  std::string words = core::explain::sight_words(frame.newest.model, sequence, row, column);
+  std::string words = core::explain::visibility_words(frame.pending.model, sequence, row, column);
   if (grid.can_be_painted())
     words += "\nDrag over positions to mask or unmask them.";
   else
@@ -191,9 +191,9 @@ void draw_key(const Frame& frame, const std::array<Kind, n_kinds>& kinds, const 
 }  // namespace
 
 void draw_mask_picture(const Frame& frame, float width) {
-  const Model& model = frame.newest.model;
+  const Model& model = frame.pending.model;
   if (model.sequences.empty() || model.n_tokens() == 0 || model.n_keys() == 0) return;
-  const std::size_t sequence = std::min(frame.newest.look.sequence, model.sequences.size() - 1);
+  const std::size_t sequence = std::min(frame.pending.look.sequence, model.sequences.size() - 1);
   const Cells cells(model, sequence);
   const Grid grid = grid_in(frame, cells, width);
   const auto kinds = kinds_in(frame.palette);
@@ -320,13 +320,13 @@ std::string mask_rules_words(const Mask& mask, std::size_t sequence) {
 
 void draw_mask_popup(const Frame& frame, const char* name) {
   if (!ImGui::BeginPopup(name)) return;
-  const auto& model = frame.newest.model;
+  const auto& model = frame.pending.model;
   const ImVec2 start = ImGui::GetCursorScreenPos();
   PopupFields fields{{frame, start, popup_labels}};
   window_row(fields, model.mask);
   prefix_row(fields, model.mask);
   documents_row(fields, model.mask);
-  padding_row(fields, model.mask, std::min(frame.newest.look.sequence, model.sequences.size() - 1),
+  padding_row(fields, model.mask, std::min(frame.pending.look.sequence, model.sequences.size() - 1),
               model.sequences.size());
   if (model.n_keys() != model.n_tokens() || model.mask.align != MaskAlignment::last)
     alignment_row(fields, model.mask);

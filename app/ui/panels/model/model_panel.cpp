@@ -137,13 +137,13 @@ std::vector<const Mistake*> hidden_mistakes(const Model& model) {
 }
 
 bool has_hidden(const Frame& frame) {
-  const Model& model = frame.newest.model;
+  const Model& model = frame.pending.model;
   return core::mistakes::deviates(model) || !model.dropout.rescale;
 }
 
 void mistake_row(const Form& form) {
   const Frame& frame = form.frame;
-  const auto found = hidden_mistakes(frame.newest.model);
+  const auto found = hidden_mistakes(frame.pending.model);
   const std::string names = core::text::joined(found, ", ", &Mistake::title);
   const char* mend = "fix";
   const float width = widgets::text_width(frame.fonts.sans14, mend) + 2 * frame.metrics.px(8);

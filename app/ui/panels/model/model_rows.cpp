@@ -78,7 +78,7 @@ std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out
 /// Disables fields whose numbers are those of the whole model or its prompt.
 struct OfWholeModel {
   const Frame& frame;
-  const bool is_one = frame.newest.whole != nullptr;
+  const bool is_one = frame.pending.whole != nullptr;
   explicit OfWholeModel(const Frame& f) : frame(f) { ImGui::BeginDisabled(is_one); }
   OfWholeModel(const OfWholeModel&) = delete;
   OfWholeModel& operator=(const OfWholeModel&) = delete;
@@ -89,7 +89,7 @@ struct OfWholeModel {
 constexpr const char* fixed_by_model = "Fixed: the other layers of the whole model depend on it.";
 
 void tokens_row(const Form& form) {
-  const Model& model = form.frame.newest.model;
+  const Model& model = form.frame.pending.model;
   const OfWholeModel fields(form.frame);
   form.label("tokens");
   const auto one = [](std::uint64_t v, int direction) { return step_by(v, direction, 1); };
@@ -117,7 +117,7 @@ void tokens_row(const Form& form) {
 }
 
 bool is_of_whole_model(const Frame& frame) {
-  return frame.newest.whole != nullptr;
+  return frame.pending.whole != nullptr;
 }
 
 bool is_of_one_layer(const Frame& frame) {
@@ -138,7 +138,7 @@ void prompt_row(const Form& form) {
 }
 
 void widths_row(const Form& form) {
-  const Model& model = form.frame.newest.model;
+  const Model& model = form.frame.pending.model;
   const bool projected = model.projections.has_value();
   const OfWholeModel fields(form.frame);
   form.label("d_in");
@@ -165,7 +165,7 @@ void widths_row(const Form& form) {
 void projections_row(const Form& form) {
   form.label("project");
   const char* help = "On: queries, keys and values are projections of X. Off: all three are X itself.";
-  const bool on = form.frame.newest.model.projections.has_value();
+  const bool on = form.frame.pending.model.projections.has_value();
   constexpr const char* words = "initialize…";
   const float width =
       widgets::text_width(form.frame.fonts.sans14, words) + 2 * ImGui::GetStyle().FramePadding.x;
@@ -183,7 +183,7 @@ void projections_row(const Form& form) {
 
 void bias_row(const Form& form) {
   form.label("bias");
-  const auto& p = *form.frame.newest.model.projections;
+  const auto& p = *form.frame.pending.model.projections;
   struct Box {
     const char *name, *words;
     Part part;
@@ -241,13 +241,13 @@ using core::editing::ComputeStage;
 using core::editing::SwitchHead;
 
 void head_row(const Form& form) {
-  const std::size_t head = form.frame.newest.look.head;
+  const std::size_t head = form.frame.pending.look.head;
   const std::string label = "head " + std::to_string(head);
   form.label(label.c_str());
   const char* help =
       "Enables or ablates the head (H). An ablated head contributes zeros to the output; its stages stay on the screen.";
   if (const auto on = widgets::checkbox(form.frame, "model/head_on", "enabled",
-                                        !form.frame.newest.model.is_off(head), help))
+                                        !form.frame.pending.model.is_off(head), help))
     form.frame.commands.edit(SwitchHead{head, *on});
 }
 
@@ -263,7 +263,7 @@ bool offer(const Form& form, const std::string& words, const char* name, const c
 }
 
 void given_stages_row(const Form& form) {
-  const auto& stages = form.frame.newest.model.given.stages;
+  const auto& stages = form.frame.pending.model.given.stages;
   std::string words = "overridden: ";
   for (const auto& stage : stages)
     words += (&stage == &stages.front() ? "" : ", ") + std::string(core::attention::info(stage.stage).title);
@@ -272,20 +272,20 @@ void given_stages_row(const Form& form) {
 }
 
 void typed_row(const Form& form) {
-  const std::size_t n = form.frame.newest.model.given.cells.size();
+  const std::size_t n = form.frame.pending.model.given.cells.size();
   const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " overridden";
   if (offer(form, words, "model/typed", "revert", "Computes them again"))
     form.frame.commands.edit(ClearTypedCells{});
 }
 
 bool has_heads(const Frame& frame) {
-  return frame.newest.model.n_heads > 1;
+  return frame.pending.model.n_heads > 1;
 }
 bool has_given(const Frame& frame) {
-  return !frame.newest.model.given.stages.empty();
+  return !frame.pending.model.given.stages.empty();
 }
 bool has_typed(const Frame& frame) {
-  return !frame.newest.model.given.cells.empty();
+  return !frame.pending.model.given.cells.empty();
 }
 
 constexpr std::array head_table{ModelRow{has_heads, head_row, 0}, ModelRow{has_given, given_stages_row, 0},
@@ -303,7 +303,7 @@ using namespace core::attention;
 using namespace core::editing;
 
 void scale_row(const Form& form) {
-  const Scale& scale = form.frame.newest.model.scale;
+  const Scale& scale = form.frame.pending.model.scale;
   const std::array options{widgets::Option{"1/√d_head", "As in the paper"},
                            widgets::Option{"none", "Scores are not scaled"},
                            widgets::Option{"1/√d_model", "Uses the width of the embeddings"},
@@ -314,14 +314,14 @@ void scale_row(const Form& form) {
   if (const auto chosen = widgets::combo(form.frame, "model/scale", form.control_width(),
                                          options[current].words, options, current)) {
     // The factor starts where the rule before it left off.
-    const double factor = typed ? scale.factor : scale_factor(form.frame.newest.model);
+    const double factor = typed ? scale.factor : scale_factor(form.frame.pending.model);
     form.frame.commands.edit(SetScale{{static_cast<ScaleRule>(*chosen), factor}});
   }
 }
 
 void factor_row(const Form& form) {
   form.label("factor");
-  const double old = form.frame.newest.model.scale.factor;
+  const double old = form.frame.pending.model.scale.factor;
   if (const auto factor = widgets::real_field(form.frame, "model/factor", "scale", old, form.control_width()))
     form.frame.commands.edit(SetScale{{ScaleRule::factor, *factor}});
   widgets::tooltip("The factor of the scores");
@@ -331,7 +331,7 @@ void scores_row(const Form& form) {
   const std::array options{
       widgets::Option{"Q·Kᵀ", "Dot products of queries and keys"},
       widgets::Option{"uniform", "All scores are 0: plain averaging of the unmasked values"}};
-  const auto current = static_cast<std::size_t>(form.frame.newest.model.scores);
+  const auto current = static_cast<std::size_t>(form.frame.pending.model.scores);
   form.label("scores");
   if (const auto chosen = widgets::combo(form.frame, "model/scores", form.control_width(),
                                          options[current].words, options, current))
@@ -343,7 +343,7 @@ void merge_row(const Form& form) {
       widgets::Option{"concatenate", "The heads are concatenated"},
       widgets::Option{"reshape, no transpose",
                       "A common bug: without the transpose, the reshape mixes tokens and heads"}};
-  const auto current = static_cast<std::size_t>(form.frame.newest.model.merge);
+  const auto current = static_cast<std::size_t>(form.frame.pending.model.merge);
   form.label("combine");
   if (const auto chosen = widgets::combo(form.frame, "model/merge", form.control_width(),
                                          options[current].words, options, current))
@@ -352,7 +352,7 @@ void merge_row(const Form& form) {
 
 void output_row(const Form& form) {
   form.label("output");
-  const auto& output = form.frame.newest.model.projections->output;
+  const auto& output = form.frame.pending.model.projections->output;
   if (const auto on =
           widgets::checkbox(form.frame, "model/output", "W_o", output.has_value(), "The output projection"))
     form.frame.commands.edit(SetOutputProjection{*on});
@@ -364,7 +364,7 @@ void output_row(const Form& form) {
 }
 
 void context_row(const Form& form) {
-  const auto& length = form.frame.newest.model.context_length;
+  const auto& length = form.frame.pending.model.context_length;
   form.label("context");
   widgets::FieldStyle style;
   style.width = form.field_width(), style.font = form.frame.fonts.mono14;
@@ -389,7 +389,7 @@ void context_row(const Form& form) {
 }
 
 void sequence_row(const Form& form) {
-  const std::size_t n = form.frame.newest.model.sequences.size(), shown = form.frame.newest.look.sequence;
+  const std::size_t n = form.frame.pending.model.sequences.size(), shown = form.frame.pending.look.sequence;
   const Frame& frame = form.frame;
   form.label("sequence");
   const auto go = [&](std::size_t to) { frame.commands.add(set<&Look::sequence>(to)); };
@@ -416,7 +416,7 @@ void sequence_row(const Form& form) {
 }
 
 bool has_factor(const Frame& frame) {
-  return frame.newest.model.scale.rule == ScaleRule::factor;
+  return frame.pending.model.scale.rule == ScaleRule::factor;
 }
 constexpr std::array rule_table{ModelRow{always, scale_row, 4},
                                 ModelRow{has_factor, factor_row, 0},
@@ -443,7 +443,7 @@ void causal_row(const Form& form) {
   form.label("mask");
   const char* help = "A token attends to itself and to earlier tokens only.";
   if (const auto on =
-          widgets::checkbox(form.frame, "model/causal", "causal", form.frame.newest.model.mask.causal, help))
+          widgets::checkbox(form.frame, "model/causal", "causal", form.frame.pending.model.mask.causal, help))
     form.frame.commands.edit(SetCausal{*on});
   const float width = widgets::text_width(form.frame.fonts.sans14, "more…") + 2 * form.frame.metrics.px(8);
   form.place(form.width - width);
@@ -464,7 +464,7 @@ void method_row(const Form& form) {
       widgets::Option{"softmax, then 0",
                       "Masked weights become 0 after the softmax; rows sum to less than 1."},
       widgets::Option{"−10⁹ before softmax", "Masked scores become −10⁹ instead of −∞."}};
-  const auto now = std::find(methods.begin(), methods.end(), form.frame.newest.model.mask.method);
+  const auto now = std::find(methods.begin(), methods.end(), form.frame.pending.model.mask.method);
   const auto current = static_cast<std::size_t>(now - methods.begin());
   form.place(form.label_width());
   const auto chosen = widgets::combo(form.frame, "model/method", form.control_width(), options[current].words,
@@ -484,7 +484,7 @@ bool offer(const Form& form, Rgb color, const std::string& words, const char* na
 }
 
 void cells_row(const Form& form) {
-  const std::size_t n = form.frame.newest.model.mask.cells.size();
+  const std::size_t n = form.frame.pending.model.mask.cells.size();
   const std::string words = std::to_string(n) + (n == 1 ? " cell" : " cells") + " by hand";
   if (offer(form, form.frame.palette.dim, words, "model/clear_cells", "reset",
             "Removes all positions masked or unmasked by hand"))
@@ -492,7 +492,7 @@ void cells_row(const Form& form) {
 }
 
 void empty_rows_row(const Form& form) {
-  const bool zeros = form.frame.newest.model.mask.empty_rows == EmptyRows::zeros;
+  const bool zeros = form.frame.pending.model.mask.empty_rows == EmptyRows::zeros;
   if (zeros ? offer(form, form.frame.palette.dim, "fully masked rows: zeros", "model/empty_rows", "use NaN",
                     "Follows the formula: 0/0 is NaN")
             : offer(form, form.frame.palette.status.warning, "fully masked rows: NaN", "model/empty_rows",
@@ -503,14 +503,14 @@ void empty_rows_row(const Form& form) {
 void rules_row(const Form& form) {
   ImFont* font = form.frame.fonts.sans14;
   const ImVec2 at(form.at.x, widgets::centred_y(font, form.at.y, form.frame.metrics.frame));
-  const std::string words = mask_rules_words(form.frame.newest.model.mask, form.frame.newest.look.sequence);
+  const std::string words = mask_rules_words(form.frame.pending.model.mask, form.frame.pending.look.sequence);
   widgets::draw_text_within(font, at, form.width, form.frame.palette.text, words);
   form.frame.landmarks.mark("model/mask_rules", at, {at.x + form.width, at.y + form.frame.metrics.frame});
 }
 
 bool has_rules(const Frame& frame) {
-  const Mask& mask = frame.newest.model.mask;
-  return mask.says_more() && !mask_rules_words(mask, frame.newest.look.sequence).empty();
+  const Mask& mask = frame.pending.model.mask;
+  return mask.says_more() && !mask_rules_words(mask, frame.pending.look.sequence).empty();
 }
 
 /// The line of what the model adds says them too.
@@ -519,19 +519,19 @@ bool says_rules(const Frame& frame) {
 }
 
 bool has_cells(const Frame& frame) {
-  return !frame.newest.model.mask.cells.empty();
+  return !frame.pending.model.mask.cells.empty();
 }
 
 /// What is added to the scores of the head that is looked at, or nullptr.
 const arma::mat* score_bias(const Frame& frame) {
-  const auto& biases = frame.shown.model.additions.score_bias;
+  const auto& biases = frame.displayed.model.additions.score_bias;
   if (biases.empty()) return nullptr;
-  return &*biases[biases.size() == 1 ? 0 : frame.shown.look.head];
+  return &*biases[biases.size() == 1 ? 0 : frame.displayed.look.head];
 }
 
 /// By the causal rule alone every query sees itself, if there is a key for it; a bias may hide keys as well.
 bool has_empty_rows(const Frame& frame) {
-  const core::attention::StageMatrix& mask = frame.shown.trace.mask;
+  const core::attention::StageMatrix& mask = frame.displayed.trace.mask;
   const arma::mat* const bias = score_bias(frame);
   const auto is_hidden = [&](std::size_t row, std::size_t key) {
     return mask(row, key) == 0 || (bias && (*bias)(row, key) == -arma::datum::inf);
@@ -547,7 +547,7 @@ bool has_empty_rows(const Frame& frame) {
     while (row < mask.n_rows() && !sees_none(row)) ++row;
     return row < mask.n_rows();
   }
-  const auto& cells = frame.newest.model.mask.cells;
+  const auto& cells = frame.pending.model.mask.cells;
   return std::ranges::any_of(cells, [&](const MaskCell& cell) {
     return !cell.visible && cell.row < mask.n_rows() && sees_none(cell.row);
   });
@@ -578,7 +578,7 @@ std::string rate_text(double rate) {
 void rate_row(const Form& form) {
   form.label("dropout");
   const Frame& frame = form.frame;
-  double rate = frame.newest.model.dropout.rate;
+  double rate = frame.pending.model.dropout.rate;
   constexpr double low = 0, high = 1;
   platform::push_font(frame.fonts.mono14);
   ImGui::SetNextItemWidth(form.control_width());
@@ -595,12 +595,12 @@ void rate_row(const Form& form) {
     ImFont* font = frame.fonts.mono14;
     const float y = widgets::centred_y(font, form.at.y, frame.metrics.frame);
     widgets::draw_text_right(font, max.x - frame.metrics.px(8), y, frame.palette.text,
-                             rate_text(frame.newest.model.dropout.rate));
+                             rate_text(frame.pending.model.dropout.rate));
   }
   if (!moved) return;
   if (ImGui::IsMouseDown(ImGuiMouseButton_Left))
     rate = std::round(rate * 100) / 100;  // typed rates stay as they are
-  if (rate != frame.newest.model.dropout.rate) frame.commands.edit(SetDropoutRate{rate});
+  if (rate != frame.pending.model.dropout.rate) frame.commands.edit(SetDropoutRate{rate});
 }
 
 void seed_row(const Form& form) {
@@ -611,13 +611,13 @@ void seed_row(const Form& form) {
   };
   const float width = frame.metrics.px(frame.metrics.compact ? 44 : 56);
   if (const auto seed =
-          widgets::count_field(frame, "model/seed", "seed", frame.newest.model.dropout.seed, width, step))
+          widgets::count_field(frame, "model/seed", "seed", frame.pending.model.dropout.seed, width, step))
     frame.commands.edit(SetDropoutSeed{*seed});
   widgets::tooltip("The same seed samples the same masks, as in PyTorch");
   form.place(form.label_width() + width + frame.metrics.px(frame.metrics.compact ? 8 : 14));
   const char* help = "Off: evaluation mode, nothing is dropped.";
   if (const auto on =
-          widgets::checkbox(frame, "model/training", "training", frame.newest.model.dropout.training, help))
+          widgets::checkbox(frame, "model/training", "training", frame.pending.model.dropout.training, help))
     frame.commands.edit(SetTraining{*on});
 }
 
@@ -625,7 +625,7 @@ void stream_row(const Form& form) {
   const Frame& frame = form.frame;
   const std::array options{widgets::Option{"mt19937", "Everywhere since PyTorch 2.7"},
                            widgets::Option{"mkl", "On Linux on x86 before PyTorch 2.7"}};
-  const std::size_t current = frame.newest.model.dropout.stream == DropoutStream::mkl ? 1 : 0;
+  const std::size_t current = frame.pending.model.dropout.stream == DropoutStream::mkl ? 1 : 0;
   form.label("generator");
   const char* again = "↻";
   const float button = widgets::text_width(frame.fonts.sans14, again) + 2 * frame.metrics.px(8);
@@ -635,7 +635,7 @@ void stream_row(const Form& form) {
     frame.commands.edit(SetDropoutStream{*chosen == 1 ? DropoutStream::mkl : DropoutStream::mt19937});
   form.place(form.width - button);
   if (widgets::button(frame, "model/draw_again", again, "Resamples the mask with the next seed"))
-    frame.commands.edit(SetDropoutSeed{frame.newest.model.dropout.seed + 1});
+    frame.commands.edit(SetDropoutSeed{frame.pending.model.dropout.seed + 1});
 }
 
 void given_mask_row(const Form& form) {
@@ -646,10 +646,10 @@ void given_mask_row(const Form& form) {
 }
 
 bool is_given(const Frame& frame) {
-  return !frame.newest.model.dropout.given.empty();
+  return !frame.pending.model.dropout.given.empty();
 }
 bool is_initialized(const Frame& frame) {
-  return frame.newest.model.dropout.rate > 0 && !is_given(frame);
+  return frame.pending.model.dropout.rate > 0 && !is_given(frame);
 }
 
 constexpr std::array dropout_table{ModelRow{always, rate_row, 4}, ModelRow{always, seed_row, 0},
@@ -671,7 +671,7 @@ void additions_row(const Form& form) {
   ImFont* font = frame.fonts.sans14;
   const ImVec2 at(form.at.x, widgets::centred_y(font, form.at.y, frame.metrics.frame));
   widgets::draw_text_within(font, at, form.width, frame.palette.text,
-                            additions_words(frame.newest.model, frame.newest.look.sequence));
+                            additions_words(frame.pending.model, frame.pending.look.sequence));
   frame.landmarks.mark("model/additions", at, {at.x + form.width, at.y + frame.metrics.frame});
 }
 
@@ -680,7 +680,7 @@ constexpr std::array additions_table{ModelRow{has_additions, additions_row, 0}};
 }  // namespace
 
 bool has_additions(const Frame& frame) {
-  return !additions_words(frame.newest.model, frame.newest.look.sequence).empty();
+  return !additions_words(frame.pending.model, frame.pending.look.sequence).empty();
 }
 
 std::span<const ModelRow> addition_rows() {

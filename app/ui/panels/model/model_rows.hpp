@@ -52,7 +52,7 @@ inline bool always(const Frame&) {
   return true;
 }
 inline bool has_projections(const Frame& frame) {
-  return frame.newest.model.projections.has_value();
+  return frame.pending.model.projections.has_value();
 }
 
 }  // namespace app::panels

@@ -34,10 +34,10 @@ void cover_cells(const Frame& frame, const ShownMap& map, std::size_t top, std::
 
 void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
   if (stage.rows != Rows::queries && stage.rows != Rows::keys) return;
-  if (!stage.present(frame.shown.model)) return;
+  if (!stage.present(frame.displayed.model)) return;
   const auto map = shown_map(frame, stage);
   if (!map) return;
-  const auto [n_rows, n_columns] = core::attention::shape_of(frame.shown.model, stage.stage);
+  const auto [n_rows, n_columns] = core::attention::shape_of(frame.displayed.model, stage.stage);
   ImGui::PushClipRect(map->rect.min, map->rect.max, true);
   if (stage.rows == Rows::queries) cover_cells(frame, *map, 0, now, 0, n_columns, not_again);
   cover_cells(frame, *map, now + 1, n_rows, 0, n_columns, not_computed);
@@ -54,15 +54,15 @@ void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
 }
 
 bool shows_decoding(const Frame& frame) {
-  return frame.shown.look.positions.decoded && frame.shown.look.tab == Tab::stages &&
-         !frame.shown.look.large && !frame.shown.selection.presenting.on;
+  return frame.displayed.look.positions.decoded && frame.displayed.look.tab == Tab::stages &&
+         !frame.displayed.look.large && !frame.displayed.selection.presenting.on;
 }
 
 /// "Token 3 of 6, “journey”: 2 keys and values are kept, 1 is new".
 std::string decoding_words(const Frame& frame, std::size_t now) {
-  const auto& tokens = frame.shown.sequence().tokens;
+  const auto& tokens = frame.displayed.sequence().tokens;
   const std::string which = "Token " + std::to_string(now + 1) + " of " +
-                            std::to_string(frame.shown.model.n_tokens()) + ", “" + tokens[now] + "”: ";
+                            std::to_string(frame.displayed.model.n_tokens()) + ", “" + tokens[now] + "”: ";
   if (now == 0) return which + "its key and value are the first in the cache";
   return which + std::to_string(now) +
          (now == 1 ? " key and value is cached, 1 is new" : " keys and values are cached, 1 is new");
@@ -73,7 +73,7 @@ std::string decoding_words(const Frame& frame, std::size_t now) {
 void draw_decoding_marks(const Frame& frame) {
   if (!shows_decoding(frame)) return;
   for (const StageInfo& stage : core::attention::stages())
-    mark_stage(frame, stage, *frame.shown.look.positions.decoded);
+    mark_stage(frame, stage, *frame.displayed.look.positions.decoded);
 }
 
 float decoding_bar_height(const Frame& frame) {
@@ -81,7 +81,7 @@ float decoding_bar_height(const Frame& frame) {
 }
 
 void draw_decoding_bar(const Frame& frame) {
-  const auto& now = frame.shown.look.positions.decoded;
+  const auto& now = frame.displayed.look.positions.decoded;
   if (!now) return;
   const ImVec2 origin = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
   const float width = ImGui::GetContentRegionAvail().x;
@@ -123,8 +123,9 @@ std::optional<CellPlace> place_of(const Frame& frame, const core::explain::Place
   const Stage* stage = std::get_if<Stage>(&place.source);
   if (!stage) return std::nullopt;
   const core::attention::StageInfo& info = core::attention::info(*stage);
-  if (info.per_head && core::attention::matrix_of_head(frame.shown.model, *stage, place.head) !=
-                           core::attention::matrix_of_head(frame.shown.model, *stage, frame.shown.look.head))
+  if (info.per_head &&
+      core::attention::matrix_of_head(frame.displayed.model, *stage, place.head) !=
+          core::attention::matrix_of_head(frame.displayed.model, *stage, frame.displayed.look.head))
     return std::nullopt;
   const auto map = shown_map(frame, info);
   if (!map) return std::nullopt;
@@ -172,7 +173,7 @@ constexpr double flying_share = 0.8;  // of a step; then the number stands in it
 /// The numbers that a cell is made of and that are on the screen.
 std::vector<Place> flying(const Frame& frame, const CellRef& to) {
   std::vector<Place> places;
-  for (const Cells& cells : core::explain::operands(frame.shown.model, frame.shown.trace, to))
+  for (const Cells& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, to))
     for (std::size_t k = 0; k < cells.count() && places.size() < most_numbers; ++k)
       if (place_of(frame, cells.at(k))) places.push_back(cells.at(k));
   return places;
@@ -217,7 +218,7 @@ float eased(double t) {
 }
 
 void go_on(const Frame& frame, const AnimationLeg& leg) {
-  const auto& flight = frame.shown.selection.presenting.flight;
+  const auto& flight = frame.displayed.selection.presenting.flight;
   if (!flight->runs || frame.settings.reduce_motion) return;
   const double by =
       static_cast<double>(ImGui::GetIO().DeltaTime) * frame.settings.animation_speed / leg_seconds;
@@ -227,7 +228,7 @@ void go_on(const Frame& frame, const AnimationLeg& leg) {
 }  // namespace
 
 void draw_animation(const Frame& frame) {
-  const auto leg = leg_under_way(frame.shown);
+  const auto leg = leg_under_way(frame.displayed);
   if (!leg || frame.forms.dialog != Dialog::none) return;
   go_on(frame, *leg);
   const auto target = place_of(frame, {leg->to.stage, leg->to.head, leg->to.row, leg->to.column});
@@ -245,7 +246,7 @@ void draw_animation(const Frame& frame) {
     const float along = eased((t - wait) / 0.75);
     draw_path(list, path, along, frame.palette.operand);
     const auto& info = core::attention::info(std::get<Stage>(places[k].source));
-    const double value = info.matrix(frame.shown.trace, places[k].head)(places[k].row, places[k].column);
+    const double value = info.matrix(frame.displayed.trace, places[k].head)(places[k].row, places[k].column);
     // Where two would cover each other the later one waits behind, or in its cell.
     const std::string text = widgets::fixed(value, 4);
     for (float at = along; at >= 0; at -= 0.01f) {
@@ -265,22 +266,22 @@ void draw_animation(const Frame& frame) {
 }
 
 std::string flight_words(const Frame& frame) {
-  const auto leg = leg_under_way(frame.shown);
+  const auto leg = leg_under_way(frame.displayed);
   if (!leg) return "";
   const auto& to = core::attention::info(leg->to.stage);
   std::string from;
-  for (const Cells& cells : core::explain::operands(frame.shown.model, frame.shown.trace, leg->to)) {
+  for (const Cells& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, leg->to)) {
     const Stage* stage = std::get_if<Stage>(&cells.source);
     const std::string name = stage ? core::attention::info(*stage).title : "";
     if (!name.empty() && from.find(name) == from.npos) from += (from.empty() ? "" : ", ") + name;
   }
   return std::to_string(leg->index + 1) + " of " + std::to_string(leg->count) + "   " +
          (from.empty() ? "" : from + " → ") + to.title + " " +
-         widgets::fixed(to.matrix(frame.shown.trace, leg->to.head)(leg->to.row, leg->to.column), 4);
+         widgets::fixed(to.matrix(frame.displayed.trace, leg->to.head)(leg->to.row, leg->to.column), 4);
 }
 
 float animation_bar_height(const Frame& frame) {
-  const auto& presenting = frame.shown.selection.presenting;
+  const auto& presenting = frame.displayed.selection.presenting;
   return presenting.flight && !presenting.on ? frame.metrics.px(36) : 0;
 }
 
@@ -292,7 +293,8 @@ void draw_animation_bar(const Frame& frame) {
   list->AddRectFilled(window, {window.x + ImGui::GetWindowWidth(), window.y + 1}, packed(frame.palette.line));
   const Situation situation = situation_of(frame);
   const std::vector<Action> all = actions(situation);
-  const bool runs = frame.shown.selection.presenting.flight && frame.shown.selection.presenting.flight->runs;
+  const bool runs =
+      frame.displayed.selection.presenting.flight && frame.displayed.selection.presenting.flight->runs;
   platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
   draw_action_button(frame, situation, all, "flight/back", "flight/back", "back");
   ImGui::SameLine();

@@ -46,11 +46,11 @@ float ShownMap::y(double row) const {
 }
 
 std::optional<ShownMap> shown_map(const Frame& frame, const core::attention::StageInfo& stage) {
-  const auto size = core::attention::shape_of(frame.shown.model, stage.stage);
+  const auto size = core::attention::shape_of(frame.displayed.model, stage.stage);
   const Shape shape{size.n_rows, size.n_cols};
   for (const MapPlace& place : map_places)
     if (const auto rect = frame.landmarks.find(std::string(place.before_name) + stage.name))
-      return ShownMap{*rect, place.shows_all ? whole(shape) : shown_part(frame.shown.look, shape)};
+      return ShownMap{*rect, place.shows_all ? whole(shape) : shown_part(frame.displayed.look, shape)};
   return std::nullopt;
 }
 
@@ -93,11 +93,11 @@ void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool
 }  // namespace
 
 void draw_tour(const Frame& frame) {
-  const auto& tour = frame.newest.selection.tour;
-  if (!tour || frame.lesson || frame.shown.selection.presenting.on) return;
+  const auto& tour = frame.pending.selection.tour;
+  if (!tour || frame.lesson || frame.displayed.selection.presenting.on) return;
   const TourStep& step = tour_steps()[tour->step];
   const bool is_last = tour->step + 1 == tour_steps().size();
-  if (step.done(frame.newest.selection, frame.forms.dialog, frame.newest.model)) {
+  if (step.done(frame.pending.selection, frame.forms.dialog, frame.pending.model)) {
     // A number that is being dragged is not taken out of the hand.
     if (!ImGui::IsAnyItemActive()) frame.commands.add(GoOnInTour{});
     return;
@@ -148,18 +148,18 @@ float draw_cap(const Frame& frame, float right, float middle, const char* key, c
 
 /// Whether all heads of a whole model are presented, and no stage.
 bool presents_heads(const Frame& frame) {
-  return frame.newest.whole && frame.shown.look.tab == Tab::layers;
+  return frame.pending.whole && frame.displayed.look.tab == Tab::layers;
 }
 
 /// Which step of the lesson, else which stage of those that there are, from 1.
 std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
   if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps.size()};
   if (presents_heads(frame))
-    return {frame.newest.whole->experiment.layer + 1,
-            frame.newest.whole->model->description().sizes.n_layers};
+    return {frame.pending.whole->experiment.layer + 1,
+            frame.pending.whole->model->description().sizes.n_layers};
   std::size_t index = 0, count = 0;
   for (const auto& stage : core::attention::stages())
-    if (stage.present(frame.shown.model)) {
+    if (stage.present(frame.displayed.model)) {
       ++count;
       if (stage.stage == presented_stage(frame)) index = count;
     }
@@ -169,8 +169,8 @@ std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
 /// Where one is and what goes on: the lesson's step, else the flight, else the stage.
 std::pair<std::string, std::string> where(const Frame& frame) {
   if (presents_heads(frame) && !frame.lesson)
-    return {"layer " + std::to_string(frame.newest.whole->experiment.layer),
-            "head " + std::to_string(frame.newest.look.head)};
+    return {"layer " + std::to_string(frame.pending.whole->experiment.layer),
+            "head " + std::to_string(frame.pending.look.head)};
   const auto [index, count] = index_of_count(frame);
   const std::string place = std::to_string(index) + " of " + std::to_string(count);
   if (frame.lesson)
@@ -186,8 +186,8 @@ float share_done(const Frame& frame) {
 
 /// What the pointer is over, else what is pinned: "starts listens to journey 0.3403".
 float draw_named(const Frame& frame, float right, float middle, float room) {
-  const auto& cell =
-      frame.shown.selection.hovered ? frame.shown.selection.hovered : frame.shown.selection.pinned;
+  const auto& cell = frame.displayed.selection.hovered ? frame.displayed.selection.hovered
+                                                       : frame.displayed.selection.pinned;
   if (!cell) return right;
   const widgets::CellWords words = widgets::cell_words(frame, *cell);
   const std::string value = widgets::fixed(widgets::cell_value(frame, *cell), 4);
@@ -204,7 +204,7 @@ float draw_named(const Frame& frame, float right, float middle, float room) {
 }  // namespace
 
 float present_bar_height(const Frame& frame) {
-  return frame.shown.selection.presenting.on ? frame.metrics.px(32) : 0;
+  return frame.displayed.selection.presenting.on ? frame.metrics.px(32) : 0;
 }
 
 void draw_present_bar(const Frame& frame) {
@@ -218,7 +218,7 @@ void draw_present_bar(const Frame& frame) {
   frame.landmarks.mark("present/progress", at, {at.x + size.x * share_done(frame), at.y + line});
   float right = draw_named(frame, at.x + size.x - frame.metrics.px(26), middle, size.x * 0.22f);
   right = draw_cap(frame, right, middle, "F5", "back");
-  if (frame.shown.selection.pinned && !frame.settings.reduce_motion)
+  if (frame.displayed.selection.pinned && !frame.settings.reduce_motion)
     right = draw_cap(frame, right, middle, "space", "plays");
   right = draw_cap(frame, right, middle, "← →", "");
   const auto [place, words] = where(frame);
@@ -244,18 +244,19 @@ constexpr float edge = 40, left_share = 0.31f, largest_cell_width = 60, largest_
 
 /// The cell that is presented: the one in flight, else the pinned one.
 std::optional<CellRef> presented_cell(const Frame& frame) {
-  const auto leg = leg_under_way(frame.shown);
-  return leg ? leg->to : frame.shown.selection.pinned;
+  const auto leg = leg_under_way(frame.displayed);
+  return leg ? leg->to : frame.displayed.selection.pinned;
 }
 
 /// Of a title with its formula and head.
 float title_width(const Frame& frame, Stage stage, ImFont* font) {
   const StageInfo& info = core::attention::info(stage);
   const float gap = frame.metrics.px(10);
-  float width = widgets::text_width(font, info.title) + gap +
-                widgets::formula_width(frame.fonts.sans12, computed_formula(info, frame.shown.model, true));
-  const std::string head = widgets::head_words(frame.shown.model, stage, frame.shown.look.head);
-  if (frame.shown.model.n_heads > 1 && !head.empty())
+  float width =
+      widgets::text_width(font, info.title) + gap +
+      widgets::formula_width(frame.fonts.sans12, computed_formula(info, frame.displayed.model, true));
+  const std::string head = widgets::head_words(frame.displayed.model, stage, frame.displayed.look.head);
+  if (frame.displayed.model.n_heads > 1 && !head.empty())
     width += gap + widgets::text_width(frame.fonts.sans12, head);
   return width;
 }
@@ -271,21 +272,21 @@ void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool w
   const float formula =
       !whole ? 0
              : widgets::draw_formula(frame.fonts.sans12, {end, at.y + lowered}, packed(frame.palette.dim),
-                                     computed_formula(info, frame.shown.model, true));
-  const std::string head = widgets::head_words(frame.shown.model, stage, frame.shown.look.head);
-  if (whole && frame.shown.model.n_heads > 1 && !head.empty())
+                                     computed_formula(info, frame.displayed.model, true));
+  const std::string head = widgets::head_words(frame.displayed.model, stage, frame.displayed.look.head);
+  if (whole && frame.displayed.model.n_heads > 1 && !head.empty())
     widgets::draw_text(frame.fonts.sans12, {end + formula + frame.metrics.px(10), at.y + lowered},
                        widgets::Align::left_top, packed(frame.palette.faint), head);
   platform::move_to(at);
   widgets::hit_area((std::string("present/title/") + info.name).c_str(), {width, platform::font_size(font)});
   frame.landmarks.mark_item(std::string("present/title/") + info.name);
-  draw_stage_menu(frame, "present", stage, frame.shown.look.head);
+  draw_stage_menu(frame, "present", stage, frame.displayed.look.head);
 }
 
 /// A map at most as large as its room, with whole cells where they can be told apart.
 widgets::Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, ImVec2 largest) {
   const StageInfo& info = core::attention::info(stage);
-  const auto& numbers = info.matrix(frame.shown.trace, frame.shown.look.head);
+  const auto& numbers = info.matrix(frame.displayed.trace, frame.displayed.look.head);
   const auto cell = [](float length, std::size_t n, float most) {
     const float each = std::min(length / static_cast<float>(n), most);
     return each >= 2 ? std::floor(each) * static_cast<float>(n)
@@ -294,7 +295,7 @@ widgets::Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVe
   widgets::Heatmap map;
   map.place = std::string(place) + info.name;
   map.stage = stage;
-  map.head = frame.shown.look.head;
+  map.head = frame.displayed.look.head;
   map.width = static_cast<int>(std::max(1.0f, cell(room.x, numbers.n_cols(), largest.x)));
   map.height = static_cast<int>(std::max(1.0f, cell(room.y, numbers.n_rows(), largest.y)));
   map.whole = true;
@@ -304,7 +305,7 @@ widgets::Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVe
 /// The stages that a cell is made of, each once.
 std::vector<Stage> sources_of(const Frame& frame, const CellRef& cell) {
   std::vector<Stage> sources;
-  for (const auto& cells : core::explain::operands(frame.shown.model, frame.shown.trace, cell))
+  for (const auto& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, cell))
     if (const Stage* stage = std::get_if<Stage>(&cells.source);
         stage && std::ranges::find(sources, *stage) == sources.end())
       sources.push_back(*stage);
@@ -313,7 +314,7 @@ std::vector<Stage> sources_of(const Frame& frame, const CellRef& cell) {
 
 /// How the cell is worked out from those beside it.
 core::explain::Explanation last_steps(const Frame& frame, const CellRef& cell) {
-  core::explain::Explanation all = core::explain::explain(frame.shown.model, frame.shown.trace, cell);
+  core::explain::Explanation all = core::explain::explain(frame.displayed.model, frame.displayed.trace, cell);
   std::erase_if(all.steps, [&](const core::explain::Step& step) { return !(step.cell == cell); });
   return all;
 }
@@ -358,7 +359,7 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
   const bool beside =
       sources.size() > 1 && std::ranges::all_of(sources, [&](Stage source) {
         const auto columns = static_cast<float>(
-            core::attention::info(source).matrix(frame.shown.trace, frame.shown.look.head).n_cols());
+            core::attention::info(source).matrix(frame.displayed.trace, frame.displayed.look.head).n_cols());
         return columns * m.px(least_cell_width) + m.px(16) <= across &&
                widgets::text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
       });
@@ -404,19 +405,21 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
 }  // namespace
 
 Stage presented_stage(const Frame& frame) {
-  const auto present = [&](Stage stage) { return core::attention::info(stage).present(frame.shown.model); };
+  const auto present = [&](Stage stage) {
+    return core::attention::info(stage).present(frame.displayed.model);
+  };
   if (const auto cell = presented_cell(frame); cell && present(cell->stage)) return cell->stage;
   if (frame.lesson)
     for (const std::string_view name : frame.lesson->shown().focus)
       if (name.starts_with("strip/"))
         if (const auto* stage = core::attention::find_stage(name.substr(6)); stage && present(stage->stage))
           return stage->stage;
-  if (frame.shown.look.tab == Tab::heads && present(frame.shown.look.heads_stage))
-    return frame.shown.look.heads_stage;
-  if (frame.shown.look.large && present(*frame.shown.look.large)) return *frame.shown.look.large;
+  if (frame.displayed.look.tab == Tab::heads && present(frame.displayed.look.heads_stage))
+    return frame.displayed.look.heads_stage;
+  if (frame.displayed.look.large && present(*frame.displayed.look.large)) return *frame.displayed.look.large;
   if (present(Stage::weights)) return Stage::weights;
   for (const StageInfo& stage : core::attention::stages())
-    if (stage.present(frame.shown.model)) return stage.stage;
+    if (stage.present(frame.displayed.model)) return stage.stage;
   return Stage::weights;
 }
 

@@ -46,7 +46,7 @@ void change_ends(const Frame& frame, const char* which, Ends ColorChoice::*kept,
 
 void typed_row(widgets::PopupRows& form, const char* which, const char* words, Ends ColorChoice::*kept) {
   const Frame& frame = form.frame;
-  const Ends now = frame.shown.look.colors.*kept;
+  const Ends now = frame.displayed.look.colors.*kept;
   const std::string name = std::string("colours/") + which;
   const float width = frame.metrics.px(80);
   form.row(words);
@@ -73,7 +73,7 @@ void map_row(widgets::PopupRows& form, const char* words, const char* name, Colo
   std::size_t now = 0;
   for (std::size_t k = 0; k < maps.size(); ++k) {
     options.push_back({maps[k].name, ""});
-    if (maps[k].map == frame.shown.look.colors.*kept) now = k;
+    if (maps[k].map == frame.displayed.look.colors.*kept) now = k;
   }
   form.row(words);
   if (const auto chosen =
@@ -107,7 +107,7 @@ std::string colors_words(const ColorChoice& choice) {
 void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   ImGui::SetNextWindowPos(top_right, ImGuiCond_Always, {1, 0});
   if (!ImGui::BeginPopup(name)) return;
-  const ColorChoice& choice = frame.shown.look.colors;
+  const ColorChoice& choice = frame.displayed.look.colors;
   const ImVec2 start = ImGui::GetCursorScreenPos();
   widgets::PopupRows form{frame, start, label_room};
   form.row("range");

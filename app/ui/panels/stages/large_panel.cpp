@@ -31,15 +31,16 @@ constexpr float largest_thumbnail = 64, thumbnail_gap = 12, title_height = 28, b
 std::vector<const StageInfo*> shown_stages(const Frame& frame) {
   std::vector<const StageInfo*> shown;
   for (const StageInfo& stage : core::attention::stages())
-    if (stage.present(frame.shown.model) &&
-        (!frame.shown.look.folded.contains(stage.stage) || frame.shown.look.large == stage.stage))
+    if (stage.present(frame.displayed.model) &&
+        (!frame.displayed.look.folded.contains(stage.stage) || frame.displayed.look.large == stage.stage))
       shown.push_back(&stage);
   return shown;
 }
 
 /// One stage as a button; matrices of features are narrower.
 void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float side) {
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, frame.shown.look.head);
+  const core::attention::StageMatrix& numbers =
+      stage.matrix(frame.displayed.trace, frame.displayed.look.head);
   const std::string name = std::string("large/stage/") + stage.name;
   const float wide = stage.columns == Columns::tokens
                          ? side
@@ -48,7 +49,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   widgets::Heatmap map;
   map.place = name;
   map.stage = stage.stage;
-  map.head = frame.shown.look.head;
+  map.head = frame.displayed.look.head;
   map.width = std::max(1, static_cast<int>(wide)), map.height = std::max(1, static_cast<int>(side));
   map.show_numbers = false;
   map.whole = true;
@@ -59,7 +60,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", stage.title);
   if (pressed) frame.commands.add(set<&Look::large>(stage.stage));
   widgets::draw_picture(frame, map, at);
-  const bool chosen = frame.shown.look.large == stage.stage;
+  const bool chosen = frame.displayed.look.large == stage.stage;
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (chosen || focused)
     widgets::outline(list, {at.x - 4, at.y - 4}, {at.x + static_cast<float>(map.width) + 4, at.y + side + 4},
@@ -114,16 +115,16 @@ void draw_title(const Frame& frame, const StageInfo& stage, float cell, ImVec2 a
   float x =
       at.x + widgets::text_width(f.sans17, widgets::stage_title(frame, stage.stage)) + frame.metrics.px(10);
   const auto lowered = [&](ImFont* small) { return top + widgets::baseline_drop(f.sans17, small); };
-  std::string words = computed_formula(stage, frame.shown.model, false);
+  std::string words = computed_formula(stage, frame.displayed.model, false);
   x += widgets::draw_formula(f.sans14, {x, lowered(f.sans14)}, packed(frame.palette.dim), words) +
        frame.metrics.px(10);
   if (stage.per_head) {
-    words = widgets::head_words(frame.shown.model, stage.stage, frame.shown.look.head);
+    words = widgets::head_words(frame.displayed.model, stage.stage, frame.displayed.look.head);
     widgets::draw_text(f.sans14, {x, lowered(f.sans14)}, Align::left_top, packed(frame.palette.dim), words);
     x += widgets::text_width(f.sans14, words) + frame.metrics.px(10);
   }
   widgets::draw_text(f.mono12, {x, lowered(f.mono12)}, Align::left_top, packed(frame.palette.faint),
-                     core::attention::shape_words(frame.shown.model, stage.stage));
+                     core::attention::shape_words(frame.displayed.model, stage.stage));
   const float right = at.x + width, back = frame.metrics.px(92), fit = frame.metrics.px(36),
               gap = frame.metrics.px(8);
   const float button_top = std::round(middle - frame.metrics.frame / 2);
@@ -143,8 +144,9 @@ void draw_title(const Frame& frame, const StageInfo& stage, float cell, ImVec2 a
 
 void draw_large(const Frame& frame) {
   const auto& m = frame.metrics;
-  const StageInfo& stage = core::attention::info(*frame.shown.look.large);
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.shown.trace, frame.shown.look.head);
+  const StageInfo& stage = core::attention::info(*frame.displayed.look.large);
+  const core::attention::StageMatrix& numbers =
+      stage.matrix(frame.displayed.trace, frame.displayed.look.head);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const bool turns = has_turning(frame, stage.stage);
   const ImVec2 room{ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,
@@ -154,10 +156,10 @@ void draw_large(const Frame& frame) {
   widgets::Heatmap map;
   map.place = std::string("large/") + stage.name;
   map.stage = stage.stage;
-  map.head = frame.shown.look.head;
+  map.head = frame.displayed.look.head;
   map.label_width = m.px(92);
   map.show_bar = stage.columns != Columns::single;
-  if (frame.shown.look.gutters && stage.columns == Columns::tokens) map.gutter_width = m.px(54);
+  if (frame.displayed.look.gutters && stage.columns == Columns::tokens) map.gutter_width = m.px(54);
   const float gutters = map.gutter_width * static_cast<float>(widgets::gutter_count(stage.stage));
   const float profile = m.px(profile_room), top = origin.y + thumbnails + m.px(title_height);
   const float across = room.x - map.label_width - gutters - profile - m.px(40);
@@ -172,7 +174,7 @@ void draw_large(const Frame& frame) {
   const ImVec2 profiles{std::clamp(std::floor(across - size.x) + profile, profile, widest),
                         std::clamp(std::floor(down - size.y) + profile, profile, widest)};
 
-  const CellWindow part = shown_part(frame.shown.look, {numbers.n_rows(), numbers.n_cols()});
+  const CellWindow part = shown_part(frame.displayed.look, {numbers.n_rows(), numbers.n_cols()});
   draw_title(frame, stage, size.x / static_cast<float>(part.right - part.left),
              {origin.x, origin.y + thumbnails}, room.x);
   const float lowered = std::max(0.0f, m.px(profile_heading) - widgets::column_label_height(frame, map));

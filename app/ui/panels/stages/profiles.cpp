@@ -14,7 +14,7 @@ using widgets::Align;
 
 /// The cell whose row and column are shown.
 std::optional<CellRef> chosen_cell(const Frame& frame, const core::attention::StageInfo& stage) {
-  for (const auto& cell : {frame.shown.selection.pinned, frame.shown.selection.hovered})
+  for (const auto& cell : {frame.displayed.selection.pinned, frame.displayed.selection.hovered})
     if (cell && cell->stage == stage.stage)
       return cell;  // of any head: the same row and column are looked at in all
   return std::nullopt;
@@ -122,7 +122,7 @@ void draw_overview(const Frame& frame, const core::attention::StageInfo& stage,
   widgets::Heatmap map;
   map.place = "large/overview";
   map.stage = stage.stage;
-  map.head = frame.shown.look.head;
+  map.head = frame.displayed.look.head;
   map.width = map.height = std::max(1, static_cast<int>(room));
   map.show_numbers = false;
   map.whole = true;

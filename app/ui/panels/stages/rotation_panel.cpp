@@ -296,7 +296,7 @@ using core::attention::Model;
 /// The cell of the scores at which the pinned one stands, as far as it does.
 void choose_pinned(const Frame& frame, TurningChoice& c) {
   c.query = c.n_queries - 1;
-  const auto& pinned = frame.shown.selection.pinned;
+  const auto& pinned = frame.displayed.selection.pinned;
   if (!pinned) return;
   const auto& stage = core::attention::info(pinned->stage);
   if (stage.rows == core::attention::Rows::queries) c.query = std::min(pinned->row, c.n_queries - 1);
@@ -343,16 +343,16 @@ std::optional<std::size_t> token_field(const Frame& frame, const char* words, st
 }  // namespace
 
 TurningChoice turning_choice(const Frame& frame) {
-  const Model& model = frame.shown.model;
-  const PositionsLook& look = frame.shown.look.positions;
+  const Model& model = frame.displayed.model;
+  const PositionsLook& look = frame.displayed.look.positions;
   TurningChoice c;
   c.rotary = &*model.additions.positions.rotary;
-  c.head = frame.shown.look.head, c.n_queries = model.n_tokens(), c.n_keys = model.n_keys();
+  c.head = frame.displayed.look.head, c.n_queries = model.n_tokens(), c.n_keys = model.n_keys();
   choose_pinned(frame, c);
   c.query_stage = core::attention::stage_before(model, Stage::rotated_queries);
   c.key_stage = core::attention::stage_before(model, Stage::rotated_keys);
-  c.query_row = core::attention::info(c.query_stage).matrix(frame.shown.trace, c.head).row(c.query);
-  c.key_row = core::attention::info(c.key_stage).matrix(frame.shown.trace, c.head).row(c.key);
+  c.query_row = core::attention::info(c.query_stage).matrix(frame.displayed.trace, c.head).row(c.query);
+  c.key_row = core::attention::info(c.key_stage).matrix(frame.displayed.trace, c.head).row(c.key);
   const auto& held = look.held;
   if (held && held->pair < core::positions::rotated_columns(*c.rotary, c.query_row.n_elem) / 2) {
     arma::rowvec& numbers = held->of_key ? c.key_row : c.query_row;
@@ -366,7 +366,7 @@ TurningChoice turning_choice(const Frame& frame) {
 
 void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, float width) {
   const auto& m = frame.metrics;
-  const auto& sequence = frame.shown.sequence();
+  const auto& sequence = frame.displayed.sequence();
   platform::move_to(at);
   if (const auto query = token_field(frame, "query", c.query, sequence.tokens, frame.palette.selection))
     pin(frame, c, *query, c.key);
@@ -376,8 +376,8 @@ void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, 
                       "Query and key at the positions of their tokens"))
     as_they_stand(frame);
   const float x = ImGui::GetItemRectMax().x + m.px(12);
-  const bool is_wrong = core::mistakes::deviates(frame.shown.model);
-  const std::string shared = widgets::head_words(frame.shown.model, Stage::keys, c.head);
+  const bool is_wrong = core::mistakes::deviates(frame.displayed.model);
+  const std::string shared = widgets::head_words(frame.displayed.model, Stage::keys, c.head);
   const std::string words = is_wrong ? "the model has a bug; this view rotates pairs as they should be"
                                      : "drag a tip to override its numbers · keys of " + shared;
   widgets::draw_text_within(frame.fonts.sans14, {x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
@@ -406,10 +406,10 @@ void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& mov
   if (!frame.shows_newest()) return;  // what is pictured is of an older model
   const Stage stage = moved.of_key ? c.key_stage : c.query_stage;
   const auto columns = core::positions::columns_of(*c.rotary, moved.pair, c.query_row.n_elem);
-  Model next = frame.newest.model;
+  Model next = frame.pending.model;
   const auto type = [&](std::size_t column, double number) {
     const CellRef cell{stage, c.head, moved.of_key ? c.key : c.query, column};
-    const auto place = core::explain::given_place(next, frame.shown.look.sequence, cell);
+    const auto place = core::explain::given_place(next, frame.displayed.look.sequence, cell);
     next = core::editing::apply(next, core::editing::TypeOver{place, number});
   };
   type(columns.first, moved.numbers.x), type(columns.second, moved.numbers.y);
@@ -418,7 +418,7 @@ void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& mov
 
 void draw_pairs(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 size) {
   const auto& m = frame.metrics;
-  const auto& held = frame.shown.look.positions.held;
+  const auto& held = frame.displayed.look.positions.held;
   TurningPair pair;
   pair.longest = held ? held->longest : longest_arrow(now);
   for (const auto& each : now.pairs) pair.most_share = std::max(pair.most_share, std::fabs(each.share));
@@ -506,7 +506,7 @@ std::string sum_words(const RotaryDot& now) {
 }
 
 void draw_sum(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 at, float width) {
-  const auto& sequence = frame.shown.sequence();
+  const auto& sequence = frame.displayed.sequence();
   const std::string of =
       "score of " + sequence.tokens[c.query] + " and " + sequence.keys()[c.key] + ", before scaling";
   const float words = widgets::text_width(frame.fonts.sans14, of);
@@ -520,7 +520,7 @@ void draw_sum(const Frame& frame, const TurningChoice& c, const RotaryDot& now, 
 
 bool has_turning(const Frame& frame, Stage stage) {
   return (stage == Stage::rotated_queries || stage == Stage::rotated_keys) &&
-         frame.shown.model.additions.positions.rotary && frame.shown.model.d_head() > 1;
+         frame.displayed.model.additions.positions.rotary && frame.displayed.model.d_head() > 1;
 }
 
 float turning_height(const Frame& frame) {

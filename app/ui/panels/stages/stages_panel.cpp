@@ -30,7 +30,7 @@ namespace {
 
 void switch_large(const Frame& frame, Stage stage) {
   frame.commands.add(
-      set<&Look::large>(frame.newest.look.large == stage ? std::nullopt : std::optional(stage)));
+      set<&Look::large>(frame.pending.look.large == stage ? std::nullopt : std::optional(stage)));
 }
 
 }  // namespace
@@ -50,11 +50,11 @@ void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, 
   if (ImGui::IsItemHovered()) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     list->AddRectFilled({min.x, max.y - 1}, {max.x, max.y}, packed(frame.palette.faint));
-    const char* remark = frame.shown.look.large ? "A click goes back to all stages."
-                                                : "Click to show it large; right-click for more.";
+    const char* remark = frame.displayed.look.large ? "A click goes back to all stages."
+                                                    : "Click to show it large; right-click for more.";
     if (const auto* term = widgets::term_of(stage)) widgets::explain_term(frame, *term, remark);
   }
-  draw_stage_menu(frame, "title", stage, frame.shown.look.head);
+  draw_stage_menu(frame, "title", stage, frame.displayed.look.head);
 }
 
 void handle_stage(const Frame& frame, Stage stage) {
@@ -63,9 +63,9 @@ void handle_stage(const Frame& frame, Stage stage) {
 }
 
 std::string group_words(const Frame& frame, Stage stage) {
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   const bool shared = core::attention::n_matrices(model, stage) < model.n_heads;
-  return shared ? widgets::head_words(model, stage, frame.shown.look.head) : "";
+  return shared ? widgets::head_words(model, stage, frame.displayed.look.head) : "";
 }
 
 namespace {
@@ -133,7 +133,7 @@ float grown(const Frame& frame, float length) {
 
 /// Why a stage changes nothing, or nothing when it does.
 std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
-  const auto& m = frame.shown.model;
+  const auto& m = frame.displayed.model;
   const auto is_here = [&](const auto& cell) { return cell.place.stage == stage.stage; };
   if (m.given.find(stage.stage) || std::ranges::any_of(m.given.cells, is_here)) return std::nullopt;
   if (frame.lesson) {  // which may speak of it
@@ -198,7 +198,7 @@ float least_title(const Frame& frame, const Block& b) {
 
 /// The widest name of a token, at most as wide as a label may be.
 float widest_name(const Frame& frame) {
-  const core::attention::Sequence& sequence = frame.shown.sequence();
+  const core::attention::Sequence& sequence = frame.displayed.sequence();
   float widest = 0;
   for (const auto* names : {&sequence.tokens, &sequence.keys()})
     for (std::size_t i = 0; i < std::min<std::size_t>(names->size(), 512); ++i)
@@ -208,7 +208,7 @@ float widest_name(const Frame& frame) {
 
 Block measure(const Frame& frame, const StageInfo& stage, float index, float name) {
   const auto& m = frame.metrics;
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   Block b;
   b.stage = &stage;
   const auto shape = core::attention::shape_of(model, stage.stage);
@@ -241,13 +241,13 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
       b.cell.at(static_cast<std::size_t>(d)) = std::max(b.cell.at(static_cast<std::size_t>(d)), width);
     }
   }
-  b.map.head = frame.shown.look.head;
-  if (frame.shown.look.code_lines.contains(stage.stage))
+  b.map.head = frame.displayed.look.head;
+  if (frame.displayed.look.code_lines.contains(stage.stage))
     b.code = core::explain::code_line(model, stage.stage);
   b.names = std::max(b.names, low_room + m.px(1));
   // The low end of a bar needs no more than what the gap before it leaves free.
   b.indices = std::max(index + m.px(10), low_room - m.px(widgets::bar_end_in_gap));
-  if (frame.shown.look.gutters && b.square) {
+  if (frame.displayed.look.gutters && b.square) {
     b.map.gutter_width = m.px(42);
     b.around += m.px(42) * static_cast<float>(widgets::gutter_count(stage.stage));
   }
@@ -261,15 +261,15 @@ float gap_before(const Frame& frame, std::span<const Block> blocks, std::size_t 
 
 /// The stages that are shown, by line; what changes nothing is a pill of the map before.
 std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
-  const core::attention::Sequence& sequence = frame.shown.sequence();
+  const core::attention::Sequence& sequence = frame.displayed.sequence();
   const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
   const float index = widgets::text_width(frame.fonts.mono12, std::to_string(n - 1));
   const float name = widest_name(frame);
-  const bool normed = core::attention::info(Stage::normed_queries).present(frame.shown.model);
+  const bool normed = core::attention::info(Stage::normed_queries).present(frame.displayed.model);
   std::array<std::vector<Block>, 4> lines;
   Block* before = nullptr;
   for (const StageInfo& stage : core::attention::stages()) {
-    if (!stage.present(frame.shown.model) || frame.shown.look.folded.contains(stage.stage)) continue;
+    if (!stage.present(frame.displayed.model) || frame.displayed.look.folded.contains(stage.stage)) continue;
     if (auto pill = before ? pill_of(frame, stage) : std::nullopt) {
       if (before->pills.empty() || before->pills.back().words != pill->words)
         before->pills.push_back(*std::move(pill));
@@ -520,7 +520,8 @@ std::vector<Row> lay_out(const Frame& frame, float width, float height) {
 constexpr float folded_height = 20;  // of the line of folded stages, at scale 1
 
 std::string heading(const Frame& frame, int line) {
-  return core::explain::line_words(frame.shown.model, frame.shown.trace, frame.shown.look.head, line);
+  return core::explain::line_words(frame.displayed.model, frame.displayed.trace, frame.displayed.look.head,
+                                   line);
 }
 
 void draw_heading(const Frame& frame, const Row& row, ImVec2 origin) {
@@ -637,7 +638,7 @@ void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
     platform::move_to(at);
     if (widgets::hit_area((std::string("formula ") + stage.name).c_str(),
                           {width, platform::font_size(title)})) {
-      std::set<Stage> lines = frame.newest.look.code_lines;
+      std::set<Stage> lines = frame.pending.look.code_lines;
       if (lines.erase(stage.stage) == 0) lines.insert(stage.stage);
       frame.commands.add(set<&Look::code_lines>(std::move(lines)));
     }
@@ -645,7 +646,7 @@ void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
     widgets::tooltip("Click for the line of PyTorch that computes it");
     at.x += width + gap;
   }
-  const std::string shape = core::attention::shape_words(frame.shown.model, stage.stage);
+  const std::string shape = core::attention::shape_words(frame.displayed.model, stage.stage);
   if (const float width = widgets::text_width(f.mono12, shape); at.x + width + group <= end) {
     widgets::draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, widgets::Align::left_top,
                        packed(frame.palette.faint), shape);
@@ -680,7 +681,7 @@ void draw_arrow_between(const Frame& frame, const Block& a, const Block& b, ImVe
 }
 
 bool is_folded(const Frame& frame, const StageInfo& stage) {
-  return stage.present(frame.shown.model) && frame.shown.look.folded.contains(stage.stage);
+  return stage.present(frame.displayed.model) && frame.displayed.look.folded.contains(stage.stage);
 }
 
 /// Whether any stage was folded away; small windows keep silent about those that are from the beginning.
@@ -741,7 +742,7 @@ void begin_at_top(const Frame& frame) {
 
 /// Scrolls so that the sought stage is in view, with as much as fits of what follows.
 void scroll_to_sought(const Frame& frame, const std::vector<Row>& rows) {
-  const auto& sought = frame.shown.selection.sought;
+  const auto& sought = frame.displayed.selection.sought;
   if (!sought) return;
   for (const Row& row : rows)
     for (const Block& s : row.blocks)
@@ -756,7 +757,8 @@ void scroll_to_sought(const Frame& frame, const std::vector<Row>& rows) {
 
 void draw_stages(const Frame& frame) {
   begin_at_top(frame);
-  if (frame.shown.look.large && core::attention::info(*frame.shown.look.large).present(frame.shown.model))
+  if (frame.displayed.look.large &&
+      core::attention::info(*frame.displayed.look.large).present(frame.displayed.model))
     return draw_large(frame);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const ImVec2 origin = ImGui::GetCursorScreenPos();

@@ -36,8 +36,8 @@ struct Door {
 /// The weights of the model that is open, six tokens of the example at the beginning.
 void draw_example(const Frame& frame, const Box& box) {
   const auto& m = frame.metrics;
-  const std::size_t n = frame.shown.model.n_tokens(), n_keys = frame.shown.model.n_keys();
-  if (!core::attention::info(Stage::weights).present(frame.shown.model) || n > 16 || n_keys > 16) return;
+  const std::size_t n = frame.displayed.model.n_tokens(), n_keys = frame.displayed.model.n_keys();
+  if (!core::attention::info(Stage::weights).present(frame.displayed.model) || n > 16 || n_keys > 16) return;
   const float labels = m.px(72), top = m.px(18);
   const auto cell = [](float room, std::size_t count) {
     return std::floor(room / static_cast<float>(count));
@@ -242,8 +242,8 @@ void draw_recent(const Frame& frame, ImVec2 at, float width) {
 }  // namespace
 
 bool shows_start(const Frame& frame) {
-  return frame.forms.start_page && !frame.lesson && !frame.newest.selection.tour &&
-         !frame.shown.selection.presenting.on;
+  return frame.forms.start_page && !frame.lesson && !frame.pending.selection.tour &&
+         !frame.displayed.selection.presenting.on;
 }
 
 void draw_start(const Frame& frame) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t most_chip_lines = 3;
 
 bool has_lines(const Frame& frame, std::size_t head) {
-  return frame.shown.look.tokens.silent_heads.count(head) == 0;
+  return frame.displayed.look.tokens.silent_heads.count(head) == 0;
 }
 
 void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
@@ -43,7 +43,7 @@ void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
   widgets::draw_text(frame.fonts.mono13, {at.x + width - frame.metrics.px(7), middle},
                      widgets::Align::right_middle, packed(on ? p.text : p.faint), std::to_string(h));
   if (!pressed) return;
-  std::set<std::size_t> silent = frame.newest.look.tokens.silent_heads;
+  std::set<std::size_t> silent = frame.pending.look.tokens.silent_heads;
   if (on)
     silent.insert(h);
   else
@@ -55,7 +55,7 @@ void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
 
 std::vector<std::size_t> heads_with_lines(const Frame& frame) {
   std::vector<std::size_t> heads;
-  for (std::size_t h = 0; h < frame.shown.trace.heads.size(); ++h)
+  for (std::size_t h = 0; h < frame.displayed.trace.heads.size(); ++h)
     if (has_lines(frame, h)) heads.push_back(h);
   return heads;
 }
@@ -63,7 +63,7 @@ std::vector<std::size_t> heads_with_lines(const Frame& frame) {
 void draw_token_chips(const Frame& frame, float width) {
   const auto& m = frame.metrics;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const std::size_t n = frame.shown.trace.heads.size();
+  const std::size_t n = frame.displayed.trace.heads.size();
   const float label = m.px(52), buttons = m.px(110), gap = m.px(4), pitch = m.frame + gap;
   const float chip = m.px(24) + widgets::text_width(frame.fonts.mono13, std::to_string(n - 1)) + m.px(8);
   const float room = std::max(chip, width - label - buttons);
@@ -109,10 +109,10 @@ constexpr float most_grey = 0.21f;
 constexpr int bends = 22, smooth_bends = 56;  // of a line; of one that is thick or bright among few
 
 const std::vector<std::string>& tokens_of(const Frame& frame) {
-  return frame.shown.sequence().tokens;
+  return frame.displayed.sequence().tokens;
 }
 const std::vector<std::string>& keys_of(const Frame& frame) {
-  return frame.shown.sequence().keys();
+  return frame.displayed.sequence().keys();
 }
 
 /// The next of 1, 2, 5, 10 … times a power of ten.
@@ -157,8 +157,8 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
 
 void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
   const Palette& p = frame.palette;
-  const bool chosen = frame.shown.look.tokens.pinned_query == i,
-             hovered = frame.shown.look.tokens.hovered_query == i;
+  const bool chosen = frame.displayed.look.tokens.pinned_query == i,
+             hovered = frame.displayed.look.tokens.hovered_query == i;
   platform::move_to({l.queries, std::round(l.middle(i) - l.pitch / 2)});
   const std::string name = "tokens/query/" + std::to_string(i);
   const bool pressed = widgets::hit_area(name.c_str(), {l.query_width, l.pitch});
@@ -179,9 +179,9 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
 
 void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool taken) {
   const Palette& p = frame.palette;
-  const auto query = frame.shown.look.tokens.query();
-  const bool hidden = query && frame.shown.trace.mask(*query, j) == 0 && !taken,
-             hovered = frame.shown.look.tokens.hovered_key == j;
+  const auto query = frame.displayed.look.tokens.query();
+  const bool hidden = query && frame.displayed.trace.mask(*query, j) == 0 && !taken,
+             hovered = frame.displayed.look.tokens.hovered_key == j;
   const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
   frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max))
@@ -201,20 +201,20 @@ void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool take
 /// Whether any head with lines gives the key enough weight for one.
 bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::size_t query, std::size_t key) {
   return std::any_of(heads.begin(), heads.end(), [&](std::size_t h) {
-    const double weight = frame.shown.trace.heads[h].weights(query, key);
-    return weight > 0 && weight >= frame.shown.look.tokens.hide_below;
+    const double weight = frame.displayed.trace.heads[h].weights(query, key);
+    return weight > 0 && weight >= frame.displayed.look.tokens.hide_below;
   });
 }
 
 }  // namespace
 
 Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
-  const auto query = frame.shown.look.tokens.query();
+  const auto query = frame.displayed.look.tokens.query();
   if (!query) return {};
-  Takes takes{std::vector<double>(frame.shown.model.n_keys(), 0), 1};
+  Takes takes{std::vector<double>(frame.displayed.model.n_keys(), 0), 1};
   double largest = 0;
   for (std::size_t j = 0; j < takes.sums.size(); ++j) {
-    for (const std::size_t h : heads) takes.sums[j] += frame.shown.trace.heads[h].weights(*query, j);
+    for (const std::size_t h : heads) takes.sums[j] += frame.displayed.trace.heads[h].weights(*query, j);
     if (std::isfinite(takes.sums[j])) largest = std::max(largest, takes.sums[j]);
   }
   takes.top = std::min(round_end(largest), static_cast<double>(std::max<std::size_t>(1, heads.size())));
@@ -222,10 +222,10 @@ Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
 }
 
 void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vector<std::size_t>& heads) {
-  const auto query = frame.shown.look.tokens.query();
+  const auto query = frame.displayed.look.tokens.query();
   for (std::size_t row = l.first; row < l.end; ++row) {
-    if (row < frame.shown.model.n_tokens()) draw_query(frame, l, row);
-    if (row < frame.shown.model.n_keys())
+    if (row < frame.displayed.model.n_tokens()) draw_query(frame, l, row);
+    if (row < frame.displayed.model.n_keys())
       draw_key(frame, l, row, query && is_taken(frame, heads, *query, row));
   }
 }
@@ -267,7 +267,7 @@ void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
 
 void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines& lines,
                       const std::vector<std::size_t>& heads) {
-  const TokensLook& look = frame.shown.look.tokens;
+  const TokensLook& look = frame.displayed.look.tokens;
   const auto query = look.query();
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float from = l.lines, to = l.keys - frame.metrics.px(4), bend = (to - from) * 0.5f;
@@ -312,13 +312,13 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
 
 void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
                 const std::vector<std::size_t>& heads) {
-  const auto query = frame.shown.look.tokens.query();
+  const auto query = frame.displayed.look.tokens.query();
   if (!query) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
   std::string said;  // of the keys above
   for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
-    if (frame.shown.trace.mask(*query, j) == 0 && takes.sums[j] == 0) {
+    if (frame.displayed.trace.mask(*query, j) == 0 && takes.sums[j] == 0) {
       const std::string why = widgets::why_hidden(frame, *query, j);
       if (std::exchange(said, why) != why)
         widgets::draw_text(frame.fonts.sans13, {l.takes, std::round(l.middle(j))}, Align::left_middle,
@@ -332,7 +332,7 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
                         packed(frame.palette.control.rest));
     double sum = 0;
     for (const std::size_t h : heads) {
-      const double weight = frame.shown.trace.heads[h].weights(*query, j), before = sum;
+      const double weight = frame.displayed.trace.heads[h].weights(*query, j), before = sum;
       if (!(weight > 0)) continue;
       sum += weight;
       const auto x = [&](double at) {
@@ -362,7 +362,7 @@ float title_width(const Frame& frame, const char* title, const char* words) {
 
 /// Queries stand at the left, keys at the right, from the same top.
 std::size_t n_rows(const Frame& frame) {
-  return std::max(frame.shown.model.n_tokens(), frame.shown.model.n_keys());
+  return std::max(frame.displayed.model.n_tokens(), frame.displayed.model.n_keys());
 }
 
 /// Columns that share the width; queries and keys as wide as their longest token and their title, within
@@ -373,7 +373,7 @@ TokenLayout columns(const Frame& frame, float left, float width) {
   const float wide = std::max(m.px(86), std::min(m.px(130), width * 0.17f)),
               narrow = std::min(wide, std::max(m.px(86), title_width(frame, keys_title, keys_words)));
   float longest = 0;
-  const core::attention::Sequence& sequence = frame.shown.sequence();
+  const core::attention::Sequence& sequence = frame.displayed.sequence();
   for (const auto* tokens : {&sequence.tokens, &sequence.keys()})
     for (const std::string& token : *tokens)
       longest = std::max(longest, widgets::text_width(frame.fonts.sans15, widgets::visible_token(token)));
@@ -415,9 +415,9 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   };
   title(l.queries, "Queries", "attended by", l.keys - l.queries);
   title(l.keys, keys_title, keys_words, l.takes - l.keys - frame.metrics.px(8));
-  const auto query = frame.shown.look.tokens.query();
+  const auto query = frame.displayed.look.tokens.query();
   if (!query) return;
-  const std::string& token = frame.shown.sequence().tokens[*query];
+  const std::string& token = frame.displayed.sequence().tokens[*query];
   const float room = l.right - l.takes;
   const std::string name = widgets::shortened(
       frame.fonts.sans16, widgets::visible_token(token),
@@ -439,13 +439,13 @@ std::string count_words(const Frame& frame, const TokenLines& lines) {
     words = "The strongest " + words + ", " + std::to_string(lines.above) + " are not hidden";
   words += "; they carry " + widgets::fixed(lines.total > 0 ? lines.carried / lines.total * 100 : 0, 1) +
            " % of the weight. ";
-  words += frame.shown.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
+  words += frame.displayed.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
   return words;
 }
 
 /// Puts the pinned query on the screen after the keyboard has moved it.
 void come_into_view(const Frame& frame, const TokenLayout& l, float height) {
-  const TokensLook& look = frame.shown.look.tokens;
+  const TokensLook& look = frame.displayed.look.tokens;
   if (!look.comes_into_view) return;
   frame.commands.add(set<&TokensLook::comes_into_view>(false));
   if (!look.pinned_query) return;
@@ -481,9 +481,10 @@ void draw_tokens(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   draw_token_chips(frame, width);
   const std::vector<std::size_t> heads = heads_with_lines(frame);
-  const TokensLook& look = frame.shown.look.tokens;
+  const TokensLook& look = frame.displayed.look.tokens;
   const LineChoice choice{heads, look.hide_below, look.query(), most_drawn_lines};
-  const TokenLines& lines = frame.work.statistics.lines(frame.shown.trace, frame.shown.version, choice);
+  const TokenLines& lines =
+      frame.work.statistics.lines(frame.displayed.trace, frame.displayed.version, choice);
   const Takes takes = takes_of(frame, heads);
   TokenLayout layout = columns(frame, origin.x, width);
   const float titles = ImGui::GetItemRectMax().y + m.px(8), top = titles + m.px(42), foot = m.px(26);

@@ -363,7 +363,7 @@ void draw_cells(const EditorFrame& e) {
   ImGui::PushClipRect({g.view_min.x + g.label_width, g.view_min.y + g.header_height}, g.view_max, true);
   for (std::size_t r = rows.first; r < rows.end; ++r)
     for (std::size_t c = columns.first; c < columns.end; ++c) draw_cell(e, r, c, largest, format);
-  if (const auto& cursor = e.frame.newest.selection.cursor;
+  if (const auto& cursor = e.frame.pending.selection.cursor;
       cursor && cursor->row < m.n_rows() && cursor->column < m.n_cols()) {
     const ImVec2 min = g.cell_min(cursor->row, cursor->column),
                  max(min.x + g.cell_size().x, min.y + g.cell_size().y);
@@ -376,7 +376,7 @@ void draw_cells(const EditorFrame& e) {
 /// far.
 void drag_number(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
-  const auto& cursor = e.frame.newest.selection.cursor;
+  const auto& cursor = e.frame.pending.selection.cursor;
   if (!cursor || cursor->row >= e.matrix.numbers.n_rows() || cursor->column >= e.matrix.numbers.n_cols())
     return;
   if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left, drag_threshold)) return;
@@ -404,7 +404,7 @@ void cell_menu(const EditorFrame& e, bool over) {
     ImGui::OpenPopup(name);
   }
   if (!ImGui::BeginPopup(name)) return;
-  if (const auto& cursor = e.frame.newest.selection.cursor;
+  if (const auto& cursor = e.frame.pending.selection.cursor;
       cursor && cursor->row < e.grid.n_rows && cursor->column < e.grid.n_columns) {
     const std::string number = core::text::number_text(e.matrix.numbers.at(cursor->row, cursor->column));
     const auto line = [&](const char* words, const char* key) {
@@ -445,7 +445,7 @@ void edit_by_mouse(const EditorFrame& e) {
 }
 
 void follow_focus(const Frame& frame) {
-  const auto& cursor = frame.newest.selection.cursor;
+  const auto& cursor = frame.pending.selection.cursor;
   if (!cursor) return;
   if (cursor->waiting) {
     ImGui::SetWindowFocus();
@@ -493,7 +493,7 @@ void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) 
     typing_field(editor);
     row_labels(editor);
     edit_by_mouse(editor);
-    if (frame.newest.selection.cursor && ImGui::IsWindowFocused()) edit_by_keys(editor);
+    if (frame.pending.selection.cursor && ImGui::IsWindowFocused()) edit_by_keys(editor);
     platform::move_to(grid.origin);
     ImGui::Dummy(whole);
   }
@@ -509,8 +509,8 @@ void move(const EditorFrame& e, long rows, long columns) {
   const auto moved = [](std::size_t from, long by, std::size_t n) {
     return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
   };
-  const std::size_t row = moved(e.frame.newest.selection.cursor->row, rows, e.grid.n_rows);
-  const std::size_t column = moved(e.frame.newest.selection.cursor->column, columns, e.grid.n_columns);
+  const std::size_t row = moved(e.frame.pending.selection.cursor->row, rows, e.grid.n_rows);
+  const std::size_t column = moved(e.frame.pending.selection.cursor->column, columns, e.grid.n_columns);
   const ImVec2 scroll = e.grid.scroll_to(row, column);
   ImGui::SetScrollX(ImGui::GetScrollX() + scroll.x);
   ImGui::SetScrollY(ImGui::GetScrollY() + scroll.y);
@@ -519,7 +519,7 @@ void move(const EditorFrame& e, long rows, long columns) {
 
 /// One cell on; behind the last column of a row comes the next row.
 void move_to_next(const EditorFrame& e, bool back) {
-  const auto& cursor = *e.frame.newest.selection.cursor;
+  const auto& cursor = *e.frame.pending.selection.cursor;
   const long all = static_cast<long>(e.grid.n_columns);
   if (!back && cursor.column + 1 == e.grid.n_columns)
     return move(e, 1, cursor.row + 1 < e.grid.n_rows ? -all : 0);
@@ -531,7 +531,7 @@ void paste(const EditorFrame& e) {
   const char* text = ImGui::GetClipboardText();
   try {
     const arma::mat block = pasted_numbers(text ? text : "");
-    const auto& cursor = *e.frame.newest.selection.cursor;
+    const auto& cursor = *e.frame.pending.selection.cursor;
     const std::size_t rows = e.grid.n_rows - cursor.row, columns = e.grid.n_columns - cursor.column;
     if (block.n_rows > rows || block.n_cols > columns)
       throw core::Error("pasted text: a block of " + core::text::shape_text(block.n_rows, block.n_cols) +
@@ -556,7 +556,7 @@ long page_rows(const EditorFrame& e) {
 }
 
 void commit(const EditorFrame& e, const std::string& text) {
-  const auto& cursor = *e.frame.newest.selection.cursor;
+  const auto& cursor = *e.frame.pending.selection.cursor;
   if (text == core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return;
   if (const auto number = read_number(text))
     e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
@@ -583,11 +583,11 @@ void start_typing(const Frame& frame, std::string text, bool selected) {
 
 void edit_by_keys(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
-  const auto& cursor = *e.frame.newest.selection.cursor;
+  const auto& cursor = *e.frame.pending.selection.cursor;
   if (is_typing_cell(e.frame.forms) || io.WantTextInput) return;
   if (cursor.row >= e.grid.n_rows || cursor.column >= e.grid.n_columns) return move(e, 0, 0);
   const long all = static_cast<long>(std::max(e.grid.n_rows, e.grid.n_columns));
-  if (!e.frame.newest.selection.lesson) {  // whose steps they go through
+  if (!e.frame.pending.selection.lesson) {  // whose steps they go through
     if (key_pressed(ImGuiKey_LeftArrow)) move(e, 0, -1);
     if (key_pressed(ImGuiKey_RightArrow)) move(e, 0, 1);
   }
@@ -608,7 +608,7 @@ void edit_by_keys(const EditorFrame& e) {
 }
 
 void typing_field(const EditorFrame& e) {
-  const auto& cursor = e.frame.newest.selection.cursor;
+  const auto& cursor = e.frame.pending.selection.cursor;
   if (!is_typing_cell(e.frame.forms) || !cursor || cursor->row >= e.grid.n_rows ||
       cursor->column >= e.grid.n_columns)
     return;

@@ -79,7 +79,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
     return x + side + frame.metrics.px(5);
   };
   const bool is_mask = map.stage == Stage::mask;
-  const double factor = core::attention::top_of_range(frame.shown.model, map.stage);
+  const double factor = core::attention::top_of_range(frame.displayed.model, map.stage);
   std::string kept = is_mask ? "unmasked" : "kept, × " + fixed(factor, 2);
   std::string dropped = is_mask ? "masked" : "dropped, × 0", pixels;
   const float gap = frame.metrics.px(12);
@@ -217,7 +217,7 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, co
 }
 
 const char* scale_words(const Frame& frame) {
-  return frame.shown.look.colors.logarithmic ? "back to linear" : "use log scale";
+  return frame.displayed.look.colors.logarithmic ? "back to linear" : "use log scale";
 }
 
 void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale,
@@ -272,7 +272,7 @@ bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
   constexpr double small = 0.02, share = 0.95;
   if (core::attention::info(stage).coloring != Coloring::weights || !is_ready(frame, stage, head))
     return false;
-  const auto& weights = core::attention::info(stage).matrix(frame.shown.trace, head);
+  const auto& weights = core::attention::info(stage).matrix(frame.displayed.trace, head);
   const std::size_t n_rows = weights.n_rows(), n_columns = weights.n_cols();
   if (n_columns < fewest) return false;
   std::size_t n_visible = 0, n_small = 0;
@@ -289,7 +289,7 @@ bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
 }
 
 float scale_link_width(const Frame& frame, Stage stage, std::size_t head) {
-  const bool is_logarithmic = frame.shown.look.colors.logarithmic;
+  const bool is_logarithmic = frame.displayed.look.colors.logarithmic;
   const bool offers = is_logarithmic ? core::attention::info(stage).coloring == Coloring::weights
                                      : are_mostly_small(frame, stage, head);
   if (!offers) return 0;
@@ -299,9 +299,9 @@ float scale_link_width(const Frame& frame, Stage stage, std::size_t head) {
 void draw_scale_link(const Frame& frame, const std::string& place, ImVec2 right_middle) {
   if (link(frame, place + "/log", frame.fonts.sans12, right_middle, Align::right_middle, frame.palette.accent,
            scale_words(frame)))
-    frame.commands.add(set<&ColorChoice::logarithmic>(!frame.shown.look.colors.logarithmic),
+    frame.commands.add(set<&ColorChoice::logarithmic>(!frame.displayed.look.colors.logarithmic),
                        set<&ColorChoice::locked>(std::nullopt));
-  tooltip(frame.shown.look.colors.logarithmic
+  tooltip(frame.displayed.look.colors.logarithmic
               ? "Colors in proportion to the numbers"
               : "95 % of the weights are below 0.02: equal ratios get equal steps of color");
 }
@@ -334,7 +334,7 @@ float bar_low_room(const Frame& frame, const Heatmap& map) {
 }
 
 float usual_bar_low_room(const Frame& frame, const Heatmap& map) {
-  const bool begins_at_0 = coloring_of(map) == Coloring::weights && !frame.shown.look.colors.logarithmic;
+  const bool begins_at_0 = coloring_of(map) == Coloring::weights && !frame.displayed.look.colors.logarithmic;
   return low_room_of(frame, map, end_text(begins_at_0 ? 0 : -12.34));
 }
 

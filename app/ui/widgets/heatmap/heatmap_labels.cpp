@@ -49,7 +49,7 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
 /// The tokens that name the columns.
 const std::vector<std::string>& column_tokens(const Frame& frame, const Heatmap& map) {
   return map.other && map.other->of_stage && map.other->keys ? *map.other->keys
-                                                             : frame.shown.sequence().keys();
+                                                             : frame.displayed.sequence().keys();
 }
 
 bool has_column_tokens(const Heatmap& map) {
@@ -97,7 +97,7 @@ ColumnNames column_names(const Frame& frame, const std::vector<std::string>& tok
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.label_width <= 0) return;
   const auto& tokens =
-      map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, frame.shown.sequence());
+      map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, frame.displayed.sequence());
   const float index_right = d.corner.x - frame.metrics.px(6);
   // Names that are a little too high for their rows are set smaller; if that does not do, every second has
   // one.
@@ -157,7 +157,7 @@ float column_label_height(const Frame& frame, const Heatmap& map) {
   if (!has_column_tokens(map) || (map.other && map.other->columns)) return grown(frame, 18);
   const auto& tokens = column_tokens(frame, map);
   const float pitch = static_cast<float>(map.width) /
-                      static_cast<float>(std::max<std::size_t>(1, frame.shown.model.n_keys()));
+                      static_cast<float>(std::max<std::size_t>(1, frame.displayed.model.n_keys()));
   if (!column_names(frame, tokens, pitch).turned) return grown(frame, 32);
   float longest = 0;
   for (const std::string& token : tokens) longest = std::max(longest, text_width(frame.fonts.sans12, token));
@@ -209,7 +209,7 @@ int gutter_count(Stage stage) {
 
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const std::vector<RowFacts>& facts =
-      frame.work.statistics.rows(frame.shown.trace, frame.shown.version, map.stage, map.head);
+      frame.work.statistics.rows(frame.displayed.trace, frame.displayed.version, map.stage, map.head);
   double largest = 0;
   for (const RowFacts& row : facts) largest = std::max(largest, std::abs(row.sum));
   const std::array<Gutter, 2> gutters{
@@ -248,7 +248,7 @@ using core::attention::Columns;
 
 /// What marks are thicker when they are to be seen from the last row.
 float thicker(const Frame& frame) {
-  return frame.shown.selection.presenting.on ? 2.0f : 1.0f;
+  return frame.displayed.selection.presenting.on ? 2.0f : 1.0f;
 }
 
 /// A frame around a rectangle of cells, around at least a few pixels when cells are smaller.
@@ -261,17 +261,17 @@ void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 colo
 
 /// What the pinned cell was worked out from, and more quietly what it goes into.
 void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  if (!frame.shown.selection.pinned) return;
+  if (!frame.displayed.selection.pinned) return;
   const auto is_here = [&](const core::explain::Cells& cells) {
     return cells.source == core::explain::Source(map.stage) && shows_head(frame, map, cells.head);
   };
   const ImU32 quiet = packed(mix(frame.palette.operand, frame.palette.ground.back, 0.5f));
-  for (const auto& cells :
-       core::explain::results(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
+  for (const auto& cells : core::explain::results(frame.displayed.model, frame.displayed.trace,
+                                                  *frame.displayed.selection.pinned))
     if (is_here(cells)) outline_cells(d, cells, quiet, 2 * thicker(frame));
-  for (const CellRef& worked :
-       core::explain::worked_out(frame.shown.model, frame.shown.trace, *frame.shown.selection.pinned))
-    for (const auto& cells : core::explain::operands(frame.shown.model, frame.shown.trace, worked))
+  for (const CellRef& worked : core::explain::worked_out(frame.displayed.model, frame.displayed.trace,
+                                                         *frame.displayed.selection.pinned))
+    for (const auto& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, worked))
       if (is_here(cells)) outline_cells(d, cells, packed(frame.palette.operand), 2 * thicker(frame));
 }
 
@@ -292,18 +292,22 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const auto is_here = [&](const std::optional<CellRef>& cell) {
     return cell && has_cells_of_stage(map) && cell->stage == map.stage && shows_head(frame, map, cell->head);
   };
-  if (is_here(frame.shown.selection.pinned)) {
-    const ImVec2 a = d.cell_min(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
-    const ImVec2 b = d.cell_max(frame.shown.selection.pinned->row, frame.shown.selection.pinned->column);
+  if (is_here(frame.displayed.selection.pinned)) {
+    const ImVec2 a =
+        d.cell_min(frame.displayed.selection.pinned->row, frame.displayed.selection.pinned->column);
+    const ImVec2 b =
+        d.cell_max(frame.displayed.selection.pinned->row, frame.displayed.selection.pinned->column);
     const float out = 2 * thicker(frame);
     outline(list, {a.x - out, a.y - out},
             {std::max(b.x + out - 1, a.x + 4), std::max(b.y + out - 1, a.y + 4)}, packed(p.selection), out);
     if (b.x - a.x > 6 && b.y - a.y > 6)
       outline(list, a, {b.x - 1, b.y - 1}, packed(p.selection_inner), thicker(frame));
   }
-  if (is_here(frame.shown.selection.hovered)) {
-    const ImVec2 a = d.cell_min(frame.shown.selection.hovered->row, frame.shown.selection.hovered->column);
-    const ImVec2 b = d.cell_max(frame.shown.selection.hovered->row, frame.shown.selection.hovered->column);
+  if (is_here(frame.displayed.selection.hovered)) {
+    const ImVec2 a =
+        d.cell_min(frame.displayed.selection.hovered->row, frame.displayed.selection.hovered->column);
+    const ImVec2 b =
+        d.cell_max(frame.displayed.selection.hovered->row, frame.displayed.selection.hovered->column);
     outline(list, {a.x - 1, a.y - 1}, {std::max(b.x, a.x + 2), std::max(b.y, a.y + 2)}, packed(p.selection),
             1);
   }
@@ -312,10 +316,10 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
 /// Cells of the mask that were switched by hand.
 void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other || d.stage.columns != Columns::tokens || map.stage < Stage::mask ||
-      !core::attention::info(Stage::mask).present(frame.shown.model))
+      !core::attention::info(Stage::mask).present(frame.displayed.model))
     return;
   const float side = std::min(frame.metrics.px(6), d.cell_height / 3);
-  for (const auto& cell : frame.shown.model.mask.cells) {
+  for (const auto& cell : frame.displayed.model.mask.cells) {
     const ImVec2 a = d.cell_min(cell.row, cell.column);
     ImGui::GetWindowDrawList()->AddRectFilled({a.x + 2, a.y + 2}, {a.x + 2 + side, a.y + 2 + side},
                                               packed(frame.palette.accent));
@@ -326,9 +330,9 @@ void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
 void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
-  for (const auto& [place, value] : frame.shown.model.given.cells) {
-    const bool here = place.stage == map.stage && place.sequence == frame.shown.look.sequence &&
-                      place.head == matrix_of_head(frame.shown.model, map.stage, map.head);
+  for (const auto& [place, value] : frame.displayed.model.given.cells) {
+    const bool here = place.stage == map.stage && place.sequence == frame.displayed.look.sequence &&
+                      place.head == matrix_of_head(frame.displayed.model, map.stage, map.head);
     if (!here) continue;
     const ImVec2 a = d.cell_min(place.row, place.column), b = d.cell_max(place.row, place.column);
     const float side = std::max(3.0f, std::min(frame.metrics.px(8), (b.y - a.y) * 0.45f));
@@ -391,7 +395,7 @@ NumberNeeds needs_of(const Frame& frame, Stage stage, std::size_t head, std::opt
   // While a number is dragged cells keep their width.
   const bool is_dragged = frame.work.changes && frame.work.changes->is_under_way();
   const auto* before = is_dragged ? numbers_before(frame, stage, head) : nullptr;
-  const auto& numbers = before ? *before : core::attention::info(stage).matrix(frame.shown.trace, head);
+  const auto& numbers = before ? *before : core::attention::info(stage).matrix(frame.displayed.trace, head);
   if (numbers.n_rows() * numbers.n_cols() <= few_cells)
     return core::text::needs_of(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit);
   const ValueRange& e = extent_of_stage(frame, stage, head);

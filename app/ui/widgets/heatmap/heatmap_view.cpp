@@ -23,14 +23,15 @@ bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
 const ValueRange& extent_of_stage(const Frame& frame, Stage stage, std::size_t head) {
   if (!is_ready(frame, stage, head)) return frame.work.extents.last(stage, head);
   const ValueRange* known = frame.work.source ? frame.work.source->extent(stage, head) : nullptr;
-  return known ? frame.work.extents.remember(frame.shown.version, stage, head, *known)
-               : frame.work.extents.of(frame.shown.trace, frame.shown.version, stage, head);
+  return known ? frame.work.extents.remember(frame.displayed.version, stage, head, *known)
+               : frame.work.extents.of(frame.displayed.trace, frame.displayed.version, stage, head);
 }
 
 const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range) {
   return !frame.work.source || frame.work.source->is_small(stage, head)
-             ? &frame.work.extents.outside(frame.shown.trace, frame.shown.version, stage, head, range)
-             : frame.work.source->outside(stage, head, range);
+             ? &frame.work.extents.out_of_range(frame.displayed.trace, frame.displayed.version, stage, head,
+                                                range)
+             : frame.work.source->out_of_range(stage, head, range);
 }
 
 namespace {
@@ -55,18 +56,18 @@ bool marks_hidden(const Heatmap& map) {
 const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
   if (!marks_hidden(map)) return nullptr;
   if (map.other && map.other->visible) return map.other->visible;
-  return frame.work.source ? frame.work.source->visible() : &*frame.shown.trace.mask;
+  return frame.work.source ? frame.work.source->visible() : &*frame.displayed.trace.mask;
 }
 
 bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (!marks_hidden(map) || shown_numbers(frame, map)(row, column) != 0) return false;
   return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
-                                         : frame.shown.trace.mask(row, column) == 0;
+                                         : frame.displayed.trace.mask(row, column) == 0;
 }
 
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (map.other) return map.other->kept && (*map.other->kept)(row, column) == 0;
-  return marks_dropped(map) && frame.shown.trace.heads[map.head].dropout_mask(row, column) == 0;
+  return marks_dropped(map) && frame.displayed.trace.heads[map.head].dropout_mask(row, column) == 0;
 }
 
 bool marks_dropped(const Heatmap& map) {
@@ -75,7 +76,7 @@ bool marks_dropped(const Heatmap& map) {
 
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
   if (map.other) return map.other->kept;
-  return marks_dropped(map) ? &*frame.shown.trace.heads[map.head].dropout_mask : nullptr;
+  return marks_dropped(map) ? &*frame.displayed.trace.heads[map.head].dropout_mask : nullptr;
 }
 
 Coloring coloring_of(const Heatmap& map) {
@@ -89,14 +90,14 @@ Ends color_ends(const Frame& frame, Stage stage, std::size_t head) {
       if (const auto* before = numbers_before(frame, of, h)) return value_range(*before);
     return extent_of_stage(frame, of, h);
   };
-  return app::color_ends(frame.shown.look.colors, frame.shown.model, extent, stage, head);
+  return app::color_ends(frame.displayed.look.colors, frame.displayed.model, extent, stage, head);
 }
 
 std::map<std::pair<Stage, std::size_t>, Ends> all_color_ends(const Frame& frame) {
   std::map<std::pair<Stage, std::size_t>, Ends> ends;
   for (const StageInfo& stage : core::attention::stages()) {
-    if (!stage.present(frame.shown.model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? frame.shown.trace.heads.size() : 1); ++h)
+    if (!stage.present(frame.displayed.model)) continue;
+    for (std::size_t h = 0; h < (stage.per_head ? frame.displayed.trace.heads.size() : 1); ++h)
       ends[{stage.stage, h}] = color_ends(frame, stage.stage, h);
   }
   return ends;
@@ -104,7 +105,7 @@ std::map<std::pair<Stage, std::size_t>, Ends> all_color_ends(const Frame& frame)
 
 ColorScale scale_of(const Frame& frame, const Heatmap& map) {
   const Ends ends = map.other ? map.other->ends : color_ends(frame, map.stage, map.head);
-  return {chosen_map(frame.shown.look.colors, coloring_of(map)), frame.palette.dark, ends};
+  return {chosen_map(frame.displayed.look.colors, coloring_of(map)), frame.palette.dark, ends};
 }
 
 ValueRange shown_extent(const Frame& frame, const Heatmap& map) {
@@ -117,7 +118,7 @@ render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& 
   picture.place = map.place;
   if (frame.work.source && !map.other) picture.cells.rows = frame.work.source->rows(map.stage, map.head);
   picture.cells.visible = visible_cells(frame, map);
-  picture.cells.version = map.other ? map.other->version : frame.shown.version;
+  picture.cells.version = map.other ? map.other->version : frame.displayed.version;
   picture.map = scale.map;
   picture.dark = scale.dark;
   picture.low = scale.ends.low, picture.high = scale.ends.high;
@@ -159,7 +160,7 @@ float flash(const Frame& frame) {
 const core::attention::StageMatrix* numbers_before(const Frame& frame, Stage stage, std::size_t head) {
   if (!frame.work.changes || !frame.work.changes->trace()) return nullptr;
   return frame.work.changes->before(stage, head,
-                                    core::attention::info(stage).matrix(frame.shown.trace, head));
+                                    core::attention::info(stage).matrix(frame.displayed.trace, head));
 }
 
 void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d) {
@@ -244,10 +245,11 @@ std::string pooled_words(const Block& b, render::ColorMap map) {
 /// scrolls.
 void turn_wheel(const Frame& frame, const Drawn& d, const CellRef& cell, ImVec2 place) {
   const ImGuiIO& io = ImGui::GetIO();
-  if (io.MouseWheel == 0 || io.KeyShift || wheel_scrolls(frame.shown.selection, io.MousePos.x, io.MousePos.y))
+  if (io.MouseWheel == 0 || io.KeyShift ||
+      wheel_scrolls(frame.displayed.selection, io.MousePos.x, io.MousePos.y))
     return;
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
-  if (!wheel_zooms(frame.shown.look, frame.shown.selection, cell, shape, io.KeyCtrl)) return;
+  if (!wheel_zooms(frame.displayed.look, frame.displayed.selection, cell, shape, io.KeyCtrl)) return;
   const double factor = std::pow(wheel_step, -static_cast<double>(io.MouseWheel));
   frame.commands.add(Zoom{shape, place.y, place.x, factor});
 }
@@ -274,7 +276,7 @@ bool clicked() {
 /// In the corner of a map that shows a part of its cells, how to come back.
 void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
-  if (map.whole || !has_cells_of_stage(map) || !frame.shown.look.zoomed.contains(shape)) return;
+  if (map.whole || !has_cells_of_stage(map) || !frame.displayed.look.zoomed.contains(shape)) return;
   const char* words = "zoomed · fit (F)";
   ImFont* font = frame.fonts.sans12;
   const float pad = frame.metrics.px(4), width = text_width(font, words) + 2 * pad,
@@ -325,11 +327,11 @@ using core::attention::StageInfo;
 
 /// The pinned cell as a cross on another stage: token rows and columns carry over, features do not.
 void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
-  const std::optional<CellRef>& pinned = frame.shown.selection.pinned;
+  const std::optional<CellRef>& pinned = frame.displayed.selection.pinned;
   if (!pinned || (!has_cells_of_stage(map) && !map.other->of_tokens)) return;
   const StageInfo& from = core::attention::info(pinned->stage);
   const bool here = pinned->stage == map.stage && shows_head(frame, map, pinned->head);
-  const bool other_keys = !frame.shown.sequence().key_tokens.empty();
+  const bool other_keys = !frame.displayed.sequence().key_tokens.empty();
   if (!here && other_keys && d.stage.rows != from.rows && from.columns != Columns::tokens) return;
   const bool both_tokens = from.columns == Columns::tokens && d.stage.columns == Columns::tokens;
   if (here || both_tokens) {
@@ -345,7 +347,7 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
 /// Other numbers than a stage's are shown whole.
 CellWindow part_of(const Frame& frame, const Heatmap& map, const Numbers& numbers) {
   const Shape shape{numbers.n_rows, numbers.n_cols};
-  return has_cells_of_stage(map) && !map.whole ? shown_part(frame.shown.look, shape) : whole(shape);
+  return has_cells_of_stage(map) && !map.whole ? shown_part(frame.displayed.look, shape) : whole(shape);
 }
 
 Drawn drawn_at(const Frame& frame, const Heatmap& map, ImVec2 corner) {
@@ -367,7 +369,7 @@ Drawn drawn_at(const Frame& frame, const Heatmap& map, ImVec2 corner) {
 }  // namespace
 
 bool shows_head(const Frame& frame, const Heatmap& map, std::size_t head) {
-  const auto& model = frame.shown.model;
+  const auto& model = frame.displayed.model;
   return matrix_of_head(model, map.stage, head) == matrix_of_head(model, map.stage, map.head);
 }
 
@@ -393,7 +395,7 @@ CellRange cells_on_screen(const Drawn& d) {
 
 Numbers shown_numbers(const Frame& frame, const Heatmap& map) {
   if (map.other) return Numbers(*map.other->numbers);
-  return Numbers(core::attention::info(map.stage).matrix(frame.shown.trace, map.head));
+  return Numbers(core::attention::info(map.stage).matrix(frame.displayed.trace, map.head));
 }
 
 void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner) {

@@ -12,7 +12,7 @@ std::string sight_formula(const attention::Model& model, std::size_t sequence, s
                           std::size_t key);
 
 /// The same as a sentence for a cell that is hidden or shown: "hidden: key 5 comes after query 3".
-std::string sight_words(const attention::Model& model, std::size_t sequence, std::size_t query,
-                        std::size_t key);
+std::string visibility_words(const attention::Model& model, std::size_t sequence, std::size_t query,
+                             std::size_t key);
 
 }  // namespace core::explain

@@ -1,4 +1,4 @@
-#include "core/graph/sight_words.hpp"
+#include "core/graph/visibility_words.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,13 +20,14 @@ TEST(SightWords, NameTheRuleThatHid) {
   m.mask.documents = {0, 0, 0, 0, 1};
   m.mask.hidden_keys = {{2}};
   m.mask.cells = {{0, 1, true}};
-  EXPECT_EQ(sight_words(m, 0, 0, 3), "masked: key 3 comes after query 0");
-  EXPECT_EQ(sight_words(m, 0, 3, 1), "masked: key 1 is outside the window of query 3 (1 left)");
-  EXPECT_EQ(sight_words(m, 0, 3, 0), "unmasked: key 0 is one of the first 1, which every query sees");
-  EXPECT_EQ(sight_words(m, 0, 4, 3), "masked: key 3 is of document 0, query 4 of document 1");
-  EXPECT_EQ(sight_words(m, 0, 3, 2), "masked: key 2 is padding");
-  EXPECT_EQ(sight_words(m, 0, 0, 1), "unmasked by hand");
-  EXPECT_EQ(sight_words(m, 0, 1, 1), "unmasked");
+  EXPECT_EQ(visibility_words(m, 0, 0, 3), "masked: key 3 comes after query 0");
+  EXPECT_EQ(visibility_words(m, 0, 3, 1), "masked: key 1 is outside the window of query 3 (1 left)");
+  EXPECT_EQ(visibility_words(m, 0, 3, 0),
+            "unmasked: key 0 is one of the first 1, which every query attends to");
+  EXPECT_EQ(visibility_words(m, 0, 4, 3), "masked: key 3 is of document 0, query 4 of document 1");
+  EXPECT_EQ(visibility_words(m, 0, 3, 2), "masked: key 2 is padding");
+  EXPECT_EQ(visibility_words(m, 0, 0, 1), "unmasked by hand");
+  EXPECT_EQ(visibility_words(m, 0, 1, 1), "unmasked");
 }
 
 TEST(SightWords, FormulasCompareTheNumbersThatDecide) {
@@ -52,14 +53,15 @@ TEST(SightWords, SayWhereFewerOrMoreQueriesStand) {
   m.given.stages = {{attention::Stage::keys, {arma::mat(7, 2, arma::fill::ones)}}};
   m.sequences[0].key_tokens = attention::numbered_tokens(7);
   EXPECT_EQ(sight_formula(m, 0, 1, 6), "key 6 > query 1 + 2");
-  EXPECT_EQ(sight_words(m, 0, 1, 6), "masked: key 6 comes after query 1, which is the place of key 3");
+  EXPECT_EQ(visibility_words(m, 0, 1, 6),
+            "masked: key 6 comes after query 1, which is the position of key 3");
   m.mask.align = attention::MaskAlignment::first;
-  EXPECT_EQ(sight_words(m, 0, 1, 6), "masked: key 6 comes after query 1");
+  EXPECT_EQ(visibility_words(m, 0, 1, 6), "masked: key 6 comes after query 1");
   m = five_tokens();
   m.given.stages = {{attention::Stage::keys, {arma::mat(3, 2, arma::fill::ones)}}};
   m.sequences[0].key_tokens = attention::numbered_tokens(3);
   EXPECT_EQ(sight_formula(m, 0, 0, 0), "key 0 > query 0 − 2");
-  EXPECT_EQ(sight_words(m, 0, 0, 0), "masked: key 0 comes after query 0, which stands before every key");
+  EXPECT_EQ(visibility_words(m, 0, 0, 0), "masked: key 0 comes after query 0, which comes before every key");
 }
 
 }  // namespace
