@@ -191,7 +191,7 @@ std::vector<Number> Frame::numbers(const std::string& name, const std::vector<st
     throw Error("expected the array " + name + " to be " + std::string(type) + " of " + shape_words(shape) +
                 ", got " + found.type + " of " + shape_words(found.shape));
   std::vector<Number> numbers(found.bytes.size() / sizeof(Number));
-  std::memcpy(numbers.data(), found.bytes.data(), found.bytes.size());
+  if (!numbers.empty()) std::memcpy(numbers.data(), found.bytes.data(), found.bytes.size());
   return numbers;
 }
 
