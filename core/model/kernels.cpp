@@ -398,24 +398,16 @@ void softmax(float* scores, std::size_t begin, std::size_t end, std::size_t n, f
   for (std::size_t j = 0; j < n; j += lanes) store(scores + j, load(scores + j) * factor);
 }
 
-/// Up to n numbers, the others 0: what is read may be a row of any array, which is not padded.
-INLINE V load_some(const float* from, std::size_t n) {
-  if (n >= std::size_t(lanes)) return load(from);
-  V numbers{};
-  for (std::size_t k = 0; k < n; ++k) numbers[k] = from[k];
-  return numbers;
-}
-
 void norm(const float* x, std::size_t width, const NormOfRow& rule, float* y) {
   float mean = 0;
   if (rule.is_centered) {
     V sums{};
-    for (std::size_t j = 0; j < width; j += lanes) sums += load_some(x + j, width - j);
+    for (std::size_t j = 0; j < width; j += lanes) sums += cut(load(x + j), width - j, 0);
     mean = lane_sum(sums) / static_cast<float>(width);
   }
   V squares{};
   for (std::size_t j = 0; j < width; j += lanes) {
-    const V difference = cut(load_some(x + j, width - j) - mean, width - j, 0);
+    const V difference = cut(load(x + j) - mean, width - j, 0);
     squares += difference * difference;
   }
   const float factor = 1 / __builtin_sqrtf(lane_sum(squares) / static_cast<float>(width) + rule.epsilon);

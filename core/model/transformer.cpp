@@ -556,8 +556,7 @@ fmat Transformer::logits_of(const RowsView& last, const Means& means) const {
 }
 
 arma::frowvec Transformer::next(const Pass& pass, std::size_t row, const Means& means) const {
-  const arma::frowvec last = residual_row(own(pass), own(pass).layers.size(), row, means);
-  return logits_of(RowsView{last.memptr(), last.n_elem, 1, last.n_elem}, means).as_row();
+  return logits_of(residual_row(own(pass), own(pass).layers.size(), row, means), means).as_row();
 }
 
 fmat Transformer::lens(const Pass& pass, std::size_t row, const Means& means) const {
