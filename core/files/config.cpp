@@ -349,9 +349,10 @@ Experts experts_in(const Json& top, const Config& config) {
   Experts experts;
   experts.n = size_at(top, {"num_local_experts", "num_experts"});
   experts.n_used = size_at(top, {"num_experts_per_tok"});
-  experts.d_hidden = size_or(top, {"moe_intermediate_size"}, config.sizes.d_hidden);
-  if (config.model_type == "mixtral") experts.d_hidden = config.sizes.d_hidden;
-  if (config.model_type == "qwen2_moe") experts.d_shared = size_at(top, {"shared_expert_intermediate_size"});
+  experts.d_hidden = config.family->has_narrow_experts
+                         ? size_or(top, {"moe_intermediate_size"}, config.sizes.d_hidden)
+                         : config.sizes.d_hidden;
+  if (config.family->has_shared_expert) experts.d_shared = size_at(top, {"shared_expert_intermediate_size"});
   experts.normalized = boolean(top, {"norm_topk_prob"}).value_or(false) || config.family->normalizes_experts;
   for (const std::size_t size : {experts.n, experts.d_hidden, experts.d_shared})
     if (size > max_counted)

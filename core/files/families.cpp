@@ -331,6 +331,11 @@ constexpr Family neox{.name = "GPT-NeoX",
                       .partial_rotary = true,
                       .parallel_by_config = true};
 
+constexpr Family qwen_moe = like(llama, " qwen3_moe ", [](Family& f) {
+  f.whole = "Qwen MoE", f.names = qwen_moe_names, f.has_narrow_experts = true;
+  f.window = {.use = WindowRule::Use::if_on, .in_whole_models = true};
+});
+
 constexpr Family gemma = like(llama, " gemma ", [](Family& f) {
   f.norms_plus_one = true, f.scales_embeddings = true;
   f.whole = "Gemma", f.mlp = {.activation = Activation::gelu_tanh, .gated = true};
@@ -482,11 +487,8 @@ constexpr std::array family_table{
            f.whole = "Llama";
            f.window = {.use = WindowRule::Use::if_on, .n_full_first = 28, .in_whole_models = true};
          }),
-    like(llama, " qwen2_moe qwen3_moe ",
-         [](Family& f) {
-           f.whole = "Qwen MoE", f.names = qwen_moe_names;
-           f.window = {.use = WindowRule::Use::if_on, .in_whole_models = true};
-         }),
+    qwen_moe,
+    like(qwen_moe, " qwen2_moe ", [](Family& f) { f.whole = "Qwen MoE", f.has_shared_expert = true; }),
     like(llama, " mistral3 ministral olmoe granitemoe dbrx apertus minimax ", [](Family&) {}),
     like(llama, " mixtral ",
          [](Family& f) {

@@ -166,6 +166,8 @@ struct Family {
   bool parallel_by_config = false;     ///< its program reads whether the MLP is parallel
   bool scales_embeddings = false;      ///< by √d_model
   bool normalizes_experts = false;     ///< weights of a token's experts sum to 1, unless config.json says
+  bool has_narrow_experts = false;     ///< their width is not that of an MLP in config.json
+  bool has_shared_expert = false;      ///< one that every token goes through
   bool bare_norms = false;             ///< norms of layers have no numbers of their own
   std::size_t first_position = 0;      ///< row of the first token among learned positions
   bool begins_behind_padding = false;  ///< position rows up to that of the padding have no tokens
