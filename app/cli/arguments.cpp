@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -126,23 +125,24 @@ std::pair<std::size_t, std::size_t> read_head(Text option, Text layer_and_head) 
 
 core::positions::Rotary read_rope(Text option, Text words) {
   core::positions::Rotary rotary;
-  std::istringstream parts(words);
-  std::string part;
-  const auto refuse_it = [&] {
-    refuse(option, "BASE[,halves or neighbors][,COLUMNS], as 500000,halves,64", words);
+  const auto require = [&](bool is_right) {
+    if (!is_right) refuse(option, "BASE[,halves or neighbors][,COLUMNS], as 500000,halves,64", words);
   };
-  if (!std::getline(parts, part, ',')) refuse_it();
-  const auto base = core::text::parse_number(part);
-  if (!base || !std::isfinite(*base) || *base <= 0) refuse_it();
+  const std::vector<std::string> parts = CLI::detail::split(words, ',');
+  const auto base = core::text::parse_number(parts.front());
+  require(base && std::isfinite(*base) && *base > 0);
   rotary.base = *base;
-  while (std::getline(parts, part, ',')) {
-    const auto columns = core::text::parse_whole_number(part);
-    if (part == "halves" || part == "neighbours")
-      rotary.pairs = part == "halves" ? core::positions::Pairs::halves : core::positions::Pairs::neighbours;
-    else if (columns && *columns > 0 && *columns % 2 == 0)
+  for (std::size_t k = 1; k < parts.size(); ++k) {
+    const std::string& part = parts[k];
+    if (part == "halves") {
+      rotary.pairs = core::positions::Pairs::halves;
+    } else if (part == "neighbors" || part == "neighbours") {  // the latter as sessions have it
+      rotary.pairs = core::positions::Pairs::neighbours;
+    } else {
+      const auto columns = core::text::parse_whole_number(part);
+      require(columns && *columns > 0 && *columns % 2 == 0);
       rotary.dimensions = *columns;
-    else
-      refuse_it();
+    }
   }
   return rotary;
 }

@@ -33,6 +33,12 @@ TEST(Settings, OfAttentionAreReadForFilesOfTensors) {
   const Arguments result =
       parse_arguments({"session", "t.npz", "--out", "s.json", "--no-causal", "--scale", "0.5", "--rope",
                        "500000,neighbours,4", "--window", "3", "--kv-heads", "2"});
+  for (const char* pairs : {"neighbors", "neighbours"}) {  // as help and as sessions have it
+    const Arguments spelled =
+        parse_arguments({"session", "t.npz", "--out", "s.json", "--rope", std::string("1e4,") + pairs});
+    EXPECT_EQ(std::get<WriteSession>(spelled).choices.settings.rotary->pairs,
+              core::positions::Pairs::neighbours);
+  }
   const auto& said = std::get<WriteSession>(result).choices.settings;
   EXPECT_EQ(said.causal, false);
   EXPECT_EQ(said.scale, 0.5);
