@@ -204,18 +204,19 @@ void draw_header(const Map& m) {
   const auto& f = m.frame;
   const float middle = std::round(m.corner.y - m.header);
   const std::string entropy = widgets::fixed(m.of_head.roles.entropy_bits, m.t.is_small ? 1 : 2);
-  float left = m.corner.x,
-        right = std::min(m.far.x + m.t.gap - f.metrics.px(4), ImGui::GetWindowDrawList()->GetClipRectMax().x);
+  const float clip = ImGui::GetWindowDrawList()->GetClipRectMax().x;
+  float left = m.corner.x, right = std::min(m.far.x + m.t.gap - f.metrics.px(4), clip);
   if (!m.t.is_small) {
     widgets::draw_text(f.fonts.mono13, {left, middle}, widgets::Align::left_middle,
                        packed(m.is_chosen ? f.palette.text : f.palette.dim), name_of(m));
     left += widgets::text_width(f.fonts.mono13, name_of(m)) + f.metrics.px(8);
   }
   if (has_masked_corner(m)) {
-    widgets::draw_text(
-        f.fonts.mono12,
-        {m.far.x - f.metrics.px(m.t.is_small ? 3 : 6), m.corner.y + f.metrics.px(m.t.is_small ? 8 : 11)},
-        widgets::Align::right_middle, packed(f.palette.dim), entropy);
+    if (m.far.x <= clip)  // else a part of the number would be read as another
+      widgets::draw_text(
+          f.fonts.mono12,
+          {m.far.x - f.metrics.px(m.t.is_small ? 3 : 6), m.corner.y + f.metrics.px(m.t.is_small ? 8 : 11)},
+          widgets::Align::right_middle, packed(f.palette.dim), entropy);
   } else if (const float width = widgets::text_width(f.fonts.mono12, entropy);
              m.far.x - width - left > f.metrics.px(40)) {
     widgets::draw_text(f.fonts.mono12, {m.far.x, middle}, widgets::Align::right_middle,
