@@ -27,12 +27,12 @@ void follow_held_key(Store& store) {
   store.update();
 }
 
-ShownState shown_state(const Store& store) {
+DisplayedState displayed_state(const Store& store) {
   const LiveTrace* kept = store.comparing().kept();
   const LookedAt view = store.shown_view();
   if (!view.selection.shows_a || !kept || view.look.tab == Tab::compare)
     return {store.live(), store.live().version(), view};
-  ShownState a{*kept, numbers_of_a | kept->version(), view, true};
+  DisplayedState a{*kept, numbers_of_a | kept->version(), view, true};
   a.view.look.sequence = kept->sequence();
   keep_within(a.view, kept->model());
   return a;
@@ -238,21 +238,22 @@ void Loop::read_input(const std::vector<KeyPress>& keys, Commands& commands) {
   const View& view = store_.view();
   if (!keys.empty() && !ImGui::GetIO().WantTextInput) {
     const DocumentState document = store_.document();
-    const ShownState shown = shown_state(store_);
+    const DisplayedState shown = displayed_state(store_);
     const Kept kept = store_.kept();
     for (const KeyPress& key : keys)
       if (!is_of_menu(key))
-        handle_key(key,
-                   {shown.shown(), store_.pending(), view.settings, view.forms, document, {}, &kept.progress},
-                   commands);
+        handle_key(
+            key,
+            {shown.displayed(), store_.pending(), view.settings, view.forms, document, {}, &kept.progress},
+            commands);
   }
   for (const auto& path : screen_.take_dropped_files())
     commands.add(dropped(path, view, store_.model(), is_over(landmarks_, "edit/numbers")));
 }
 
 void Loop::draw(Commands& commands) {
-  const ShownState state = shown_state(store_);
-  const Displayed shown = state.shown();
+  const DisplayedState state = displayed_state(store_);
+  const Displayed shown = state.displayed();
   const DocumentState document = store_.document();
   const Opening opening = store_.opening();
   const Kept kept = store_.kept();

@@ -20,20 +20,20 @@
 namespace app {
 
 /// What the panels get to see: the live state, or a kept one in its place.
-struct ShownState {
+struct DisplayedState {
   const LiveTrace& live;  ///< whose trace it is
   std::uint64_t version;
   LookedAt view;      ///< as far as its model has it
   bool is_a = false;  ///< a kept one
 
-  Displayed shown() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
+  Displayed displayed() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
 };
 
 /// Puts the chosen A in place of B when Space goes down and takes it away when it goes up, unless the key
 /// means something else where the keyboard is. To be called between ImGui::NewFrame and the panels.
 void follow_held_key(Store& store);
 
-ShownState shown_state(const Store& store);
+DisplayedState displayed_state(const Store& store);
 
 /// Writes what the program remembers soon after it has changed, beside the window: whatever ends it, lessons,
 /// recent files and settings are there the next time.

@@ -113,10 +113,10 @@ void fit_additions(Model& model) {
 /// Drops the cells that say what the rules say anyway.
 void drop_cells_that_follow_the_rule(Model& model) {
   if (model.mask.cells.empty()) return;
-  std::vector<attention::Visibilities> sequences;
+  std::vector<attention::MaskOfSequence> sequences;
   for (std::size_t s = 0; s < model.sequences.size(); ++s) sequences.emplace_back(model, s);
   std::erase_if(model.mask.cells, [&](const MaskCell& c) {
-    return std::ranges::all_of(sequences, [&](const attention::Visibilities& sights) {
+    return std::ranges::all_of(sequences, [&](const attention::MaskOfSequence& sights) {
       return sights.by_rules(c.row, c.column).visible == c.visible;
     });
   });

@@ -21,7 +21,7 @@ namespace {
 enum class Scope { same, number, row, more };
 
 struct Place {
-  Scope extent = Scope::same;
+  Scope scope = Scope::same;
   std::size_t row = 0, column = 0;
 };
 
@@ -34,12 +34,12 @@ Place compare(const SharedMatrix& a, const SharedMatrix& b) {
   for (std::size_t c = 0; c < before.n_cols; ++c)
     for (std::size_t r = 0; r < before.n_rows; ++r) {
       if (before.at(r, c) == after.at(r, c)) continue;
-      if (place.extent == Scope::same)
+      if (place.scope == Scope::same)
         place = {Scope::number, r, c};
       else if (r != place.row)
         return {Scope::more};
       else
-        place.extent = Scope::row;
+        place.scope = Scope::row;
     }
   return place;
 }
@@ -54,11 +54,11 @@ class Collector {
   void add_embeddings(const SharedMatrix& before, const SharedMatrix& after,
                       Redo one_row = Redo::embedding_row) {
     const Place place = compare(before, after);
-    if (place.extent == Scope::same) return;
-    add(place.extent == Scope::more ? Redo::everything : one_row);
+    if (place.scope == Scope::same) return;
+    add(place.scope == Scope::more ? Redo::everything : one_row);
     result.row = place.row;
     result.column = place.column;
-    if (place.extent == Scope::number) result.increment = increment(before, after, place);
+    if (place.scope == Scope::number) result.increment = increment(before, after, place);
   }
 
   void add_projection(Projected what, const Linear& before, const Linear& after) {
@@ -105,8 +105,8 @@ class Collector {
 
   void add_number(Projected what, bool is_bias, const SharedMatrix& before, const SharedMatrix& after) {
     const Place place = compare(before, after);
-    if (place.extent == Scope::same) return;
-    add(place.extent == Scope::number ? Redo::projection_number : Redo::everything);
+    if (place.scope == Scope::same) return;
+    add(place.scope == Scope::number ? Redo::projection_number : Redo::everything);
     result.projected = what;
     result.is_bias = is_bias;
     result.row = place.row;

@@ -18,8 +18,8 @@ Visibility::Visibility(const Model& model, std::size_t sequence) {
   firsts_.assign(n, 0);
   ends_.assign(n, n_keys);
   const bool is_plain = !mask.says_more() && n == n_keys;
-  std::optional<Visibilities> sights;  // for rows that must be looked at key by key
-  auto cell = mask.cells.begin();      // sorted by row
+  std::optional<MaskOfSequence> sights;  // for rows that must be looked at key by key
+  auto cell = mask.cells.begin();        // sorted by row
   for (std::size_t row = 0; row < n; ++row) {
     const auto first_cell = cell;
     while (cell != mask.cells.end() && cell->row == row) ++cell;

@@ -831,7 +831,7 @@ Model with_padding_seen(const Model& model) {
   Model next = model;
   next.mask.hidden_keys.clear();
   if (model.mask.cells.empty()) return next;
-  const attention::Visibilities sights(model, 0);
+  const attention::MaskOfSequence sights(model, 0);
   std::vector<std::size_t> hidden(model.n_keys()), seen(model.n_keys());
   for (std::size_t i = 0; i < model.n_tokens(); ++i)
     for (std::size_t j = 0; j < model.n_keys(); ++j) {

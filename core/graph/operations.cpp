@@ -327,7 +327,7 @@ AttentionMask::AttentionMask(const Model& m, attention::Mask rules)
       has_own(m.sequences.size() > 1 && !mask.hidden_keys.empty()) {}
 
 mat AttentionMask::matrix(const Reading& in) const {
-  const attention::Visibilities sights(in.model, in.sequence());
+  const attention::MaskOfSequence sights(in.model, in.sequence());
   mat visible(in.n_rows(), in.model.n_keys());
   for (std::size_t j = 0; j < visible.n_cols; ++j)
     for (std::size_t a = 0; a < visible.n_rows; ++a) visible(a, j) = sights.by_rules(in.row(a), j).visible;

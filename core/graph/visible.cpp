@@ -12,7 +12,7 @@ bool within(const MaskWindow& window, std::int64_t query, std::int64_t key) {
 
 }  // namespace
 
-Visibilities::Visibilities(const Model& model, std::size_t sequence)
+MaskOfSequence::MaskOfSequence(const Model& model, std::size_t sequence)
     : model_(model),
       mistaken_(model.mistakes.empty() ? std::nullopt : std::optional(mistakes::mask_of(model))),
       first_(place_of_query(model, 0)) {
@@ -21,7 +21,7 @@ Visibilities::Visibilities(const Model& model, std::size_t sequence)
   for (const std::size_t key : mask().hidden_keys[sequence]) padding_[key] = true;
 }
 
-Visibility Visibilities::by_rules(std::size_t query, std::size_t key) const {
+CellVisibility MaskOfSequence::by_rules(std::size_t query, std::size_t key) const {
   const std::int64_t i = first_ + static_cast<std::int64_t>(query), j = static_cast<std::int64_t>(key);
   const Mask& m = mask();
   const MaskEdge& edge = m.edge;
@@ -40,17 +40,18 @@ std::int64_t place_of_query(const Model& model, std::size_t query) {
   return i + static_cast<std::int64_t>(model.n_keys()) - static_cast<std::int64_t>(model.n_tokens());
 }
 
-Visibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
-  return Visibilities(model, sequence).by_rules(query, key);
+CellVisibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query,
+                                   std::size_t key) {
+  return MaskOfSequence(model, sequence).by_rules(query, key);
 }
 
-Visibility Visibilities::at(std::size_t query, std::size_t key) const {
+CellVisibility MaskOfSequence::at(std::size_t query, std::size_t key) const {
   if (const MaskCell* cell = mask().find(query, key)) return {cell->visible, Decided::by_hand};
   return by_rules(query, key);
 }
 
-Visibility visibility(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
-  return Visibilities(model, sequence).at(query, key);
+CellVisibility visibility(const Model& model, std::size_t sequence, std::size_t query, std::size_t key) {
+  return MaskOfSequence(model, sequence).at(query, key);
 }
 
 bool follows_rules(const Model& model, const MaskCell& cell) {
@@ -60,7 +61,7 @@ bool follows_rules(const Model& model, const MaskCell& cell) {
 }
 
 arma::mat visible_cells(const Model& model, std::size_t sequence) {
-  const Visibilities sights(model, sequence);
+  const MaskOfSequence sights(model, sequence);
   arma::mat visible(model.n_tokens(), model.n_keys());
   double* next = visible.memptr();  // column by column
   for (std::size_t key = 0; key < visible.n_cols; ++key)

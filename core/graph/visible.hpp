@@ -19,20 +19,20 @@ enum class Decided {
   by_hand       ///< as a person switched it
 };
 
-struct Visibility {
+struct CellVisibility {
   bool visible = true;
   Decided decided = Decided::by_nothing;
 };
 
 /// What the queries of a sequence see, looked up once for all of its cells; the model must outlive it.
-class Visibilities {
+class MaskOfSequence {
  public:
-  Visibilities(const Model& model, std::size_t sequence);
+  MaskOfSequence(const Model& model, std::size_t sequence);
 
   /// By rule, window, prefix, documents and padding, whatever was switched by hand.
-  Visibility by_rules(std::size_t query, std::size_t key) const;
+  CellVisibility by_rules(std::size_t query, std::size_t key) const;
   /// The same with cells that were switched by hand.
-  Visibility at(std::size_t query, std::size_t key) const;
+  CellVisibility at(std::size_t query, std::size_t key) const;
 
  private:
   const Mask& mask() const { return mistaken_ ? *mistaken_ : model_.mask; }
@@ -46,11 +46,12 @@ class Visibilities {
 /// Where a query stands among the keys.
 std::int64_t place_of_query(const Model& model, std::size_t query);
 
-/// One cell of them; who asks for many keeps the Visibilities.
-Visibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
+/// One cell of them; who asks for many keeps the MaskOfSequence.
+CellVisibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query,
+                                   std::size_t key);
 
 /// The same with cells that were switched by hand.
-Visibility visibility(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
+CellVisibility visibility(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
 
 /// Whether a cell of the mask is as the rules have it in every sequence.
 bool follows_rules(const Model& model, const MaskCell& cell);

@@ -547,7 +547,7 @@ std::vector<std::string> apply_mask_and_scale(const TensorFile& file, const Mask
     if (taken == Taken::no) continue;
     note(*info, taken == Taken::as_mask ? "the mask" : "a bias of the scores");
     if (taken == Taken::as_bias && model.given.find(Stage::scaled_scores))
-      account.assumed.push_back("that the scores do not contain yet " + info->name);
+      account.assumed.push_back("that the scores do not include " + info->name);
     ++n_named;
   }
   put_mask(model, visible, file.place());

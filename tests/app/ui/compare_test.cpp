@@ -208,9 +208,9 @@ TEST_F(Compare, ShowsNothingOfBInPlaceOfWhichAStandsThatAHasNot) {
   support::finish_working(store);
   ui.run();
   ASSERT_TRUE(store.view().selection.shows_a);
-  EXPECT_FALSE(app::shown_state(store).view.selection.pinned);
+  EXPECT_FALSE(app::displayed_state(store).view.selection.pinned);
   hold_space(false);
-  EXPECT_EQ(app::shown_state(store).view.selection.pinned, last);
+  EXPECT_EQ(app::displayed_state(store).view.selection.pinned, last);
 }
 
 TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {

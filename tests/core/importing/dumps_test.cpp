@@ -175,7 +175,7 @@ TEST_F(Dump, WithABiasAddsItToTheScores) {
   EXPECT_NEAR(weights(1, 0), first / (own + first), 1e-12);
   EXPECT_EQ(weights(1, 2), 0);
   EXPECT_THAT(opened({scores_times(0.5), v, bias}).account.assumed,
-              Contains("that the scores do not contain yet attn_bias"));
+              Contains("that the scores do not include attn_bias"));
   // One for each of two heads, of which one hides more.
   const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};
   const Imported of_heads = opened({two_q, two_k, {"attn_bias", {2, 2, 2}, {0, 3, 0, 0, 0, -inf, 5, 0}}});

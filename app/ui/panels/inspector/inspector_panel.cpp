@@ -314,10 +314,10 @@ void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector
   }
 }
 
-/// How many of the last rows of weights are looked through in every frame.
+/// How many of the last rows of weights, which have columns, are looked through in every frame.
 std::size_t n_rows_searched(const core::attention::StageMatrix& weights) {
   constexpr std::size_t max_rows = 64, max_weights = 4096;
-  const std::size_t most = std::max<std::size_t>(1, max_weights / std::max<std::size_t>(1, weights.n_cols()));
+  const std::size_t most = std::max<std::size_t>(1, max_weights / weights.n_cols());
   return std::min({weights.n_rows(), most, max_rows});
 }
 

@@ -23,9 +23,9 @@ namespace app::panels {
 
 namespace {
 
+using core::attention::CellVisibility;
 using core::attention::Decided;
 using core::attention::Model;
-using core::attention::Visibility;
 using core::color::Palette;
 
 constexpr float tallest = 240;      // at scale 1
@@ -34,7 +34,7 @@ constexpr std::size_t n_kinds = 8;
 
 /// What cells are called and colored by.
 struct Kind {
-  Visibility sight;
+  CellVisibility sight;
   const char* words;
   Rgb color;
   float strength;  ///< of the color over the popup
@@ -59,14 +59,14 @@ class Cells {
   std::size_t n_rows() const { return model_.n_tokens(); }
   std::size_t n_columns() const { return model_.n_keys(); }
   /// By the rules, or as it was switched.
-  Visibility at(std::size_t row, std::size_t column) const {
+  CellVisibility at(std::size_t row, std::size_t column) const {
     const auto* by_hand = model_.mask.find(row, column);
-    return by_hand ? Visibility{by_hand->visible, Decided::by_hand} : sights_.by_rules(row, column);
+    return by_hand ? CellVisibility{by_hand->visible, Decided::by_hand} : sights_.by_rules(row, column);
   }
 
  private:
   const Model& model_;
-  core::attention::Visibilities sights_;
+  core::attention::MaskOfSequence sights_;
 };
 
 /// Where the cells stand on the screen.
@@ -101,7 +101,7 @@ Grid grid_in(const Frame& frame, const Cells& cells, float width) {
           cells.n_columns()};
 }
 
-std::size_t kind_of(const std::array<Kind, n_kinds>& kinds, Visibility sight) {
+std::size_t kind_of(const std::array<Kind, n_kinds>& kinds, CellVisibility sight) {
   const auto same = std::ranges::find_if(kinds, [&](const Kind& k) {
     return k.sight.visible == sight.visible && k.sight.decided == sight.decided;
   });
