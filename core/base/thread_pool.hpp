@@ -43,10 +43,12 @@ class ThreadPool {
       tbb::parallel_for(std::size_t{0}, std::min(count, n_threads()), take_tasks, tbb::simple_partitioner());
     });
   }
+  /// Fewer multiplications than these are done before another thread would have woken.
+  static constexpr std::size_t worth_waking = 30'000;
   /// The same, but on the caller's thread where so many multiplications are not worth waking another.
   template <class Task>
   void run(std::size_t count, std::size_t multiplications, const Task& task) {
-    if (multiplications < 30'000)
+    if (multiplications < worth_waking)
       for (std::size_t k = 0; k < count; ++k) task(k);
     else
       run(count, task);

@@ -221,7 +221,7 @@ TEST(ThreadPool, DoesEveryTaskOnceHoweverManyThereAreAndHoweverFastTheyFollow) {
 
 TEST(ThreadPool, DoesSmallWorkOnTheThreadOfItsCaller) {
   ThreadPool pool(4);
-  pool.run(100, 99'999, [caller = std::this_thread::get_id()](std::size_t) {
+  pool.run(100, ThreadPool::worth_waking - 1, [caller = std::this_thread::get_id()](std::size_t) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
   });
 }
