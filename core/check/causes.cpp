@@ -390,29 +390,6 @@ bool share_a_cause(const Hypothesis& a, const Hypothesis& b) {
   return false;
 }
 
-/// Rows in which the tensors are far from the right model, and some others.
-std::optional<Sample> sample_of(const Comparison& c) {
-  const Model& model = c.right.model();
-  const std::size_t n = model.n_tokens();
-  if (n < worth_sampling || !model.given.empty() || model.has_key_embeddings()) return std::nullopt;
-  std::optional<Sample> sample;
-  const auto add = [&](std::size_t row) {
-    auto& rows = sample->rows;
-    if (rows.size() < max_sampled && std::ranges::find(rows, row) == rows.end()) rows.push_back(row);
-  };
-  for (std::size_t k = 0; k < c.observed.size(); ++k) {
-    if (c.agreeing[k] || c.observed[k].readings.empty()) continue;
-    const Reading& reading = c.observed[k].readings.front();
-    if (!attention::info(reading.stage).present(model)) continue;
-    const Agreement worst = agreement(c.observed[k], reading, c.right, c.tolerance);
-    if (!sample) sample = Sample{worst.sequence, {}};
-    if (worst.sequence == sample->sequence && sample->rows.size() < max_sampled / 2) add(worst.row);
-  }
-  if (!sample) sample = Sample{};
-  for (const std::size_t row : {n - 1, n / 2, std::size_t{1}, n / 4, n - 2, n / 3}) add(row);
-  return sample;
-}
-
 /// The same tensors as a model of other shapes reads them; none when one of them has no reading, or was not
 /// read from its file.
 std::vector<Observed> read_again(const Model& other, std::vector<Observed> observed) {
@@ -427,7 +404,7 @@ std::vector<Observed> read_again(const Model& other, std::vector<Observed> obser
 class Search {
  public:
   explicit Search(const Comparison& comparison) : c_(comparison) {
-    if (auto sample = sample_of(c_)) sampler_.emplace(std::move(*sample));
+    if (auto sample = sample_of(c_)) sampler_.emplace(std::move(*sample), model());
     for (std::size_t k = 0; k < c_.observed.size(); ++k)
       if (!c_.agreeing[k]) first_wrong_ = std::min(first_wrong_, latest(c_.observed[k]));
   }
@@ -494,7 +471,7 @@ class Search {
       if (!counted()) return false;
       Single single{&hypothesis, hypothesis.made(model()), first_wrong_};
       if (hypothesis.first <= first_wrong_) {  // else it cannot change what is wrong
-        const auto wrong = first_wrong_of(single.model, true);
+        const auto wrong = first_wrong_of(single.model, hypothesis.first, true);
         if (!wrong) continue;
         if (*wrong == no_stage) add({&hypothesis}, single.model);
         single.first_wrong = *wrong;
@@ -528,9 +505,9 @@ class Search {
   ///
   /// Nothing where a tensor is wrong that was right, if that matters: no second mistake takes back what
   /// another does.
-  std::optional<Stage> first_wrong_of(const Model& other, bool keeps_right) const {
+  std::optional<Stage> first_wrong_of(const Model& other, Stage first, bool keeps_right) const {
     if (sampler_) {
-      const auto wrong = first_wrong_of(Computed(other, sampler()), keeps_right);
+      const auto wrong = first_wrong_of(Computed(other, sampler(), first), keeps_right);
       if (wrong != no_stage) return wrong;
     }
     if (attention::check(other)) return Stage::embeddings;
@@ -602,7 +579,8 @@ class Search {
         if (!could_explain(*a, *b)) continue;
         Model both = b->hypothesis->made(a->model);
         if (both == a->model || both == b->model) continue;
-        if (first_wrong_of(both, false) == no_stage) add({a->hypothesis, b->hypothesis}, std::move(both));
+        if (first_wrong_of(both, std::min(a->hypothesis->first, b->hypothesis->first), false) == no_stage)
+          add({a->hypothesis, b->hypothesis}, std::move(both));
       }
   }
 
@@ -641,6 +619,28 @@ class Search {
 };
 
 }  // namespace
+
+std::optional<Sample> sample_of(const Comparison& c) {
+  const Model& model = c.right.model();
+  const std::size_t n = model.n_tokens();
+  if (n < worth_sampling || !model.given.empty() || model.has_key_embeddings()) return std::nullopt;
+  std::optional<Sample> sample;
+  const auto add = [&](std::size_t row) {
+    auto& rows = sample->rows;
+    if (rows.size() < max_sampled && std::ranges::find(rows, row) == rows.end()) rows.push_back(row);
+  };
+  for (std::size_t k = 0; k < c.observed.size(); ++k) {
+    if (c.agreeing[k] || c.observed[k].readings.empty()) continue;
+    const Reading& reading = c.observed[k].readings.front();
+    if (!attention::info(reading.stage).present(model)) continue;
+    const Agreement worst = agreement(c.observed[k], reading, c.right, c.tolerance);
+    if (!sample) sample = Sample{worst.sequence, {}};
+    if (worst.sequence == sample->sequence && sample->rows.size() < max_sampled / 2) add(worst.row);
+  }
+  if (!sample) sample = Sample{};
+  for (const std::size_t row : {n - 1, n / 2, std::size_t{1}, n / 4, n - 2, n / 3}) add(row);
+  return sample;
+}
 
 std::vector<Explanation> find_causes(const Comparison& comparison, bool only_singles) {
   return Search(comparison).run(only_singles);

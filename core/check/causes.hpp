@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,10 @@ struct RoundedModel {
   Model model;
   double similarity, error;
 };
+
+/// Rows in which the tensors are far from the right model, and some others; nothing where all are quick, or
+/// where a few rows cannot be computed alone.
+std::optional<Sample> sample_of(const Comparison& comparison);
 
 /// The models of which the tensors are roundings, each with the arithmetic; only the likeliest and those that
 /// are about as likely. The sampler may be nullptr.

@@ -587,16 +587,17 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   if (errs_as_kept) {
     for (std::size_t k = 0; k < n; ++k)
       if (!c.agreeing[k]) rounded[k] = formats::dtype_name(kept_in);
-    report.notes.push_back("What differs is what arithmetic in " + std::string(formats::dtype_name(kept_in)) +
-                           " rounds, in which the tensors are kept");
+    report.notes.push_back("The tensors are stored in " + std::string(formats::dtype_name(kept_in)) +
+                           " and differ only by the rounding errors of " + formats::dtype_name(kept_in) +
+                           " arithmetic");
     report.explanations.clear();
     report.agrees = true;
   }
   if (!report.rounding.empty() && report.explanations.empty()) {  // whatever the tensors are kept in
     for (std::size_t k = 0; k < n; ++k)
       if (!c.agreeing[k]) rounded[k] = report.rounding;
-    report.notes.push_back("What differs is what " + report.rounding +
-                           " rounds, on whose numbers these tensors lie");
+    report.notes.push_back("The tensors hold " + report.rounding +
+                           " numbers and differ only by its rounding errors");
     report.agrees = true;
   }
   for (std::size_t k = 0; k < n; ++k)

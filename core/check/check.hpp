@@ -80,7 +80,7 @@ struct Report {
   std::vector<Stage> agreeing_after = {};  ///< stages behind the first difference that agree all the same
   bool is_harmless = false;                ///< the last stage given is one of them
   std::vector<Stage> averaged = {};        ///< stages that were given averaged over the heads
-  /// The type on whose numbers tensors lie that differ in its rounding alone, or "".
+  /// The type that tensors were rounded to which differ only by its rounding errors, or "".
   std::string rounding = {};
 
   /// The first stage that differs, or nullptr.

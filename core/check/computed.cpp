@@ -112,9 +112,17 @@ void Agreement::add(double observed, double ours, const Limits& limits, std::siz
 
 // What a model computes.
 
-graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model) const {
+Sampler::Sampler(Sample sample, const Model& right)
+    : sample_(std::move(sample)), right_has_mistakes_(!right.mistakes.empty()) {
+  evaluate(graph::attention(right), right, Stage::output);
+}
+
+graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model, Stage last,
+                                    std::optional<Stage> first) const {
   constexpr std::size_t max_kept = std::size_t{1} << 27;  // numbers of projected embeddings
   graph::Evaluation known;
+  for (std::size_t k = 0; first && !right_has_mistakes_ && k < graph::index(*first); ++k)
+    known.stages[k] = right_->stages[k], known.partial[k] = right_->partial[k];
   const auto put = [&](Stage stage, const SharedMatrix& all) { known.stages[graph::index(stage)] = {all}; };
   attention::Dropout drawn = model.dropout;
   drawn.rescale = true, drawn.place = {};  // which decide nothing of what is kept
@@ -137,13 +145,14 @@ graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model) c
     else
       wanted.emplace_back(stage, std::move(projection));
   }
-  graph::Evaluation made = graph::evaluate(g, model, sample_.sequence, sample_.rows, std::move(known));
+  graph::Evaluation made = graph::evaluate(g, model, sample_.sequence, sample_.rows, std::move(known), last);
   for (auto& [stage, projection] : wanted) {
     if (made[stage].empty() || made.partial[graph::index(stage)]) continue;
     const SharedMatrix& all = made[stage].front();
     if ((projected_.size() + 1) * all.n_rows() * all.n_cols() <= max_kept)
       projected_.emplace_back(std::move(projection), all);
   }
+  if (!right_) right_ = made;
   if (!made[graph::kept_weights].empty()) kept_.emplace(drawn, made[graph::kept_weights].front());
   const arma::uvec rows = arma::conv_to<arma::uvec>::from(sample_.rows);
   for (const graph::Node& node : g.nodes)
@@ -162,24 +171,39 @@ Precisions precisions_of(const Model& model) {
   return {g.precision, g.all<graph::Product>().front()->factors, g.all<graph::Softmax>().front()->precision};
 }
 
-Computed::Pass& Computed::pass(std::size_t sequence) const {
-  if (const auto known = passes_.find(sequence); known != passes_.end()) return known->second;
-  attention::require(model_, sequence);
-  graph::Graph g = graph::attention(model_);
-  if (arithmetic_ != Arithmetic::of_model) {
-    g.precision = Precision::float32;
-    for (graph::Product* product : g.all<graph::Product>()) {
-      if (is_cut()) product->cuts = true, product->factors = Precision::float64;
-      if (product->sums) product->sums = Precision::float32;
+Computed::Pass& Computed::pass(std::size_t sequence, Stage stage) const {
+  auto at = passes_.find(sequence);
+  if (at == passes_.end()) {
+    attention::require(model_, sequence);
+    graph::Graph g = graph::attention(model_);
+    if (arithmetic_ != Arithmetic::of_model) {
+      g.precision = Precision::float32;
+      for (graph::Product* product : g.all<graph::Product>()) {
+        if (is_cut()) product->cuts = true, product->factors = Precision::float64;
+        if (product->sums) product->sums = Precision::float32;
+      }
     }
+    at = passes_.emplace(sequence, Pass{std::move(g), {}}).first;
   }
-  graph::Evaluation stages = sampler_ ? sampler_->evaluate(g, model_) : graph::evaluate(g, model_, sequence);
-  return passes_.emplace(sequence, Pass{std::move(g), std::move(stages)}).first->second;
+  Pass& made = at->second;
+  const auto& nodes = made.graph.nodes;
+  const auto node = std::ranges::find(nodes, stage, &graph::Node::stage);
+  const auto place = static_cast<std::size_t>(node - nodes.begin());
+  if (node == nodes.end() || place < made.n_done) return made;
+  made.n_done = place + 1;
+  if (!sampler_) {
+    made.stages = graph::evaluate(made.graph, model_, sequence, {}, std::move(made.stages), stage);
+    return made;
+  }
+  graph::Evaluation more = sampler_->evaluate(made.graph, model_, stage, first_);
+  for (std::size_t k = 0; k < graph::max_stages; ++k)  // others are read where they are
+    if (made.stages.stages[k].empty()) made.stages.stages[k] = std::move(more.stages[k]);
+  return made;
 }
 
 const arma::mat& Computed::matrix(Stage stage, std::size_t sequence, std::size_t head) const {
   static const arma::mat none;
-  const auto& [g, stages] = pass(sequence);
+  const auto& [g, stages, n_done] = pass(sequence, stage);
   const graph::Node* node = g.find(stage);
   return !node || stages[stage].empty() ? none : *stages[stage][nth_matrix(g, *node, head)];
 }
@@ -197,7 +221,7 @@ arma::mat Computed::mask(std::size_t sequence) const {
 
 /// All heads side by side; as they were before they were viewed, where they were.
 arma::mat Computed::joined(const Reading& reading, std::size_t sequence) const {
-  auto& [g, stages] = pass(sequence);
+  auto& [g, stages, n_done] = pass(sequence, reading.stage);
   const auto* split = g.get<graph::SplitHeads>(reading.stage);
   if (split && split->inputs[0].layout == &graph::untransposed && model_.given.empty())
     return attention::rounded(g.precision, *stages[*split->inputs[0].stage()].front());
@@ -237,7 +261,7 @@ std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t seque
   } else if (reading.stage == Stage::dropout_mask) {
     add(arma::sign(own));
   } else if (reading.stage == Stage::masked_scores) {
-    graph::Graph& g = pass(sequence).graph;
+    graph::Graph& g = pass(sequence, reading.stage).graph;
     const arma::mat seen = mask(sequence);
     Stage before = *g.find(Stage::masked_scores)->operation->inputs[0].stage();
     const bool drops_before = graph::is_hidden(before);

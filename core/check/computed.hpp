@@ -83,13 +83,19 @@ struct Sample {
 /// embeddings is kept.
 class Sampler {
  public:
-  explicit Sampler(Sample sample) : sample_(std::move(sample)) {}
+  /// The right model is the one of which others change some stages.
+  Sampler(Sample sample, const Model& right);
 
   const Sample& sample() const { return sample_; }
 
-  /// The stages of the sampled sequence, but row a of each is row sample().rows[a]; rows behind those of the
-  /// sample count for nothing. Nothing may be given in the model, and keys must be those of the tokens.
-  graph::Evaluation evaluate(const graph::Graph& graph, const Model& model) const;
+  /// The stages of the sampled sequence up to one, but row a of each is row sample().rows[a]; rows behind
+  /// those of the sample count for nothing. Nothing may be given in the model, and keys must be those of the
+  /// tokens.
+  ///
+  /// Stages before the first are those of the right model, unless that makes mistakes, which may depend on
+  /// what is changed.
+  graph::Evaluation evaluate(const graph::Graph& graph, const Model& model, Stage last,
+                             std::optional<Stage> first = {}) const;
 
  private:
   /// What keys or values of all heads are projected from, and the arithmetic.
@@ -100,6 +106,8 @@ class Sampler {
   Sample sample_;
   mutable std::vector<std::pair<Projection, attention::SharedMatrix>> projected_;       // models share them
   mutable std::optional<std::pair<attention::Dropout, attention::SharedMatrix>> kept_;  // likewise
+  mutable std::optional<graph::Evaluation> right_;  // with all rows where others need them
+  bool right_has_mistakes_;
 };
 
 /// What the arithmetic of a model rounds to: its stages, the factors of its products, its softmax.
@@ -122,6 +130,9 @@ class Computed {
   explicit Computed(Model model, const Sampler* sampler = nullptr,
                     Arithmetic arithmetic = Arithmetic::of_model)
       : model_(std::move(model)), sampler_(sampler), arithmetic_(arithmetic) {}
+  /// The same for a model that differs from the sampler's right one in no stage before the first.
+  Computed(Model model, const Sampler* sampler, Stage first)
+      : model_(std::move(model)), sampler_(sampler), first_(first) {}
 
   const Model& model() const { return model_; }
   /// The sample that it is computed for, or nullptr when all rows are.
@@ -150,14 +161,17 @@ class Computed {
   struct Pass {
     graph::Graph graph;
     graph::Evaluation stages;
+    std::size_t n_done = 0;  ///< nodes, from the first
   };
-  Pass& pass(std::size_t sequence) const;
+  /// With the stage computed, and what it is made of.
+  Pass& pass(std::size_t sequence, Stage stage) const;
   arma::mat mask(std::size_t sequence) const;
   arma::mat joined(const Reading& reading, std::size_t sequence) const;
 
   Model model_;
   const Sampler* sampler_;
-  Arithmetic arithmetic_;
+  Arithmetic arithmetic_ = Arithmetic::of_model;
+  std::optional<Stage> first_ = {};
   mutable std::map<std::size_t, Pass> passes_;  // kept because each may be asked for again and again
   mutable std::shared_ptr<Computed> float32_;
 };

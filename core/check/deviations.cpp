@@ -124,6 +124,13 @@ std::string number(double f, const Recipe& m, bool is_plain) {
   return words.empty() || words == text ? text : text + " = " + words;
 }
 
+int rank_of_factor(double f, const Recipe& m) {
+  const bool has_name = number(f, m).find('=') != std::string::npos || std::abs(f - std::round(f)) < 1e-9;
+  char two[32];
+  std::snprintf(two, sizeof two, "%.2g", f);
+  return has_name || std::abs(f - std::atof(two)) <= m.close * std::abs(f) ? 1 : 2;
+}
+
 std::string listed(const Numbers& numbers, const Recipe& m, std::size_t most) {
   std::vector<std::string> words;
   for (std::size_t k = 0; k < std::min(most, numbers.size()); ++k) words.push_back(digits(std::abs(numbers[k]) < m.close ? 0 : numbers[k], m.digits));
@@ -385,7 +392,8 @@ void add_inputs(Table& t) {
              for (const char side : sides) r.x[side_of(side)] = scaled(r.x[side_of(side)], x[0]);
            },
            sides)
-          .of(sides);
+          .of(sides)
+          .ranks = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
 }
 
 void add_factors(Table& t) {
@@ -397,7 +405,7 @@ void add_factors(Table& t) {
     t.fit(
          "stage_factor", Table::set({stage}), {1.1}, [&m, what](const Numbers& x) { return what + number(x[0], m); },
          [=](Recipe& r, const Numbers& x) { r.then(stage, [f = x[0]](const Block& v, Run&) { return mapped(v, [&](double y) { return y * f; }); }); })
-        .ranks = [&m](const Numbers& x) { return number(x[0], m).find('=') != std::string::npos || std::abs(x[0] - std::round(x[0])) < 1e-9 ? 1 : 2; };
+        .ranks = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
     const std::size_t n = is_of_keys(stage) ? m.G : m.H;
     if (stage == output || n < 2) continue;
     const auto few = [=](const Numbers& x) {  // heads with one factor, where the others have none

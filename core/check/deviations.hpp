@@ -114,6 +114,9 @@ void add_reports(Table& table);
 
 /// "0.353553 = 1/√d_head"; with is_plain a number of two digits goes without a name.
 std::string number(double f, const Recipe& m, bool is_plain = true);
+/// 1 for a factor that somebody writes: one with a name in the field's terms, a whole one or one of two
+/// digits; 2 for others.
+int rank_of_factor(double f, const Recipe& m);
 /// "[0.5, 0.25, …]".
 std::string listed(const Numbers& numbers, const Recipe& m, std::size_t most = 12);
 std::string listed(const std::vector<std::size_t>& numbers, std::size_t most = 16);

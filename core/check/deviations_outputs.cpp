@@ -36,7 +36,7 @@ void add_sinks(Table& t) {
                                     {"scaled", "are multiplied by the scale"},
                                     {"negated", "have the other sign"},
                                     {"base 2, not rescaled", "join as 2^sink and are not rescaled by the maximum"}})
-    t.add("sinks", {weights}, std::string("the sinks ") + words, [form = form](Recipe& r) { r.sink_form = form; });
+    t.add("sinks", {weights}, std::string("the sinks ") + words, [form = form](Recipe& r) { r.sink_form = form; }).in_pairs = form != std::string_view("base 2, not rescaled");
   const auto values = [&](const std::string& words, auto of) {
     Numbers all(H);
     for (std::size_t h = 0; h < H; ++h) all[h] = of(h);
@@ -116,7 +116,9 @@ Block blockwise(const Block& s, std::size_t size, std::string_view how) {
     if (how != "online") {
       const double most = *std::ranges::max_element(sums);
       total = 0;
-      for (std::size_t k = 0; k < sums.size(); ++k) total += shares[k] = how == "mean" ? std::isfinite(sums[k]) : std::exp2(sums[k] - most);
+      for (std::size_t k = 0; k < sums.size(); ++k) total += shares[k] = how == "mean"       ? std::isfinite(sums[k])
+                                                                                  : how == "base 2" ? std::exp2(sums[k] - most)
+                                                                                                    : std::exp((sums[k] - most) / std::log(2.0));
     }
     for (std::size_t j = 0; j < n; ++j) to[j] = to[j] * (how == "online" ? 1 : shares[j / size]) / total;
   }
@@ -155,6 +157,20 @@ void add_forms(Table& t) {
     w.n = shape;
     return w;
   });
+  if (m.H > 1)
+    form("the softmax runs over the keys of all heads together", [](const Block&, Run& run) {
+      const Block s = run.softmax_input();
+      const Block of_heads = by_row(s, [](const double* x, std::size_t n) { return *std::max_element(x, x + n); });
+      Block w = s, sums({s.n[0], 1, s.n[2], 1});
+      for (std::size_t b = 0; b < s.n[0]; ++b)
+        for (std::size_t i = 0; i < s.n[2]; ++i) {
+          double top = -infinity;
+          for (std::size_t h = 0; h < s.n[1]; ++h) top = std::max(top, of_heads(b, h, i, 0));
+          for (std::size_t h = 0; h < s.n[1]; ++h)
+            for (std::size_t j = 0; j < s.n[3]; ++j) sums.row(b, 0, i)[0] += w.row(b, h, i)[j] = std::exp(s.row(b, h, i)[j] - top);
+        }
+      return zipped(w, sums, std::divides<>());
+    });
   if (m.T == m.S) form("the weights are transposed", [](const Block& w, Run&) { return transposed(w); });
   if (t.c.precision == Precision::float64)
     for (const Stage stage : {weights, scores, scaled_scores, queries, keys, values, rotated_queries, rotated_keys, contexts})
@@ -170,7 +186,8 @@ void add_forms(Table& t) {
                                    {"last block", "the last, incomplete block of keys is dropped"},
                                    {"own", "each block of keys has a softmax of its own"},
                                    {"mean", "blocks of keys are put together by equal parts, not by their sums"},
-                                   {"base 2", "blocks of keys are put together by 2^(log-sum-exp) instead of e^"}})
+                                   {"base 2", "blocks of keys are put together by 2^(log-sum-exp) instead of e^"},
+                                   {"base e", "blocks of keys are put together by e^ of a log-sum-exp to the base 2, instead of 2^"}})
     for (const std::size_t size : sizes)
       if (size < m.S && (*how != 'l' || m.S % size != 0) && (size > 1 || how == std::string_view("online")))
         t.add("softmax_blocks", {weights}, words + (" (blocks of " + std::to_string(size) + ")"),
@@ -416,6 +433,29 @@ void add_softmax(Table& t) {
 
 namespace {
 
+/// Queries, keys and values of each token attend to those of its other heads.
+Block attention_over_heads(Run& run, const Block& v, bool causal) {
+  const Recipe& m = run.m;
+  const Block &q = run.prepared(Q), &k = run.prepared(K);
+  Block made({q.n[0], m.H, m.T, m.dv});
+  Numbers weights(m.H);
+  for (std::size_t b = 0; b < made.n[0]; ++b)
+    for (std::size_t t = 0; t < m.T; ++t)
+      for (std::size_t h = 0; h < m.H; ++h) {
+        const std::size_t n = causal ? h + 1 : m.H;
+        for (std::size_t g = 0; g < n; ++g) {
+          const double* key = k.row(b, m.group[K][g], t);
+          weights[g] = m.plain_scale() * std::inner_product(key, key + m.d, q.row(b, h, t), 0.0);
+        }
+        const double top = *std::max_element(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(n));
+        double sum = 0;
+        for (std::size_t g = 0; g < n; ++g) sum += weights[g] = std::exp(weights[g] - top);
+        for (std::size_t g = 0; g < n; ++g)
+          for (std::size_t c = 0; c < m.dv; ++c) made.row(b, h, t)[c] += weights[g] / sum * v.row(b, m.group[V][g], t)[c];
+      }
+  return made;
+}
+
 void add_contexts(Table& t) {
   const Recipe& m = t.c.m;
   using Make = std::function<Block(Run&, const Block& w, const Block& v)>;
@@ -439,12 +479,28 @@ void add_contexts(Table& t) {
   add(true, "context vectors are computed from the values in reverse order", [=](Run& run, auto& w, auto& v) { return run.sums(w, reversed(v)); });
   add(true, "context vectors are computed with scores instead of weights",
       [](Run& run, auto&, auto& v) { return run.sums(mapped(run.softmax_input(), [](double s) { return std::isfinite(s) ? s : 0; }), v); });
+  add(m.T == m.S && m.H > 1 && m.d == m.dv, "attention runs over the heads of each token instead of the tokens ([tokens, heads, d_head] not transposed)",
+      [](Run& run, auto&, auto& v) { return attention_over_heads(run, v, false); }, false);
+  add(m.T == m.S && m.H > 1 && m.d == m.dv && m.causal, "attention runs over the heads of each token instead of the tokens ([tokens, heads, d_head] not transposed), causal over the heads",
+      [](Run& run, auto&, auto& v) { return attention_over_heads(run, v, true); }, false);
   add(m.H > 1, "context vectors are averaged over the heads", [=](Run& run, auto& w, auto& v) { return spread(run.sums(w, v), w.n[1]); });
   add(m.H > 1, "context vectors are computed with weights averaged over the heads", [=](Run& run, auto& w, auto& v) { return run.sums(spread(w, w.n[1]), v); });
   add(m.sink || m.drop, "context vectors are computed with weights normalized to sum 1", [](Run& run, auto& w, auto& v) { return run.sums(normalized(w), v); });
   for (const long by : {1, -1, 2, -2})
     add(true, "weights and values are " + std::to_string(std::abs(by)) + " out of step (values rolled by " + digits(by) + ")",
         [by](Run& run, auto& w, auto& v) { return run.sums(w, rolled(v, 2, by)); });
+  const auto without_rows = [&](const std::string& words, std::function<bool(std::size_t b, std::size_t i)> is_zero) {
+    add(true, words, [is_zero](Run& run, auto& w, auto& v) {
+      const Block x = run.sums(w, v);
+      return Block::of(x.n, [&](auto b, auto h, auto i, auto j) { return is_zero(b, i) ? 0 : x(b, h, i, j); });
+    }, false);
+  };
+  if (m.T == m.S && std::ranges::count(m.hidden->v, 1.0) > 0)
+    without_rows("context vectors of padded queries are zero (masked by the padding mask of the keys)", [hidden = m.hidden](auto b, auto i) { return (*hidden)(b, 0, 0, i) != 0; });
+  for (std::size_t n = 1; n < std::min<std::size_t>(m.T, 17); ++n)
+    for (const bool are_last : {true, false})
+      without_rows("context vectors of the " + std::string(are_last ? "last " : "first ") + (n > 1 ? std::to_string(n) + " queries" : "query") + " are zero",
+                   [=, T = m.T](auto, auto i) { return are_last ? i + n >= T : i < n; });
   for (std::size_t head = 0; m.H > 1 && head < std::min<std::size_t>(m.H, 32); ++head)
     add(true, "head " + std::to_string(head) + " adds nothing (its context vectors are zero)", [head](Run& run, auto& w, auto& v) {
       Block x = run.sums(w, v);
@@ -579,6 +635,17 @@ void add_outputs(Table& t) {
                                    {"interleaved", "the heads are combined as [d_head, heads] (columns interleaved; or the output projection's rows are in that order)"},
                                    {"concatenate", "the heads are combined by concatenation"}})
     if (m.H > 1 && how != m.merge) t.add("merge", {concatenated}, words, [how = how](Recipe& r) { r.merge = how; }).whole();
+  if (m.H > 1 && m.W[O]) {
+    const auto only = [&](const std::string& words, std::size_t first, std::size_t end) {
+      t.add("heads_not_summed", {output}, words, [=](Recipe& r) {
+        r.W[O] = share(Block::of(r.W[O]->n, [&](auto b, auto h, auto i, auto j) { return i / r.dv >= first && i / r.dv < end ? (*r.W[O])(b, h, i, j) : 0; }));
+      });
+    };
+    for (std::size_t n = 2; n <= m.H; ++n)
+      for (std::size_t part = 0; m.H % n == 0 && n <= 8 && part < n; ++part)
+        only("only heads " + std::to_string(part * m.H / n) + "–" + std::to_string((part + 1) * m.H / n - 1) + " reach the output (one of " + std::to_string(n) + " parts, not summed with the others)",
+             part * m.H / n, (part + 1) * m.H / n);
+  }
   if (m.d % 2 == 0 && m.d > 2)
     for (const std::string sides : {"qk", "q", "k"})
       for (const bool to_neighbors : {true, false}) {

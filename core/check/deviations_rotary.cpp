@@ -133,6 +133,7 @@ std::vector<std::vector<RopeChange>> rope_changes(const Recipe& m) {
   const std::size_t d = m.d, dims = r.dims;
   std::vector<std::vector<RopeChange>> all(5);
   all[0].push_back({.pairs = r.pairs == "halves" ? "neighbors" : "halves"});
+  if (r.pairs == "halves" && dims != d) all[0].push_back({.pairs = "halves of the head"});
   all[1].push_back({.sign = -1});
   for (std::size_t n = 2; n <= d; n += 2)
     if (n != dims && (d <= 32 || n == d || n == d / 2 || n == d / 4 || n == 2 * dims || n == dims / 2)) all[2].push_back({.dims = n});
@@ -152,7 +153,6 @@ std::vector<std::vector<RopeChange>> rope_changes(const Recipe& m) {
   for (const char* f : {"reversed", "from the second", "to the base", "of columns", "times 2π", "all equal"}) all.back().push_back({.frequencies = f});
   const bool is_scaled = m.scaling.rule != positions::ScalingRule::none;
   if (is_scaled) all.back().push_back({.frequencies = "unscaled"}), all.back().push_back({.frequencies = "linear"});
-  if (r.pairs == "halves" && dims != d) all.push_back({{.pairs = "halves of the head"}});
   if (m.scaling.rule == positions::ScalingRule::llama3) {
     all.push_back({});
     const auto add = [&](positions::Scaling s, const char* words) {
@@ -405,7 +405,12 @@ void add_recovered(Table& t) {
         said.push_back("angles are negated");
         for (double& f : turned) f = -f;
       }
-      if (!are_own(turned, 10 * m.close)) {
+      const double factor = turned.size() == own.inverse.size() ? turned[0] / own.inverse[0] : 0;
+      Numbers unscaled = turned;
+      for (double& f : unscaled) f /= factor;
+      if (factor > 0 && std::abs(factor - 1) > m.close && are_own(unscaled, 10 * m.close)) {
+        said.push_back("frequencies are multiplied by " + number(factor, m));
+      } else if (!are_own(turned, 10 * m.close)) {
         bool is_straight = n > 1 && std::ranges::all_of(turned, [](double f) { return f > 0; });
         const double slope = is_straight ? std::log(turned[n - 1] / turned[0]) / static_cast<double>(n - 1) * static_cast<double>(best.dims) / 2 : 0;
         for (std::size_t p = 0; is_straight && p < n; ++p)

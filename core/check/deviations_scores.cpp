@@ -47,6 +47,13 @@ void add_sources(Table& t) {
     const auto unit = [](const Block& x) { return normed(x, {.rule = "l2", .w = Numbers(x.n[3], 1.0), .epsilon = 0}); };
     return run.products(unit(q), unit(k));
   });
+  if (m.rope[Q] && m.rope[K] && m.rope[Q]->dims < m.d)
+    for (const bool are_rotated : {true, false})
+      add(true, are_rotated ? "only the rotated columns enter the scores" : "only the columns that are not rotated enter the scores",
+          [first = are_rotated ? 0 : m.rope[Q]->dims, end = are_rotated ? m.rope[Q]->dims : m.d](Run& run, auto& q, auto& k) {
+            const auto part = [&](const Block& x) { return Block::of(x.n, [&](auto b, auto h, auto i, auto j) { return j >= first && j < end ? x(b, h, i, j) : 0; }); };
+            return run.products(part(q), part(k));
+          });
   add(norms && rotates, "the scores use normalized queries that are not rotated", [](Run& run, auto&, auto& k) { return run.products(run[normed_queries], k); });
   add(norms && rotates, "the scores use normalized keys that are not rotated", [](Run& run, auto& q, auto&) { return run.products(q, run[normed_keys]); });
   add(norms && rotates, "the scores use normalized queries and keys that are not rotated", [](Run& run, auto&, auto&) { return run.products(run[normed_queries], run[normed_keys]); });
@@ -71,6 +78,10 @@ void each_mapping(const Recipe& m, const std::function<void(const std::string&, 
   by("heads use the KV heads in reverse order", [&](std::size_t h) { return G - 1 - h / each; });
   by("head h uses KV head min(h, last)", [&](std::size_t h) { return std::min(h, G - 1); });
   if (G < 2) return;
+  for (std::size_t n = 2; n < H; ++n)
+    if (n != each && n != G)
+      by("groups have " + std::to_string(n) + " heads instead of " + std::to_string(each) + " (head h uses KV head h // " + std::to_string(n) + ")",
+         [&](std::size_t h) { return std::min(h / n, G - 1); });
   by("head h uses KV head h // KV heads", [&](std::size_t h) { return std::min(h / G, G - 1); });
   for (std::size_t n = 1; n < H; ++n) by("heads use the KV heads of " + std::to_string(n) + " heads further", [&](std::size_t h) { return (h + n) % H / each; });
 }
@@ -124,7 +135,7 @@ void add_kv_heads(Table& t) {
   });
   for (const Side side : {K, V})
     if (const auto g = matched_heads(t.c, side); !g.empty() && !seen.contains(g) && g != m.group[side])
-      add("heads use the KV heads [" + listed(g) + "]", g, side == K ? "k" : "v").ranked(3);
+      for (const char* sides : {"kv", side == K ? "k" : "v"}) add("heads use the KV heads [" + listed(g) + "]", g, sides).ranked(2);
   // Keys and values given for every head, not for every KV head: which of them stands there.
   constexpr std::array<std::array<Stage, 3>, 2> all{{{keys, normed_keys, rotated_keys}, {values, values, values}}};
   const bool are_wide =
@@ -170,7 +181,7 @@ void add_scales(Table& t) {
     const auto rank = [&m](double s) {
       const double was = m.plain_scale();
       if (std::abs(s - 1) < 1e-9 || std::abs(s / was - was) < 1e-9 || std::abs(s / was - std::log(2.0)) < m.close) return 0;
-      return (number(s, m, false) + number(s / was, m, false)).find('=') != std::string::npos ? 1 : 2;
+      return std::min(rank_of_factor(s, m), rank_of_factor(s / was, m));
     };
     std::set<double> seen{own, 0};
     for (const double s : {1.0,
@@ -320,8 +331,40 @@ void add_scores(Table& t) {
 
 // Biases of the scores.
 
+/// A bias that depends on the distance of query and key alone, read off the scores of a model without one.
+void add_bias_of_distances(Table& t) {
+  const Context& c = t.c;
+  const Recipe& m = c.m;
+  const Block* y = c.theirs(c.target);
+  const Block& x = c.run[c.target];
+  if (!is_score_step(c.target) || m.has_bias() || c.is_large || !y || x.n != y->n) return;
+  const std::size_t n = m.T + m.S - 1;
+  Block sums({1, m.H, 1, n}), counts = sums;
+  const auto visit = [&](auto f) {
+    for (std::size_t b = 0; b < x.n[0]; ++b)
+      for (std::size_t h = 0; h < m.H; ++h)
+        for (std::size_t i = 0; i < m.T; ++i)
+          for (std::size_t j = 0; j < m.S; ++j)
+            if (const double by = (*y)(b, h, i, j) - x(b, h, i, j); std::isfinite(by)) f(by, h, j + m.T - 1 - i);
+  };
+  visit([&](double by, std::size_t h, std::size_t at) { sums.row(0, h, 0)[at] += by, ++counts.row(0, h, 0)[at]; });
+  const Block means = zipped(sums, counts, [](double sum, double count) { return count > 0 ? sum / count : 0; });
+  bool depends_on_it_alone = true;
+  visit([&](double by, std::size_t h, std::size_t at) { depends_on_it_alone = depends_on_it_alone && std::abs(by - means(0, h, 0, at)) <= 3 * c.tolerance; });
+  const std::size_t n_cells = static_cast<std::size_t>(std::accumulate(counts.v.begin(), counts.v.end(), 0.0));
+  if (!depends_on_it_alone || n_cells < 2 * static_cast<std::size_t>(std::ranges::count_if(counts.v, [](double count) { return count > 0; }))) return;
+  const std::size_t own = m.S - 1;
+  Numbers first;  // of head 0, from the query's own key back
+  for (std::size_t k = 0; k <= std::min<std::size_t>(own, 11); ++k) first.push_back(means(0, 0, 0, own - k));
+  t.add("distance_bias", {position_bias, biased_scores}, "a bias that depends on the distance alone is added, which the model does not have (relative positions; head 0, from distance 0: " + listed(first, m) + ")",
+        [means](Recipe& r) { r.bias[2] = share(Block::of({1, r.H, r.T, r.S}, [&](auto, auto h, auto i, auto j) { return means(0, h, 0, j + r.T - 1 - i); })); })
+      .ranked(2)
+      .whole();
+}
+
 void add_biases(Table& t) {
   const Recipe& m = t.c.m;
+  add_bias_of_distances(t);
   constexpr std::array terms{"the ALiBi bias", "the relative position bias", "the given bias"};
   if (!t.c.visits({position_bias, biased_scores})) return;
   for (std::size_t which = 0; which < 3; ++which) {
@@ -579,7 +622,8 @@ void add_windows(Masks& masks, const Context& c) {
   const Recipe& m = c.m;
   const long S = m.S;
   const std::set<std::pair<long, long>> hints = window_hints(c);
-  const auto text_of = [](long a, long b) { return "[" + std::to_string(a) + ", " + std::to_string(b) + "]"; };
+  const auto side = [](long n) { return n < 0 ? "no limit" : std::to_string(n); };
+  const auto text_of = [&](long a, long b) { return "[" + side(a) + ", " + side(b) + "]"; };
   std::set<long> widths;
   for (const auto& [a, b] : hints) widths.insert(a);
   if (!m.window) {
@@ -624,6 +668,11 @@ void add_windows(Masks& masks, const Context& c) {
       for (long b = -1; b <= std::min(most, 32L); ++b) window(a, b);
   for (const auto& [a, b] : hints) window(a, b);
   const auto none = [](Recipe& o) { o.window.reset(); };
+  if (l > 0)
+    for (const long n : {2, 3, 4, 5, 6, 8, 16, 32, 64, 128})
+      if (n < static_cast<long>(m.T))
+        masks.rule_and("queries of each block of " + std::to_string(n) + " see back to where the sliding window of its first query begins", none,
+                       [n, l = l](long i, long j, long first) { return j >= (i - first) / n * n + first - l; });
   if (l > 0)
     for (const long w : {l, l + 1})
       masks.rule_and("the sliding window is cut in blocks of " + std::to_string(w) + " (a query sees its own block)", none, [w](long i, long j, long) { return i / w == j / w; });
@@ -697,9 +746,10 @@ void add_masks(Table& t) {
   if (!c.visits({masked_scores})) return;
   Masks masks(t);
   const bool is_square = m.T == m.S, pads = std::ranges::count(m.hidden->v, 1.0) > 0;
-  if (!is_square && !pads) add_cache(masks, m);
   const std::string other_end = m.aligns_last ? "first" : "last";
   const auto align = [](Recipe& r) { r.aligns_last = !r.aligns_last; };
+  if (!is_square && (m.causal || m.window)) masks.rule("the mask puts the queries at the " + other_end + " keys (aligned " + other_end + ")", align);
+  if (!is_square && !pads) add_cache(masks, m);
   if (m.causal) {
     masks.rule("the causal mask is missing", [](Recipe& r) { r.causal = false; });
     for (const long n : {1, -1, 2, -2, 3, -3, 4, -4})
@@ -717,7 +767,6 @@ void add_masks(Table& t) {
       masks.cells("the mask hides what comes before (transposed causal), which the model does not do",
                   [](const Block& v) { return Block::of(v.n, [&](auto b, auto h, auto i, auto j) { return j >= i ? v(b, h, i, j) : 0; }); });
   }
-  if (!is_square && (m.causal || m.window)) masks.rule("the mask puts the queries at the " + other_end + " keys (aligned " + other_end + ")", align);
   add_windows(masks, c);
   if (pads)
     add_padding(masks, m);

@@ -47,6 +47,8 @@ Hit hit_of(const Scene& scene, const Deviation& row, const Numbers& x, double sc
 /// too much room.
 bool is_implausible(const Scene& scene, const Deviation& row, const Numbers& x) {
   if (std::ranges::any_of(x, [](double f) { return !(std::abs(f) <= 1e5); })) return true;
+  const bool adds_sinks = std::string_view(row.name) == "sink_values" && !scene.m->sink;
+  if (adds_sinks && std::ranges::any_of(x, [](double f) { return std::abs(f) > 15; })) return true;
   return x.size() > 1 && is_coarse(scene.of.precision) && !row.acts[index(scene.target)];
 }
 
@@ -104,7 +106,8 @@ Search::Difference Search::first_difference(const Recipe& m, StageSet followed) 
   Run run(m), rounded(coarse);
   if (&m == c_.m.get() && followed.none()) run.made = c_.base->made;
   for (const Stage stage : c_.order)
-    if (followed[index(stage)]) run.made[index(stage)] = rounded.made[index(stage)] = c_.theirs[index(stage)];
+    if (followed[index(stage)])
+      run.made[index(stage)] = c_.theirs[index(stage)], rounded.made[index(stage)] = c_.moved[index(stage)];
   Difference result;
   for (const Stage stage : c_.order) {
     if (followed[index(stage)]) continue;
@@ -128,14 +131,15 @@ bool Search::confirm(Hit& hit, StageSet followed) const {
     return true;
   }
   const Recipe coarse = c_.coarse(m);
-  std::array<Shared, attention::n_stages> known;
+  std::array<Shared, attention::n_stages> known, moved;
   for (const Stage stage : c_.order) {
     if (!(m.has_loose_names && is_score_step(stage))) {
       Run run(m), rounded(coarse);
-      run.made = rounded.made = known;
+      run.made = known, rounded.made = moved;
       hit.worst = std::max(hit.worst, c_.far(run, stage, c_.allowed(stage, run, rounded)));
     }
-    if (c_.given(stage).n == c_.shapes[index(stage)]) known[index(stage)] = c_.theirs[index(stage)];
+    if (c_.given(stage).n != c_.shapes[index(stage)]) continue;
+    known[index(stage)] = c_.theirs[index(stage)], moved[index(stage)] = c_.moved[index(stage)];
   }
   return hit.worst <= 1;
 }
@@ -321,11 +325,15 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
   for (std::size_t k = 0; k < live.size(); ++k) A.col(k) = added[k];
   const arma::mat gram = A.t() * A;
   const arma::vec toward = A.t() * want;
+  // What leaves as much but for rounding keeps the order of the table, which has the commonest first.
+  const double unit = 1e-9 * (arma::dot(want, want) + 1e-300);
+  const auto steps = [&](double squares) { return std::round(squares / unit); };
   std::vector<std::pair<double, std::pair<std::size_t, std::size_t>>> order;
   for (std::size_t i = 0; i < live.size(); ++i)
     for (std::size_t j = i + 1; j < live.size(); ++j)
       if (std::string_view(live[i]->name) != live[j]->name)
-        order.push_back({gram(i, i) + gram(j, j) + 2 * gram(i, j) - 2 * (toward[i] + toward[j]), {i, j}});
+        order.push_back(
+            {steps(gram(i, i) + gram(j, j) + 2 * gram(i, j) - 2 * (toward[i] + toward[j])), {i, j}});
   const std::size_t n_tried = std::min(order.size(), most_tried);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_tried), order.end());
   std::vector<Hits> found;
@@ -353,7 +361,7 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
   }
   if (!found.empty()) return found;
   std::vector<std::pair<double, std::size_t>> likely;
-  for (std::size_t k = 0; k < live.size(); ++k) likely.emplace_back(gram(k, k) - 2 * toward[k], k);
+  for (std::size_t k = 0; k < live.size(); ++k) likely.emplace_back(steps(gram(k, k) - 2 * toward[k]), k);
   std::ranges::sort(likely);
   const double until = now() + 0.6 * (deadline - now());
   for (const auto& [left, k] : likely) {
@@ -392,10 +400,12 @@ std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const 
       if (std::string_view(rows[alone[i].row].name) != rows[alone[j].row].name)
         order.emplace_back(alone[i].left + alone[j].left, i, j);
   std::ranges::sort(order);
+  // Numbers that come to the same are many; the likeliest are chosen of the first few.
+  std::vector<Hits> found;
   for (const auto& [left, i, j] : order) {
     const Deviation &one = rows[alone[i].row], &two = rows[alone[j].row];
     for (const Numbers& start : {alone[i].x, one.start}) {
-      if (!goes_on(deadline)) return {};
+      if (!goes_on(deadline) || found.size() >= 4) return found;
       const auto fit = fitted(scene, {&one, &two}, {start, two.start});
       if (!fit) continue;
       const Numbers &x = fit->numbers[0], &y = fit->numbers[1];
@@ -408,10 +418,13 @@ std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const 
       if (scene.distance(*scene.computed(both, one.acts | two.acts, by_rows), by_rows) > 1) continue;
       Hit a = hit_of(scene, one, x, 0), b = hit_of(scene, two, y, 0);
       b.m = std::make_shared<const Recipe>(std::move(both));
-      if (confirm(b)) return {{a, b}};
+      if (!confirm(b)) continue;
+      a.worst = b.worst;
+      found.push_back({a, b});
+      break;
     }
   }
-  return {};
+  return found;
 }
 
 // Choosing.

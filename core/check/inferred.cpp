@@ -17,7 +17,7 @@ using inference::Block;
 using inference::Run;
 
 /// Seconds that a search takes at most about, of few and of many numbers.
-constexpr double few_seconds = 0.6, many_seconds = 8;
+constexpr double few_seconds = 0.8, many_seconds = 4;
 constexpr std::size_t many_numbers = 100000;
 
 /// A stage of a trace for each sequence; keys and values of KV heads once where the heads that share them

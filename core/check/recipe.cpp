@@ -624,7 +624,7 @@ Block Run::step(Stage stage) {
     return mapped(s, [&](double x) {
       return form == "not multiplied" ? std::tanh(x / c)
              : form == "not divided"  ? c * std::tanh(x)
-             : form == "clipped"      ? std::clamp(x, -c, c)
+             : form == "clipped"      ? std::clamp(x, -std::abs(c), std::abs(c))
              : form == "twice"        ? c * std::tanh(std::tanh(x / c))
              : form == "inverse"      ? std::tanh(x * c) / c
                                       : c * std::tanh(x / c);

@@ -178,6 +178,26 @@ bool is_hopeless(const Observed& observed, const Reading& reading, const Compute
   return error > most * most * size;
 }
 
+/// Whether numbers of a tensor differ from the exact stage, and all that do are numbers of the grid: nothing
+/// else shows the arithmetic, and that is seen without computing the coarse stage.
+bool may_show(const Observed& observed, const Computed& exact, const Model& coarse,
+              const Tolerance& tolerance) {
+  const Precisions types = precisions_of(coarse);
+  return std::ranges::any_of(observed.readings, [&](const Reading& reading) {
+    if (!stage_for(exact.model(), reading.stage)) return false;
+    const Precision grid = grid_of(types, reading.stage);
+    bool differs = false, lies_on_grid = true;
+    for_each_cell(observed, reading, exact, nullptr, [&](const Cell& c) {
+      if (!lies_on_grid || !std::isfinite(c.observed) || !std::isfinite(c.exact)) return;
+      const double allowed = tolerance.absolute + tolerance.relative * std::abs(c.exact) +
+                             round_trip_error(observed.rounding, c.exact);
+      if (std::abs(c.observed - c.exact) <= allowed) return;
+      differs = true, lies_on_grid = attention::rounded(grid, c.observed) == c.observed;
+    });
+    return differs && lies_on_grid;
+  });
+}
+
 /// The similarity of a tensor that is read in one way, or nothing when its errors are not those of the
 /// arithmetic.
 ///
@@ -282,6 +302,10 @@ std::optional<Similarity> similarity_of(const Observed& observed, const Computed
 /// when it may be so.
 std::optional<Similarity> similarity_of(const std::vector<Observed>& observed, const Computed& exact,
                                         const Computed& coarse, const Tolerance& tolerance) {
+  const auto may_tell = [&](const Observed& tensor) {
+    return may_show(tensor, exact, coarse.model(), tolerance);
+  };
+  if (!exact.sample() && std::ranges::none_of(observed, may_tell)) return std::nullopt;
   double sum = 0, n = 0, error = 0;
   bool on_grid = false, grid_tells = false, off_grid_alike = true;
   for (const Observed& tensor : observed) {
@@ -432,22 +456,30 @@ std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
 
 std::vector<std::string> rounded_alone(const Comparison& c, const std::vector<Explanation>& explanations) {
   std::vector<std::string> best(c.observed.size());
+  std::vector<const mistakes::Mistake*> possible;  // where causes are known
+  if (!explanations.empty()) possible = explanations.front().mistakes;
+  if (possible.size() == 1) return best;
+  std::optional<Sampler> sampler;
+  if (auto sample = sample_of(c)) sampler.emplace(std::move(*sample), c.right.model());
+  std::optional<Computed> few_right;
+  if (sampler) few_right.emplace(c.right.model(), &*sampler);
   std::size_t most = 0;
   double largest = 0;
   for (const Hypothesis& rounding : rounding_hypotheses(c.right.model())) {
     if (!c.token.goes_on()) break;
-    if (!explanations.empty() && !explanations.front().mistakes.empty()) {
-      const auto& of_first = explanations.front().mistakes;
-      if (of_first.size() < 2 || std::ranges::find(of_first, rounding.mistakes.front()) == of_first.end())
-        continue;
-    }
-    const Computed coarse(rounding.made(c.right.model()), nullptr, rounding.arithmetic);
-    const Precisions precisions = precisions_of(coarse.model());
+    if (!possible.empty() && std::ranges::find(possible, rounding.mistakes.front()) == possible.end())
+      continue;
+    const Model model = rounding.made(c.right.model());
+    std::optional<Computed> few;
+    if (sampler) few.emplace(model, &*sampler);
+    const Computed coarse(model, nullptr, rounding.arithmetic);
+    const Precisions precisions = precisions_of(model);
     std::vector<std::string> types(c.observed.size());
     std::size_t n = 0;
     double sum = 0;
     for (std::size_t k = 0; k < types.size(); ++k) {
-      if (c.agreeing[k]) continue;
+      if (c.agreeing[k] || !may_show(c.observed[k], c.right, model, c.tolerance)) continue;
+      if (few && !similarity_of(c.observed[k], *few_right, *few, c.tolerance)) continue;
       const auto similarity = similarity_of(c.observed[k], c.right, coarse, c.tolerance);
       if (!similarity || !shows(*similarity, precisions)) continue;
       types[k] = attention::name_of(precisions.coarsest());

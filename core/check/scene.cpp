@@ -56,6 +56,15 @@ Case::Case(const Recipe& model, const Given& given) {
         own[index(stage)] = precision_of(block);
         theirs[index(stage)] = share(canonical(stage, block));
       }
+  moved = theirs;
+  for (const Stage stage : order)
+    if (own[index(stage)] == Precision::float32) {
+      std::size_t k = 0;
+      moved[index(stage)] = share(mapped(*theirs[index(stage)], [&](double x) {
+        const std::size_t mixed = ++k * 0x9E3779B97F4A7C15u;  // up or down, in no order
+        return x + (mixed >> 63 ? 0.5 : -0.5) * attention::rounding_error(Precision::float32, x);
+      }));
+    }
   // A stage that is not given has the precision of the next one that is.
   std::optional<Precision> next;
   for (auto stage = run_stages.rbegin(); stage != run_stages.rend(); ++stage) {
@@ -190,6 +199,8 @@ Scene::Scene(const Case& c, SharedRecipe recipe, Stage at, bool is_early)
   const Recipe coarse = c.coarse(*m);
   Run rounded(coarse);
   rounded.made = known;
+  for (std::size_t k = 0; k < known.size(); ++k)
+    if (known[k]) rounded.made[k] = c.moved[k];
   allowed = c.allowed(target, run, rounded);
   const Recipe& r = *m;
   if (!c.is_large || is_of_keys(target) || value->n != c.given(target).n) return;

@@ -28,6 +28,9 @@ struct Case {
   SharedRecipe m;
   std::vector<Stage> order;  ///< stages that are given
   std::array<Shared, attention::n_stages> theirs;
+  /// The same where storing float32 may have moved every number by half a digit: what was computed from them
+  /// in more digits is off by what that does.
+  std::array<Shared, attention::n_stages> moved;
   std::array<Precision, attention::n_stages> held{};
   Precision precision = Precision::float64;
 

@@ -66,7 +66,7 @@ void compute(const Graph& g, const Model& m, const Node& node, const RowChoice& 
     if (!m.given.cells.empty()) override_cells(m, stages.sequence, node.stage, h, rows, matrices.back());
   }
   stages.stages[index(node.stage)] = std::move(matrices);
-  if (rows) stages.partial.set(index(node.stage));
+  stages.partial.set(index(node.stage), rows.has_value());
 }
 
 /// The stages that have to be computed whole when a few rows are wanted: some reader needs other rows of
@@ -207,13 +207,16 @@ Stages shown(const Graph& g, const Model& m) {
 }
 
 Evaluation evaluate(const Graph& g, const Model& m, std::size_t sequence, const RowChoice& rows,
-                    Evaluation known) {
+                    Evaluation known, std::optional<Stage> last) {
   Evaluation stages = std::move(known);
   stages.sequence = sequence;
   const Stages present = shown(g, m), whole = rows ? needed_whole(g, present) : Stages();
-  for (const Node& node : g.nodes)
-    if (present[index(node.stage)] && stages[node.stage].empty())
-      compute(g, m, node, whole[index(node.stage)] ? RowChoice() : rows, stages);
+  for (const Node& node : g.nodes) {
+    const std::size_t k = index(node.stage);
+    const bool is_there = !stages[node.stage].empty() && !(whole[k] && stages.partial[k]);
+    if (present[k] && !is_there) compute(g, m, node, whole[k] ? RowChoice() : rows, stages);
+    if (node.stage == last) break;
+  }
   return stages;
 }
 

@@ -282,10 +282,11 @@ std::size_t nth_matrix(const Graph& graph, const Node& node, std::size_t head);
 /// Returns the stages that are there: given, or known and needed for the result.
 Stages shown(const Graph& graph, const Model& model);
 
-/// Computes every stage of a sequence. With rows: of each stage these rows, or all of it where others need
-/// all of it. Stages that are there already in known are taken from it.
+/// Computes every stage of a sequence, or those up to the last one that is asked for. With rows: of each
+/// stage these rows, or all of it where others need all of it. Stages that are there already in known are
+/// taken from it, unless only rows of them are there and all are needed.
 Evaluation evaluate(const Graph& graph, const Model& model, std::size_t sequence, const RowChoice& rows = {},
-                    Evaluation known = {});
+                    Evaluation known = {}, std::optional<Stage> last = {});
 
 /// Returns the formula of a computed stage; empty where the graph does not have it.
 std::string formula(const Graph& graph, const Model& model, Stage stage, bool brief);

@@ -163,7 +163,7 @@ TEST(Roundings, OfTheTypeThatTensorsAreKeptInAreNoDifference) {
     EXPECT_EQ(kept.first_difference(), nullptr);
     EXPECT_THAT(kept.causes(), IsEmpty());
     EXPECT_THAT(report_text(kept), HasSubstr(std::string("agrees as ") + arithmetic));
-    EXPECT_THAT(kept.notes, Contains(HasSubstr(std::string("arithmetic in ") + arithmetic)));
+    EXPECT_THAT(kept.notes, Contains(HasSubstr(std::string("rounding errors of ") + arithmetic)));
     // Kept as float32 they say nothing of it themselves.
     for (Tensor& tensor : tensors) tensor.dtype = Dtype::f32;
     EXPECT_THAT(checked(plain.model, tensors).causes(), ElementsAre(cause));
@@ -182,7 +182,7 @@ TEST(Roundings, OfStagesThatAreKeptWiderAreToldByTheirNumbers) {
     const Report mixed = checked(plain.model, tensors);
     EXPECT_TRUE(mixed.agrees) << report_text(mixed);
     EXPECT_THAT(mixed.notes,
-                Contains(HasSubstr(std::string("what ") + attention::name_of(precision) + " rounds")));
+                Contains(HasSubstr(std::string("hold ") + attention::name_of(precision) + " numbers")));
     for (double& number : named(tensors, "weights").numbers)
       number = attention::rounded(precision, 1.25 * number);
     EXPECT_FALSE(checked(plain.model, tensors).agrees);

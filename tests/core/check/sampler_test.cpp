@@ -1,9 +1,11 @@
-#include "core/check/computed.hpp"
+#include "core/check/causes.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include "core/graph/stages.hpp"
 #include "tests/core/graph/any_model.hpp"
@@ -18,9 +20,9 @@ bool same(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-12 * (1 + std::abs(b));
 }
 
-void expect_rows(const Sampler& sampler, const Model& model) {
+void expect_rows(const Sampler& sampler, const Model& model, std::optional<Stage> first = {}) {
   const Sample& sample = sampler.sample();
-  const Computed few(model, &sampler), all(model);
+  const Computed few = first ? Computed(model, &sampler, *first) : Computed(model, &sampler), all(model);
   for (const StageInfo& stage : attention::stages()) {
     if (!stage.present(model)) continue;
     for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h) {
@@ -48,7 +50,7 @@ TEST(Sampler, GivesTheRowsThatAttendGivesForEveryOption) {
     if (sample.rows.empty()) sample.rows = {0};
     std::ranges::reverse(sample.rows);
     SCOPED_TRACE(k);
-    ASSERT_NO_FATAL_FAILURE(expect_rows(Sampler(sample), model));
+    ASSERT_NO_FATAL_FAILURE(expect_rows(Sampler(sample, model), model));
     ++n_models;
   }
   EXPECT_GT(n_models, 100u);
@@ -57,7 +59,7 @@ TEST(Sampler, GivesTheRowsThatAttendGivesForEveryOption) {
 TEST(Sampler, KeepsNothingThatAnotherModelHasOtherwise) {
   support::Random random(12);
   const Model first = support::model(random, 5, 4, 4, 2);
-  const Sampler sampler({0, {4, 1}});
+  const Sampler sampler({0, {4, 1}}, first);
   expect_rows(sampler, first);
   Model other = first;
   other.projections->key.weight = support::matrix(random, 4, 4);
@@ -69,6 +71,24 @@ TEST(Sampler, KeepsNothingThatAnotherModelHasOtherwise) {
   other.dropout.seed = 7;
   expect_rows(sampler, other);
   expect_rows(sampler, first);
+}
+
+TEST(Sampler, TakesWhatAMistakeDoesNotChangeFromTheRightModel) {
+  support::Random random(13);
+  std::size_t n_hypotheses = 0;
+  for (std::size_t k = 0; k < 150; ++k) {
+    const Model model = explain::any_model(random);
+    if (!model.given.empty() || model.has_key_embeddings()) continue;
+    const std::size_t last = model.n_tokens() - 1;
+    const Sampler sampler({0, last > 0 ? std::vector<std::size_t>{last, 0} : std::vector<std::size_t>{0}},
+                          model);
+    for (const Hypothesis& hypothesis : hypotheses_for(model, {})) {
+      SCOPED_TRACE(std::to_string(k) + ": " + hypothesis.mistakes.front()->name + " " + hypothesis.detail);
+      ASSERT_NO_FATAL_FAILURE(expect_rows(sampler, hypothesis.made(model), hypothesis.first));
+      ++n_hypotheses;
+    }
+  }
+  EXPECT_GT(n_hypotheses, 1000u);
 }
 
 }  // namespace
