@@ -58,7 +58,46 @@ double stretched(double frequency, const Scaling& s) {
   return (1 - kept) * frequency / s.factor + kept * frequency;
 }
 
+/// Pairs that turn often in the original length keep their frequency, those that turn seldom are scaled in
+/// full, those between in part (YaRN), as transformers computes it.
+void scale_as_yarn(std::vector<double>& frequencies, double base, const Scaling& s) {
+  const double d = 2 * static_cast<double>(frequencies.size());
+  const auto pair_of_turns = [&](double turns) {
+    return d * std::log(s.original / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
+  };
+  double begin = pair_of_turns(s.high), end = pair_of_turns(s.low);
+  if (s.truncate) begin = std::floor(begin), end = std::ceil(end);
+  begin = std::max(begin, 0.0), end = std::min(end, d - 1);
+  if (begin == end) end += 0.001;
+  for (std::size_t p = 0; p < frequencies.size(); ++p) {
+    const double scaled = std::clamp((static_cast<double>(p) - begin) / (end - begin), 0.0, 1.0);
+    frequencies[p] = frequencies[p] / s.factor * scaled + frequencies[p] * (1 - scaled);
+  }
+}
+
 }  // namespace
+
+double yarn_attention(double factor, double mscale) {
+  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
+
+double magnitude(const Rotary& rotary) {
+  const Scaling& s = rotary.scaling;
+  return s.rule == ScalingRule::yarn || s.rule == ScalingRule::longrope ? s.attention : 1;
+}
+
+Rotary at_length(Rotary rotary, std::size_t d_head, std::int64_t length) {
+  Scaling& s = rotary.scaling;
+  const auto n = static_cast<double>(length), d = static_cast<double>(rotated_columns(rotary, d_head));
+  if (s.rule == ScalingRule::dynamic) {
+    if (n > s.original && d > 2)
+      rotary.base *= std::pow(s.factor * n / s.original - (s.factor - 1), d / (d - 2));
+    s = {};
+  }
+  if (s.rule == ScalingRule::longrope && s.factors && n > s.original)
+    s.factors = arma::mat(static_cast<const arma::mat&>(*s.factors).tail_rows(1));
+  return rotary;
+}
 
 std::size_t rotated_columns(const Rotary& rotary, std::size_t d_head) {
   return rotary.dimensions.value_or(d_head);
@@ -73,8 +112,13 @@ std::vector<double> frequencies(const Rotary& rotary, std::size_t d_head) {
       continue;
     }
     all[p] = std::pow(rotary.base, -2 * static_cast<double>(p) / static_cast<double>(d));
-    if (rotary.scaling.rule == ScalingRule::llama3) all[p] = stretched(all[p], rotary.scaling);
+    const Scaling& s = rotary.scaling;
+    if (s.rule == ScalingRule::llama3) all[p] = stretched(all[p], s);
+    const bool has_own = s.rule == ScalingRule::longrope && s.factors && p < s.factors->n_cols();
+    if (has_own) all[p] /= s.factors->at(0, p);
   }
+  if (rotary.scaling.rule == ScalingRule::yarn && !rotary.inverse_frequencies)
+    scale_as_yarn(all, rotary.base, rotary.scaling);
   return all;
 }
 
@@ -95,10 +139,11 @@ double scaled_position(const Rotary& rotary, double position) {
 
 Rotation rotation_at(const Rotary& rotary, const std::vector<double>& frequencies, std::int64_t position) {
   Rotation rotation;
+  const double by = magnitude(rotary);
   for (const double frequency : frequencies) {
     const double angle = angle_at(rotary, static_cast<double>(position), frequency);
-    rotation.cosines.push_back(std::cos(angle));
-    rotation.sines.push_back(std::sin(angle));
+    rotation.cosines.push_back(std::cos(angle) * by);
+    rotation.sines.push_back(std::sin(angle) * by);
   }
   return rotation;
 }
@@ -124,6 +169,11 @@ Arrow rotate(Arrow arrow, double angle) {
 RotaryDot rotary_dot(const Rotary& rotary, const arma::rowvec& query, const arma::rowvec& key,
                      double query_at, double key_at) {
   RotaryDot dot;
+  const double by = magnitude(rotary);
+  const auto rotated = [by](Arrow arrow, double angle) {
+    const Arrow unit = rotate(arrow, angle);
+    return Arrow{unit.x * by, unit.y * by};
+  };
   for (const double frequency : frequencies(rotary, query.n_elem)) {
     RotaryPair pair;
     pair.columns = columns_of(rotary, dot.pairs.size(), query.n_elem);
@@ -131,8 +181,9 @@ RotaryDot rotary_dot(const Rotary& rotary, const arma::rowvec& query, const arma
     pair.query_angle = angle_at(rotary, query_at, frequency);
     pair.key_angle = angle_at(rotary, key_at, frequency);
     pair.query = {query(a), query(b)}, pair.key = {key(a), key(b)};
-    pair.rotated_query = rotate(pair.query, pair.query_angle);
-    pair.rotated_key = rotate(pair.key, pair.key_angle);
+    pair.magnitude = by;
+    pair.rotated_query = rotated(pair.query, pair.query_angle);
+    pair.rotated_key = rotated(pair.key, pair.key_angle);
     pair.share = pair.rotated_query.x * pair.rotated_key.x + pair.rotated_query.y * pair.rotated_key.y;
     dot.score += pair.share;
     dot.pairs.push_back(pair);

@@ -43,17 +43,30 @@ using attention::SharedMatrix;
 /// Which columns turn together: p and p + d/2, or 2p and 2p + 1.
 enum class Pairs { halves, neighbours };
 
-/// How frequencies are stretched for texts that are longer than those of the training.
-enum class ScalingRule { none, linear, llama3 };
+/// How rotations are scaled for texts that are longer than those of the training: all frequencies alike;
+/// those of long wavelengths (Llama 3.1; YaRN: Peng et al. 2023); by a base that grows with the length of a
+/// text (dynamic NTK); or each frequency by a factor of its own (LongRoPE: Ding et al. 2024).
+enum class ScalingRule { none, linear, llama3, yarn, dynamic, longrope };
 
 struct Scaling {
   ScalingRule rule = ScalingRule::none;
-  double factor = 1;  ///< above 0; linear: positions are divided by it
-  double low = 1,
-         high = 4;         ///< llama3: wavelengths beyond original/low are stretched, below original/high not
-  double original = 8192;  ///< llama3: tokens of the training
+  double factor = 1;  ///< above 0, of all but longrope; linear: positions are divided by it
+  /// llama3: wavelengths beyond original/low are stretched, below original/high not. yarn: beta_slow and
+  /// beta_fast, the same as numbers of turns in the original length.
+  double low = 1, high = 4;
+  double original = 8192;  ///< tokens of the training, of all but linear
+  double attention = 1;    ///< yarn, longrope: attention_factor, by which cosines and sines are multiplied
+  bool truncate = true;    ///< yarn: the pairs from which and up to which it scales are rounded
+  /// longrope: frequencies are divided by these, 2 × d/2: in texts up to the original length, and in longer
+  /// ones.
+  std::optional<SharedMatrix> factors = {};
   friend bool operator==(const Scaling&, const Scaling&) = default;
 };
+
+/// beta_fast of YaRN, and the attention factor that it has for a factor; transformers' where a configuration
+/// says none.
+constexpr double yarn_fast = 32;
+double yarn_attention(double factor, double mscale = 1);
 
 /// How queries and keys turn with their positions.
 struct Rotary {
@@ -72,6 +85,13 @@ std::size_t rotated_columns(const Rotary& rotary, std::size_t d_head);
 /// [pair]: radians by which each pair turns from one position to the next, scaled as the rule says.
 std::vector<double> frequencies(const Rotary& rotary, std::size_t d_head);
 
+/// The same embeddings for a text of that length, which scaling may ask for: neither its base nor its factors
+/// depend on the length any more. length: position of the last key + 1.
+Rotary at_length(Rotary rotary, std::size_t d_head, std::int64_t length);
+
+/// What cosines and sines are multiplied by: 1, or the attention factor of the scaling.
+double magnitude(const Rotary& rotary);
+
 /// The two columns of a pair.
 struct PairColumns {
   std::size_t first = 0, second = 0;
@@ -87,7 +107,7 @@ arma::mat rotate(const arma::mat& rows, std::int64_t first_position, const Rotar
 /// The position whose multiples of a frequency are angles: linear scaling divides it.
 double scaled_position(const Rotary& rotary, double position);
 
-/// Cosine and sine of every pair at one position, for whoever turns row by row.
+/// Cosine and sine of every pair at one position, times the magnitude, for whoever turns row by row.
 struct Rotation {
   std::vector<double> cosines, sines;  ///< [pair]
 };
@@ -120,7 +140,8 @@ struct RotaryPair {
   PairColumns columns;
   double query_angle = 0, key_angle = 0;  ///< radians by which they were turned
   Arrow query, key, rotated_query, rotated_key;
-  double share = 0;  ///< of the pair in the score
+  double magnitude = 1;  ///< by which both became longer
+  double share = 0;      ///< of the pair in the score
 };
 
 /// A query and a key at two positions, pair by pair.

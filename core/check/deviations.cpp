@@ -534,7 +534,8 @@ std::vector<NormChange> norm_changes(const Recipe& m) {
                                     {"layer, n - 1", "divides by the deviation with n − 1"},
                                     {"variance", "divides by the deviation without taking the mean off"}})
     if (own.rule != rule) all.push_back({0, words, [rule = rule](NormOf& n) { n.rule = rule; }});
-  if (m.H > 1) all.push_back({1, "runs over all heads at once instead of each head", [](NormOf& n) { n.over = "all heads"; }});
+  if (m.H > 1 && own.over == "all heads") all.push_back({1, "runs over each head instead of all heads at once", [](NormOf& n) { n.over = "head"; }});
+  if (m.H > 1 && own.over != "all heads") all.push_back({1, "runs over all heads at once instead of each head", [](NormOf& n) { n.over = "all heads"; }});
   all.push_back({1, "runs over the tokens", [](NormOf& n) { n.over = "tokens"; }});
   for (const auto& [form, words] : {std::pair{"1 + w", "multiplies by 1 + w instead of w"},
                                     {"none", "has no weights"},

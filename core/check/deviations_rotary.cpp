@@ -152,7 +152,8 @@ std::vector<std::vector<RopeChange>> rope_changes(const Recipe& m) {
   all.push_back({});
   for (const char* f : {"reversed", "from the second", "to the base", "of columns", "times 2π", "all equal"}) all.back().push_back({.frequencies = f});
   const bool is_scaled = m.scaling.rule != positions::ScalingRule::none;
-  if (is_scaled) all.back().push_back({.frequencies = "unscaled"}), all.back().push_back({.frequencies = "linear"});
+  if (is_scaled) all.back().push_back({.frequencies = "unscaled"});
+  if (is_scaled && m.scaling.factor != 1) all.back().push_back({.frequencies = "linear"});
   if (m.scaling.rule == positions::ScalingRule::llama3) {
     all.push_back({});
     const auto add = [&](positions::Scaling s, const char* words) {

@@ -205,8 +205,8 @@ Block rotated(const Block& x, const Rope& rope, const Block& positions) {
         for (std::size_t p = 0; p < n; ++p) {
           const double angle =
               coarse("angles", coarse("positions", place) * coarse("frequencies", rope.inverse[p]));
-          cosines[p] = coarse("cosines and sines", std::cos(angle));
-          sines[p] = coarse("cosines and sines", std::sin(angle) * rope.sign);
+          cosines[p] = coarse("cosines and sines", std::cos(angle) * rope.magnitude);
+          sines[p] = coarse("cosines and sines", std::sin(angle) * rope.magnitude * rope.sign);
           if (rope.form == "exchanged") std::swap(cosines[p], sines[p]);
         }
         const double* in = x.row(b, h, t);
@@ -233,7 +233,8 @@ Block rotated(const Block& x, const Rope& rope, const Block& positions) {
 Block normed(const Block& in, const NormOf& norm) {
   Block x = in;
   const std::size_t columns = x.n[3];
-  if (norm.w.size() != columns) return x;  // of another model: it is not tried further
+  const bool has_own = norm.w.size() == columns * x.n[1];  // factors of each head
+  if (norm.w.size() != columns && !has_own) return x;      // of another model: it is not tried further
   const auto group_of = [&](std::size_t b, std::size_t h, std::size_t t, std::size_t c) {
     return norm.over == "all heads" ? b * x.n[2] + t
            : norm.over == "tokens"  ? (b * x.n[1] + h) * columns + c
@@ -248,7 +249,8 @@ Block normed(const Block& in, const NormOf& norm) {
     for (std::size_t b = 0; b < x.n[0]; ++b)
       for (std::size_t h = 0; h < x.n[1]; ++h)
         for (std::size_t t = 0; t < x.n[2]; ++t)
-          for (std::size_t c = 0; c < columns; ++c) f(x.v[k++], group_of(b, h, t, c), norm.w[c]);
+          for (std::size_t c = 0; c < columns; ++c)
+            f(x.v[k++], group_of(b, h, t, c), norm.w[has_own ? h * columns + c : c]);
   };
   if (norm.form == "before") visit([](double& number, std::size_t, double w) { number *= w; });
   visit([&](double& number, std::size_t g, double) { means[g] += number / count; });
@@ -287,12 +289,14 @@ void add_positions(Recipe& m, const attention::Model& model) {
   if (added.normalise)
     for (const Side side : {Q, K}) {
       const attention::SharedMatrix& w = side == Q ? added.normalise->query : added.normalise->key;
+      const bool is_over_all = added.normalise->over == attention::NormOver::all_heads;
       m.norm[side] = NormOf{.rule = added.normalise->rule == attention::NormRule::rms ? "rms" : "layer",
+                            .over = is_over_all ? "all heads" : "head",
                             .w = w.n_cols() ? listed(w) : std::vector<double>(m.d, 1.0),
                             .epsilon = added.normalise->epsilon};
     }
   double first = 0;
-  if (const auto& rotary = added.positions.rotary) {
+  if (const auto rotary = rotary_of(model)) {
     Rope rope;
     rope.dims = positions::rotated_columns(*rotary, m.d);
     rope.pairs = rotary->pairs == positions::Pairs::halves ? "halves" : "neighbors";
@@ -301,6 +305,7 @@ void add_positions(Recipe& m, const attention::Model& model) {
     rope.inverse = positions::frequencies(*rotary, m.d);
     if (rotary->scaling.rule == positions::ScalingRule::linear)
       for (double& f : rope.inverse) f = positions::angle_at(*rotary, 1, f);
+    rope.magnitude = positions::magnitude(*rotary);
     m.rope = {rope, rope};
     m.scaling = rotary->scaling;
     first = static_cast<double>(rotary->first);

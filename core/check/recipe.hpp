@@ -114,6 +114,7 @@ struct Rope {
   std::optional<std::pair<std::string_view, Precision>> coarse = {};  ///< what of the angles is rounded
   std::size_t first_column = 0;
   bool is_listed = false;  ///< the frequencies are given and not those of the base
+  double magnitude = 1;    ///< of cosines and sines
 };
 std::vector<double> frequencies_of(double base, std::size_t dims, double over);
 

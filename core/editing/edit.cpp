@@ -84,7 +84,8 @@ SharedMatrix regrouped(const arma::mat& columns, const Model& before, const Mode
 void fit_norm(Model& model) {
   auto& norm = model.additions.normalise;
   if (!norm) return;
-  for (SharedMatrix* factors : {&norm->query, &norm->key}) resize(*factors, 1, model.d_head(), 1);
+  resize(norm->query, 1, norm->n_factors(model.n_heads, model.d_head()), 1);
+  resize(norm->key, 1, norm->n_factors(model.kv_heads(), model.d_head()), 1);
 }
 
 void fit_positions(Model& model) {
@@ -93,6 +94,8 @@ void fit_positions(Model& model) {
     if (rotary->dimensions && *rotary->dimensions > model.d_head()) rotary->dimensions.reset();
     if (rotary->inverse_frequencies)
       resize(*rotary->inverse_frequencies, 1, rotated_columns(*rotary, model.d_head()) / 2);
+    if (auto& factors = rotary->scaling.factors)
+      resize(*factors, 2, rotated_columns(*rotary, model.d_head()) / 2, 1);
   }
   if (alibi && alibi->slopes) resize(*alibi->slopes, 1, model.n_heads);
   if (relative) resize(relative->table, model.n_heads, relative->table.n_cols());

@@ -170,9 +170,10 @@ constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
 bool covers(const Model& model) {
   const bool moves_edge = model.mask.causal && model.mask.edge != MaskEdge();
   const Arithmetic &a = model.arithmetic, float32{.precision = Precision::float32};
-  return model.mistakes.empty() && (a == Arithmetic() || a == float32) && !moves_edge &&
-         model.dropout.place == DropoutPlace::weights && model.given.empty() && model.heads_off.empty() &&
-         model.mask.method == MaskMethod::negative_infinity;
+  const auto& norm = model.additions.normalise;
+  return model.mistakes.empty() && (!norm || norm->over == NormOver::head) &&
+         (a == Arithmetic() || a == float32) && !moves_edge && model.dropout.place == DropoutPlace::weights &&
+         model.given.empty() && model.heads_off.empty() && model.mask.method == MaskMethod::negative_infinity;
 }
 
 std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads, std::size_t n_keys) {

@@ -149,7 +149,7 @@ Rules::Rules(const Model& model)
       d_head_(model.d_head()),
       n_heads_(model.n_heads),
       norm_(model.additions.normalise),
-      rotary_(model.additions.positions.rotary),
+      rotary_(rotary_of(model)),
       cap_(model.additions.score_cap),
       positions_(model.additions.positions),
       score_bias_(model.additions.score_bias) {

@@ -156,19 +156,66 @@ std::vector<bool> rotated_layers(const Json& top, const Family& family, const Co
   return are_windowed ? positions.windowed : std::vector<bool>();
 }
 
-void read_scaling(const Json& place, ConfigRotary& rotary) {
+/// LongRoPE's factors for short and for long texts, as many of both; nothing where they are missing.
+std::optional<positions::SharedMatrix> long_factors(const Json& place) {
+  const auto short_factors = place.given("short_factor"), long_factors = place.given("long_factor");
+  if (!short_factors || !long_factors) return std::nullopt;
+  const arma::mat of_short = short_factors->row(), of_long = long_factors->row();
+  if (of_short.n_cols != of_long.n_cols) long_factors->fail("as many factors as short_factor has");
+  return arma::mat(arma::join_cols(of_short, of_long));
+}
+
+/// The rule of scaling of an object, with what transformers takes where it says nothing.
+///
+/// Source: transformers 5, modeling_rope_utils.py.
+void read_scaling(const Json& top, const Json& all, const Json& place, ConfigRotary& rotary) {
+  using enum positions::ScalingRule;
   std::string rule = text_of(place, "rope_type");
   if (rule.empty()) rule = text_of(place, "type");
-  const auto factor = number(place, {"factor"});
   if (rule.empty() || rule == "default") return;
-  const auto low = number(place, {"low_freq_factor"}), high = number(place, {"high_freq_factor"}),
-             original = number(place, {"original_max_position_embeddings"});
-  if (rule == "linear" && factor)
-    rotary.scaling = {positions::ScalingRule::linear, *factor};
-  else if (rule == "llama3" && factor && low && high && original)
-    rotary.scaling = {positions::ScalingRule::llama3, *factor, *low, *high, *original};
-  else
+  // The first configurations of Phi-3 call it so.
+  const bool is_long = rule == "longrope" || rule == "su" || (rule == "yarn" && place.member("short_factor"));
+  const auto longest = number(top, {"max_position_embeddings"});
+  auto original = number(top, {"original_max_position_embeddings"});
+  if (!original) original = number(place, {"original_max_position_embeddings"});
+  if (!original) original = longest;
+  auto factor = number(place, {"factor"});
+  if (!factor && longest && original && (is_long || (rule == "yarn" && place.member("factor"))))
+    factor = *longest / *original;
+  const auto attention = number(place, {"attention_factor"});
+  const auto low = number(place, {"low_freq_factor"}), high = number(place, {"high_freq_factor"});
+  positions::Scaling scaling;
+  scaling.factor = factor.value_or(1);
+  scaling.original = original.value_or(0);
+  if (rule == "linear" && factor) {
+    scaling = {linear, *factor};
+  } else if (rule == "llama3" && factor && low && high && original) {
+    scaling.rule = llama3, scaling.low = *low, scaling.high = *high;
+  } else if (rule == "dynamic" && factor && longest) {
+    scaling.rule = dynamic, scaling.original = *longest;
+  } else if (is_long && factor && original) {
+    scaling.rule = longrope, scaling.factor = 1;
+    if (!place.member("short_mscale")) scaling.factors = long_factors(place);  // Phi-3.5-MoE's own rule
+    const double usual = *factor <= 1 ? 1 : std::sqrt(1 + std::log(*factor) / std::log(*original));
+    scaling.attention = attention.value_or(usual);
+    if (!scaling.factors) scaling.rule = none;
+  } else if (rule == "yarn" && factor && original) {
+    scaling.rule = yarn;
+    const double fast = number(place, {"beta_fast"}).value_or(0),
+                 slow = number(place, {"beta_slow"}).value_or(0);
+    scaling.high = fast != 0 ? fast : positions::yarn_fast, scaling.low = slow != 0 ? slow : 1;
+    const double scale = number(place, {"mscale"}).value_or(0),
+                 scale_all = number(place, {"mscale_all_dim"}).value_or(0);
+    const double usual = scale != 0 && scale_all != 0 ? positions::yarn_attention(*factor, scale) /
+                                                            positions::yarn_attention(*factor, scale_all)
+                                                      : positions::yarn_attention(*factor);
+    scaling.attention = attention.value_or(usual);
+    scaling.truncate = boolean(all, {"truncate"}).value_or(true);
+  }
+  if (scaling.rule == none)
     rotary.other_scaling = rule;
+  else
+    rotary.scaling = scaling;
 }
 
 /// What one object says: a configuration, or its "rope_parameters".
@@ -185,7 +232,7 @@ void read_rotation(const Json& place, ConfigRotary& rotary) {
     rotary.interleaved = pairs;
 }
 
-void read_rotary(const Json& top, ConfigPositions& p) {
+void read_rotary(const Json& top, const Family& family, ConfigPositions& p) {
   read_rotation(top, p.rotation);
   if (const auto attention = object(top, {"attn_config"})) read_rotation(*attention, p.rotation);
   const ConfigRotary unscaled = p.rotation;
@@ -193,11 +240,12 @@ void read_rotary(const Json& top, ConfigPositions& p) {
     const auto sliding = object(*more, {"sliding_attention"}), full = object(*more, {"full_attention"});
     const Json& place = full ? *full : *more;
     read_rotation(place, p.rotation);
-    read_scaling(place, p.rotation);
+    read_scaling(top, *more, place, p.rotation);
+    if (family.rotary.scales_unwindowed && top.member("rope_scaling")) p.rotation_in_window = unscaled;
     if (sliding) {
       p.rotation_in_window = unscaled;
       read_rotation(*sliding, *p.rotation_in_window);
-      read_scaling(*sliding, *p.rotation_in_window);
+      read_scaling(top, *more, *sliding, *p.rotation_in_window);
     }
   }
   if (const auto base = number(top, {"rope_local_base_freq", "local_rope_theta"});
@@ -235,7 +283,7 @@ ConfigPositions positions_in(const Json& top, const Family& family) {
     positions.normed = positions.normed || is_on(*attention, {"qk_ln", "qk_gn"});
     positions.clipped = positions.clipped || any_member(*attention, {"clip_qkv"});
   }
-  read_rotary(top, positions);
+  read_rotary(top, family, positions);
   positions.rotated = rotated_layers(top, family, positions);
   return positions;
 }
@@ -285,7 +333,7 @@ bool boolean_or(const Json& top, Keys keys, bool otherwise) {
 Sizes sizes_in(const Json& top, const Family& family) {
   Sizes sizes;
   sizes.n_layers = size_at(top, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
-  sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim", "d_model"});
+  sizes.d_model = size_at(top, {"hidden_size", "n_embd", "dim", "d_model", "emb_dim"});
   sizes.n_heads = size_at(top, {"num_attention_heads", "n_head", "n_heads", "num_heads"});
   sizes.kv_heads = family.has_groups ? heads_in(top).kv_heads.value_or(sizes.n_heads) : sizes.n_heads;
   sizes.d_head = size_or(top, {"head_dim"}, sizes.d_model / sizes.n_heads);
@@ -293,6 +341,8 @@ Sizes sizes_in(const Json& top, const Family& family) {
   sizes.d_hidden =
       size_or(top, {"ffn_hidden_size", "intermediate_size", "n_inner", "hidden_dim", "ffn_dim"}, four);
   sizes.n_vocabulary = size_at(top, {"vocab_size"});
+  if (*family.names.of(Role::embedding_projection))
+    sizes.d_embedding = size_or(top, {"embedding_size", "word_embed_proj_dim"}, sizes.d_model);
   const Keys tokens{"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"};
   const bool has_limit = family.positions != Positions::alibi;
   sizes.n_context = has_limit ? size_at(top, tokens) : size_or(top, tokens, usual_context);
@@ -301,28 +351,52 @@ Sizes sizes_in(const Json& top, const Family& family) {
 
 std::optional<Activation> activation_in(const Json& top) {
   using enum Activation;
-  static constexpr std::array words{
-      Word{"gelu", gelu_erf},       Word{"gelu_python", gelu_erf},        Word{"gelu_new", gelu_tanh},
-      Word{"gelu_fast", gelu_tanh}, Word{"gelu_pytorch_tanh", gelu_tanh}, Word{"quick_gelu", quick_gelu},
-      Word{"relu", relu},           Word{"relu2", relu_squared},          Word{"silu", silu},
-      Word{"swish", silu}};
+  static constexpr std::array words{Word{"gelu", gelu_erf},
+                                    Word{"gelu_python", gelu_erf},
+                                    Word{"gelu_new", gelu_tanh},
+                                    Word{"gelu_fast", gelu_tanh},
+                                    Word{"gelu_pytorch_tanh", gelu_tanh},
+                                    Word{"quick_gelu", quick_gelu},
+                                    Word{"relu", relu},
+                                    Word{"relu2", relu_squared},
+                                    Word{"silu", silu},
+                                    Word{"swish", silu},
+                                    Word{"xielu", xielu}};
   const auto place =
       any_member(top, {"hidden_act", "activation_function", "activation", "hidden_activation"});
+  if (const auto is_gelu = boolean(top, {"gelu_activation"}); is_gelu && !place)
+    return *is_gelu ? gelu_erf : relu;
   return place ? std::optional(place->word(words)) : std::nullopt;
 }
 
 /// What changes the numbers of a whole model and is not supported.
-void refuse_in_whole_model(const Json& top) {
+void refuse_in_whole_model(const Json& top, const Family& family) {
+  const bool has_own_norms = family.norm_over == NormOver::own_head,
+             has_narrow_embeddings = *family.names.of(Role::embedding_projection),
+             has_rms_norms = family.has_head_norms && family.norm.kind == NormKind::rms,
+             may_norm_after = *family.names.of(Role::output_projection);
   if (const auto place = any_member(top, {"position_embedding_type"}); place && place->text() != "absolute")
     place->fail("absolute positions, as others of this family cannot be computed yet");
-  const std::pair<const char*, bool> usual[]{
-      {"do_layer_norm_before", true}, {"apply_residual_connection_post_layernorm", false},
-      {"use_qk_norm", false},         {"qk_layernorm", false},
-      {"add_cross_attention", false}, {"is_encoder_decoder", false}};
-  for (const auto& [key, value] : usual)
+  const std::pair<const char*, bool> usual[]{{"do_layer_norm_before", true},
+                                             {"apply_residual_connection_post_layernorm", false},
+                                             {"use_qk_norm", false},
+                                             {"qk_layernorm", false},
+                                             {"pre_norm", false},
+                                             {"add_cross_attention", false},
+                                             {"is_encoder_decoder", false}};
+  for (const auto& [key, value] : usual) {
+    const std::string_view word = key;
+    if ((word == "do_layer_norm_before" && may_norm_after) ||
+        (word.starts_with("use_qk") && (has_own_norms || has_rms_norms)) ||
+        (word.starts_with("qk_") && has_own_norms))
+      continue;
     if (const auto place = any_member(top, {key}); place && place->boolean() != value)
       place->fail(value ? "true, as models without it cannot be computed yet"
                         : "false, as models with it cannot be computed yet");
+  }
+  for (const char* key : {"num_hidden_groups", "inner_group_num"})
+    if (const auto place = any_member(top, {key}); place && place->whole(1) != 1)
+      place->fail("1, as several groups of layers cannot be computed yet");
   const auto attention = object(top, {"attn_config"});
   for (const auto& place :
        {any_member(top, {"clip_qkv"}), attention ? any_member(*attention, {"clip_qkv"}) : std::nullopt})
@@ -331,7 +405,7 @@ void refuse_in_whole_model(const Json& top) {
     attention->required("qk_ln").fail("false, as models with it cannot be computed yet");
   for (const char* key : {"word_embed_proj_dim", "embedding_size"})
     if (const auto place = any_member(top, {key});
-        place && place->whole(1) != top.required("hidden_size").whole(1))
+        place && !has_narrow_embeddings && place->whole(1) != top.required("hidden_size").whole(1))
       place->fail("hidden_size, as embeddings of another width cannot be computed yet");
   if (const auto place = any_member(top, {"quantization_config"}))
     place->fail("none, as quantised checkpoints are read from GGUF alone",
@@ -347,18 +421,35 @@ Experts experts_in(const Json& top, const Config& config) {
   if (const auto place = any_member(top, {"decoder_sparse_step"}); place && place->whole(1) != 1)
     place->fail("1, as layers of two kinds cannot be computed yet");
   Experts experts;
-  experts.n = size_at(top, {"num_local_experts", "num_experts"});
-  experts.n_used = size_at(top, {"num_experts_per_tok"});
+  experts.n = size_at(top, {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
+  experts.n_used = size_at(top, {"num_experts_per_tok", "moe_k"});
   experts.d_hidden = config.family->has_narrow_experts
                          ? size_or(top, {"moe_intermediate_size"}, config.sizes.d_hidden)
                          : config.sizes.d_hidden;
-  if (config.family->has_shared_expert) experts.d_shared = size_at(top, {"shared_expert_intermediate_size"});
+  if (config.family->has_shared_expert) {
+    const Keys counts{"n_shared_experts", "moe_num_shared_experts"};
+    const auto n_shared = any_member(top, counts);
+    experts.d_shared =
+        n_shared ? n_shared->whole(0) * experts.d_hidden : size_at(top, {"shared_expert_intermediate_size"});
+  }
   experts.normalized = boolean(top, {"norm_topk_prob"}).value_or(false) || config.family->normalizes_experts;
+  experts.routing = config.family->routing;
+  experts.factor = number(top, {"routed_scaling_factor"}).value_or(1);
+  if (const auto first = any_member(top, {"first_k_dense_replace", "moe_layer_start_index"});
+      first && *config.family->names.of(Role::gate))
+    experts.first_layer = first->whole(0);
+  for (const char* key : {"n_group", "topk_group", "moe_layer_interval"})
+    if (const auto place = any_member(top, {key}); place && place->whole(0) > 1)
+      place->fail("1, as others cannot be computed yet");
+  if (const auto end = any_member(top, {"moe_layer_end_index"});
+      end && end->is_whole() && end->whole(0) + 1 < config.sizes.n_layers)
+    end->fail("the last layer, as an MLP behind experts cannot be computed yet");
   for (const std::size_t size : {experts.n, experts.d_hidden, experts.d_shared})
     if (size > max_counted)
       top.fail("at most " + std::to_string(max_counted) + " experts and hidden numbers");
   if (experts.n_used > experts.n)
-    any_member(top, {"num_experts_per_tok"})->fail("at most the " + std::to_string(experts.n) + " experts");
+    any_member(top, {"num_experts_per_tok", "moe_k"})
+        ->fail("at most the " + std::to_string(experts.n) + " experts");
   return experts;
 }
 
@@ -376,12 +467,18 @@ void read_factors(const Json& top, Config& config) {
 /// A rule of scaling that is not supported, or one that lacks some of its numbers.
 [[noreturn]] void refuse_scaling(const Json& top, const std::string& rule) {
   const Json place = *any_member(top, {"rope_parameters", "rope_scaling"});
-  if (rule == "linear" || rule == "llama3") place.required("factor").number();
+  const std::string all = " linear llama3 yarn dynamic ";
+  if (has_word(all, rule)) place.required("factor").number();
   if (rule == "llama3")
-    for (const char* key : {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"})
-      place.required(key).number();
+    for (const char* key : {"low_freq_factor", "high_freq_factor"}) place.required(key).number();
+  if (rule == "longrope" && place.member("short_mscale"))
+    place.required("short_mscale").fail("none, as LongRoPE with it cannot be computed yet");
+  if (rule == "longrope")
+    for (const char* key : {"short_factor", "long_factor"}) place.required(key).row();
   any_member(place, {"rope_type", "type"})
-      ->fail("rotary positions of type default, linear or llama3, as others cannot be computed yet");
+      ->fail(
+          "rotary positions of type default, linear, llama3, yarn, dynamic or longrope, as others cannot be "
+          "computed yet");
 }
 
 bool is_about(const Config& part, const std::string& prefix) {
@@ -405,15 +502,17 @@ Config whole_config(const Json& top) {
   const Family* family = nullptr;
   for (const Family& each : families())
     if (*each.whole && has_word(each.types, type.text())) family = &each;
-  if (!family) type.fail("a model of the families " + names_of_whole_families());
-  refuse_in_whole_model(top);
+  if (!family)
+    type.fail("a model type whose whole models are supported, which docs/models-and-files.md lists");
+  refuse_in_whole_model(top, *family);
   Config config = config_in(top, "");
   config.sizes = sizes_in(top, *family);
   config.activation = activation_in(top);
   // What a layer alone passes over where it is of another type is an error here.
-  config.is_decoder = boolean_or(top, {"is_decoder"}, false);
+  config.is_decoder = boolean_or(top, {"is_decoder"}, false) || is_on(top, {"causal"});
   if (const auto place = any_member(top, epsilon_keys)) config.epsilon = place->number();
   if (!family->partial_rotary) config.positions.rotation.dimensions.reset();
+  config.norms_after = !boolean_or(top, {"do_layer_norm_before"}, true);
   if (family->parallel_by_config) config.parallel = boolean(top, {"use_parallel_residual", "parallel_attn"});
   read_factors(top, config);
   config.experts = experts_in(top, config);

@@ -39,7 +39,7 @@ struct ConfigRotary {
   std::optional<std::size_t> dimensions;  ///< or their number
   std::optional<bool> interleaved;        ///< whether pairs are of neighbors
   positions::Scaling scaling;
-  std::string other_scaling;  ///< a rule that is not supported: "yarn"; or ""
+  std::string other_scaling;  ///< a rule that is not supported, or that lacks numbers; or ""
 };
 
 /// What is done to positions, queries, keys and scores.
@@ -62,6 +62,7 @@ struct Sizes {
   std::size_t n_heads = 0, kv_heads = 0;  ///< heads of queries; of keys and values
   std::size_t d_head = 0, d_hidden = 0;
   std::size_t n_vocabulary = 0, n_context = 0;  ///< n_context: tokens at most
+  std::size_t d_embedding = 0;                  ///< of the embeddings of tokens; 0: d_model
   friend bool operator==(const Sizes&, const Sizes&) = default;
 };
 
@@ -82,8 +83,9 @@ struct Config {
   Sizes sizes;
   std::optional<Activation> activation;
   std::optional<bool> parallel;  ///< whether the MLP is, in families whose programs read it
-  double embedding_factor = 1;   ///< of the embeddings of tokens
-  double residual_factor = 1;    ///< of what attention and the MLP add
+  bool norms_after = false;  ///< whether norms are after attention and the MLP where the family's are before
+  double embedding_factor = 1;  ///< of the embeddings of tokens
+  double residual_factor = 1;   ///< of what attention and the MLP add
   double logit_factor = 1;
   std::optional<double> logit_cap;
   Experts experts;

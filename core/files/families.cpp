@@ -120,6 +120,8 @@ constexpr Names opt_names = names_of({{token_embedding, "embed_tokens"},
                                       {down, "layers.#.fc2"},
                                       {final_norm, "final_layer_norm"},
                                       {head, "lm_head"}});
+constexpr Names opt_narrow_names =
+    names_of({{embedding_projection, "project_in"}, {output_projection, "project_out"}}, opt_names);
 constexpr Names biogpt_names = names_of({{final_norm, "layer_norm"}, {head, "output_projection"}}, opt_names);
 constexpr Names bloom_names = names_of({{token_embedding, "word_embeddings"},
                                         {embedding_norm, "word_embeddings_layernorm"},
@@ -159,6 +161,32 @@ constexpr Names qwen_moe_names = names_of({{router, "layers.#.mlp.gate"},
                                            {shared_switch, "layers.#.mlp.shared_expert_gate"}},
                                           mixtral_names);
 
+constexpr Names olmoe_names =
+    names_of({{shared_gate, ""}, {shared_up, ""}, {shared_down, ""}, {shared_switch, ""}}, qwen_moe_names);
+/// With all experts in one tensor.
+constexpr Names granite_moe_names = names_of({{router, "layers.#.block_sparse_moe.router.layer"},
+                                              {expert_gate, ""},
+                                              {expert_up, "layers.#.block_sparse_moe.input_linear"},
+                                              {expert_down, "layers.#.block_sparse_moe.output_linear"}},
+                                             mixtral_names);
+
+/// With MLPs in the first layers.
+constexpr Names glm4_moe_names = names_of({{gate, "layers.#.mlp.gate_proj"},
+                                           {up, "layers.#.mlp.up_proj"},
+                                           {down, "layers.#.mlp.down_proj"},
+                                           {shared_gate, "layers.#.mlp.shared_experts.gate_proj"},
+                                           {shared_up, "layers.#.mlp.shared_experts.up_proj"},
+                                           {shared_down, "layers.#.mlp.shared_experts.down_proj"},
+                                           {shared_switch, ""},
+                                           {router_correction, "layers.#.mlp.gate"}},
+                                          qwen_moe_names);
+constexpr Names ernie_moe_names = names_of({{router_correction, "layers.#.mlp.moe_statics"}}, glm4_moe_names);
+constexpr Names apertus_names = names_of({{attention_norm, "layers.#.attention_layernorm"},
+                                          {mlp_norm, "layers.#.feedforward_layernorm"},
+                                          {gate, ""},
+                                          {activation_numbers, "layers.#.mlp.act_fn"}},
+                                         llama_names);
+
 constexpr Names neox_names = names_of({{token_embedding, "embed_in"},
                                        {attention_norm, "layers.#.input_layernorm"},
                                        {fused, "layers.#.attention.query_key_value"},
@@ -192,7 +220,8 @@ constexpr Names roberta_names = names_of({{head_dense, "lm_head.dense"},
                                           {head_bias, "lm_head"}},
                                          bert_names);
 
-constexpr Names electra_names = names_of({{head_dense, "generator_predictions.dense"},
+constexpr Names electra_names = names_of({{embedding_projection, "embeddings_project"},
+                                          {head_dense, "generator_predictions.dense"},
                                           {head_norm, "generator_predictions.LayerNorm"},
                                           {head, "generator_lm_head"}},
                                          bert_names);
@@ -208,6 +237,35 @@ constexpr Names modernbert_names = names_of({{token_embedding, "embeddings.tok_e
                                              {head_dense, "head.dense"},
                                              {head_norm, "head.norm"},
                                              {head, "decoder"}});
+
+/// All layers are one.
+constexpr Names albert_names =
+    names_of({{embedding_projection, "encoder.embedding_hidden_mapping_in"},
+              {query, "encoder.albert_layer_groups.0.albert_layers.0.attention.query"},
+              {key, "encoder.albert_layer_groups.0.albert_layers.0.attention.key"},
+              {value, "encoder.albert_layer_groups.0.albert_layers.0.attention.value"},
+              {output, "encoder.albert_layer_groups.0.albert_layers.0.attention.dense"},
+              {attention_norm, "encoder.albert_layer_groups.0.albert_layers.0.attention.LayerNorm"},
+              {up, "encoder.albert_layer_groups.0.albert_layers.0.ffn"},
+              {down, "encoder.albert_layer_groups.0.albert_layers.0.ffn_output"},
+              {mlp_norm, "encoder.albert_layer_groups.0.albert_layers.0.full_layer_layer_norm"},
+              {head_dense, "predictions.dense"},
+              {head_norm, "predictions.LayerNorm"},
+              {head, "predictions.decoder"},
+              {head_bias, "predictions"}},
+             bert_names);
+constexpr Names xlm_names = names_of({{token_embedding, "embeddings"},
+                                      {position_embedding, "position_embeddings"},
+                                      {embedding_norm, "layer_norm_emb"},
+                                      {query, "attentions.#.q_lin"},
+                                      {key, "attentions.#.k_lin"},
+                                      {value, "attentions.#.v_lin"},
+                                      {output, "attentions.#.out_lin"},
+                                      {attention_norm, "layer_norm1.#"},
+                                      {up, "ffns.#.lin1"},
+                                      {down, "ffns.#.lin2"},
+                                      {mlp_norm, "layer_norm2.#"},
+                                      {head, "pred_layer.proj"}});
 
 constexpr Names distilbert_names = names_of({{token_embedding, "embeddings.word_embeddings"},
                                              {position_embedding, "embeddings.position_embeddings"},
@@ -258,7 +316,6 @@ constexpr Names gguf_bert_names = names_of({{token_embedding, "token_embd"},
 constexpr Norm layer_before{NormKind::layer, NormPlace::before, 1e-5};
 constexpr Norm layer_after{NormKind::layer, NormPlace::after, 1e-12};
 constexpr Norm rms_before{NormKind::rms, NormPlace::before, 1e-6};
-constexpr Norm rms_after{NormKind::rms, NormPlace::after, 1e-6};
 
 constexpr auto rotary = Positions::rotary;
 constexpr RotaryRule interleaved{.interleaved = true};
@@ -331,6 +388,11 @@ constexpr Family neox{.name = "GPT-NeoX",
                       .partial_rotary = true,
                       .parallel_by_config = true};
 
+constexpr Family olmo2 = like(llama, " olmo2 ", [](Family& f) {
+  f.name = f.whole = "OLMo 2", f.has_common_names = false;
+  f.norm_over = NormOver::all_heads, f.names = exaone4_names;
+});
+
 constexpr Family qwen_moe = like(llama, " qwen3_moe ", [](Family& f) {
   f.whole = "Qwen MoE", f.names = qwen_moe_names, f.has_narrow_experts = true;
   f.window = {.use = WindowRule::Use::if_on, .in_whole_models = true};
@@ -358,7 +420,7 @@ constexpr Family opt{.name = "OPT",
                      .norm = layer_before,
                      .whole = "OPT",
                      .prefixes = "model.decoder. decoder.",
-                     .names = opt_names,
+                     .names = opt_narrow_names,
                      .mlp = {Activation::relu},
                      .first_position = 2};
 
@@ -477,7 +539,7 @@ constexpr std::array family_table{
            f.mlp = {.activation = Activation::gelu_tanh, .parallel = true};
          }),
     llama,
-    like(llama, " mistral ",
+    like(llama, " mistral ministral ",
          [](Family& f) {
            f.whole = "Llama";
            f.window = {.use = WindowRule::Use::always, .width = 4096, .in_whole_models = true};
@@ -489,7 +551,17 @@ constexpr std::array family_table{
          }),
     qwen_moe,
     like(qwen_moe, " qwen2_moe ", [](Family& f) { f.whole = "Qwen MoE", f.has_shared_expert = true; }),
-    like(llama, " mistral3 ministral olmoe granitemoe dbrx apertus minimax ", [](Family&) {}),
+    like(llama, " mistral3 dbrx minimax ", [](Family&) {}),
+    like(llama, " apertus ",
+         [](Family& f) { f.whole = "Apertus", f.names = apertus_names, f.mlp = {Activation::xielu}; }),
+    like(llama, " olmoe ",
+         [](Family& f) {
+           f.norm_over = NormOver::all_heads;
+           f.whole = "OLMoE", f.names = olmoe_names;
+         }),
+    like(
+        llama, " granitemoe ",
+        [](Family& f) { f.whole = "Granite MoE", f.names = granite_moe_names, f.normalizes_experts = true; }),
     like(llama, " mixtral ",
          [](Family& f) {
            f.whole = "Mixtral", f.names = mixtral_names;
@@ -506,11 +578,21 @@ constexpr std::array family_table{
            f.rotary = interleaved;
            f.whole = "Llama";
          }),
-    like(llama, " ernie4_5_moe ", [](Family& f) { f.rotary = interleaved; }),
+    like(llama, " ernie4_5_moe ",
+         [](Family& f) {
+           f.rotary = interleaved, f.whole = "ERNIE 4.5 MoE", f.names = ernie_moe_names;
+           f.has_narrow_experts = f.has_shared_expert = f.normalizes_experts = true;
+         }),
+    like(llama, " dots1 ",
+         [](Family& f) {
+           f.whole = "dots.llm1", f.names = glm4_moe_names, f.routing = Routing::sigmoid;
+           f.has_narrow_experts = f.has_shared_expert = true, f.window = in_whole_models;
+         }),
     like(llama, " glm4_moe ",
          [](Family& f) {
-           f.rotary.fraction = 0.5;
-           f.partial_rotary = true;
+           f.rotary.fraction = 0.5, f.partial_rotary = true;
+           f.whole = "GLM-4 MoE", f.names = glm4_moe_names, f.routing = Routing::sigmoid;
+           f.has_narrow_experts = f.has_shared_expert = true;
          }),
     like(llama, " jamba ", [](Family& f) { f.positions = Positions::learned; }),
     like(llama, " olmo ",
@@ -523,7 +605,7 @@ constexpr std::array family_table{
            f.norm = layer_before, f.window = in_whole_models;
            f.whole = "StarCoder2", f.names = starcoder2_names, f.mlp = {Activation::gelu_tanh};
          }),
-    like(llama, " eurobert ", [](Family& f) { f.visibility = Visibility::all; }),
+    like(llama, " eurobert ", [](Family& f) { f.visibility = Visibility::all, f.whole = "Llama"; }),
     like(llama, " llama4 llama4_text ", [](Family& f) { f.rotary = not_supported; }),
     gemma,
     like(gemma, " gemma2 ",
@@ -546,8 +628,11 @@ constexpr std::array family_table{
     like(llama, " stablelm ",
          [](Family& f) {
            f.rotary.fraction = 0.25, f.partial_rotary = true;
-           f.norm = layer_before;
+           f.norm = layer_before, f.norm_over = NormOver::own_head;
            f.whole = "StableLM", f.parallel_by_config = true;
+           f.names = names_of({{query_norm, "layers.#.self_attn.q_layernorm.norms.@"},
+                               {key_norm, "layers.#.self_attn.k_layernorm.norms.@"}},
+                              llama_names);
          }),
     like(llama, " nemotron ",
          [](Family& f) {
@@ -568,7 +653,7 @@ constexpr std::array family_table{
          }),
     like(llama, " cohere ",
          [](Family& f) {
-           f.rotary = interleaved, f.norm = layer_before;
+           f.rotary = interleaved, f.norm = layer_before, f.norm_over = NormOver::own_head;
            f.whole = "Cohere", f.names = cohere_names, f.mlp.parallel = true;
          }),
     like(llama, " cohere2 ",
@@ -597,7 +682,10 @@ constexpr std::array family_table{
            .weights = " .self_attn.W_pack ",
            .positions = Positions::rotary_or_alibi,
            .rotary = {.has_fixed_base = true}},
-    Family{.name = "OLMo 2", .types = " olmo2 olmo3 ", .positions = rotary, .norm = rms_after},
+    olmo2,
+    like(
+        olmo2, " olmo3 ",
+        [](Family& f) { f.whole = "OLMo 2", f.window = in_whole_models, f.rotary.scales_unwindowed = true; }),
     t5,
     like(t5, " pix2struct udop ", [](Family& f) { f.has_bias_table = false; }),
     Family{.name = "BART",
@@ -641,7 +729,14 @@ constexpr std::array family_table{
            f.head_activation = Activation::gelu_erf;
          }),
     like(bert, " ernie ", [](Family& f) { f.whole = "ERNIE", f.prefixes = "ernie."; }),
-    like(bert, " albert layoutlm flaubert xlm splinter rembert megatron-bert ", [](Family&) {}),
+    like(bert, " albert ",
+         [](Family& f) {
+           f.whole = "ALBERT", f.prefixes = "albert.", f.names = albert_names;
+           f.mlp = {Activation::gelu_tanh};
+         }),
+    like(bert, " xlm flaubert ",
+         [](Family& f) { f.whole = "XLM", f.prefixes = "transformer.", f.names = xlm_names; }),
+    like(bert, " layoutlm splinter rembert megatron-bert ", [](Family&) {}),
     Family{.name = "ModernBERT",
            .types = " modernbert ",
            .weights = " .layers.#.attn.Wqkv ",
@@ -691,8 +786,7 @@ constexpr std::array family_table{
 
 constexpr std::array feature_table{
     Feature{"rotary", "rotary positions"},
-    Feature{"scaling",
-            "rotary positions stretched for longer texts by another rule than linear or Llama 3's"},
+    Feature{"scaling", "rotary positions scaled for longer texts by a rule that is not known"},
     Feature{"relative", "relative position biases"},
     Feature{"alibi", "ALiBi's biases by distance"},
     Feature{"window", "windows of another kind than a sliding one"},
@@ -909,13 +1003,6 @@ const Family* family_of_gguf(std::string_view architecture) {
   const auto has_it = [&](const Family& family) { return has_word(family.gguf, architecture); };
   const auto found = std::ranges::find_if(rows::family_table, has_it);
   return found == rows::family_table.end() ? nullptr : &*found;
-}
-
-std::string names_of_whole_families() {
-  std::vector<std::string> names;
-  for (const Family& family : rows::family_table)
-    if (*family.whole && std::ranges::find(names, family.whole) == names.end()) names.push_back(family.whole);
-  return text::joined(names, ", ");
 }
 
 std::span<const Naming> namings() {

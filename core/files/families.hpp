@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/graph/additions.hpp"
+
 /// The families of models that are known: one row each tells what their attention does, what config.json
 /// leaves to their program, and how whole models of them are computed.
 namespace core::formats::checkpoints {
@@ -29,10 +31,15 @@ enum class Fused { side_by_side, by_head, in_fours };
 enum class Slopes { bloom, scaled, mpt };
 
 enum class NormKind { layer, rms };
+using attention::NormOver;
 /// Where a norm is: before attention and before the MLP, or after each of them has been added.
 enum class NormPlace { before, after };
 /// Between the two halves of an MLP. Source of both GELUs: Hendrycks and Gimpel 2016.
-enum class Activation { gelu_erf, gelu_tanh, quick_gelu, relu, relu_squared, silu };
+/// xielu has numbers of its own in each layer (Huang and Schlag 2024).
+enum class Activation { gelu_erf, gelu_tanh, quick_gelu, relu, relu_squared, silu, xielu };
+
+/// How a router's scores become the weights of experts: a softmax, or a sigmoid of each.
+enum class Routing { softmax, sigmoid };
 
 struct Norm {
   NormKind kind = NormKind::layer;
@@ -55,14 +62,18 @@ struct Experts {
   std::size_t d_hidden = 0;  ///< of an expert
   std::size_t d_shared = 0;  ///< of the expert of all tokens; 0 for none
   bool normalized = false;   ///< whether the weights of a token's experts sum to 1
+  Routing routing = Routing::softmax;
+  double factor = 1;            ///< of these weights, after that
+  std::size_t first_layer = 0;  ///< layers before it have an MLP
   friend bool operator==(const Experts&, const Experts&) = default;
 };
 
 /// Rotary embeddings of a family, where config.json does not say it.
 struct RotaryRule {
-  bool interleaved = false;     ///< pairs are of neighbors, not of halves
-  double fraction = 1;          ///< of a head's columns that are rotated
-  bool has_fixed_base = false;  ///< its program knows the base; config.json need not tell it
+  bool interleaved = false;        ///< pairs are of neighbors, not of halves
+  double fraction = 1;             ///< of a head's columns that are rotated
+  bool has_fixed_base = false;     ///< its program knows the base; config.json need not tell it
+  bool scales_unwindowed = false;  ///< rope_scaling is not of layers with a window
   bool is_supported = true;
 };
 
@@ -94,6 +105,7 @@ enum class Role {
   position_embedding,
   segment_embedding,
   embedding_norm,
+  embedding_projection,  ///< of embeddings that are narrower than the residual stream
   attention_norm,
   query,
   key,
@@ -110,14 +122,17 @@ enum class Role {
   down,
   router,  ///< of a mixture of experts, and its experts, "@" for the number of one
   expert_gate,
-  expert_up,
+  expert_up,  ///< of one, or gate and up of all of them in one tensor of three dimensions
   expert_down,
   shared_gate,  ///< the expert of all tokens, and what its output is multiplied by
   shared_up,
   shared_down,
-  shared_switch,
+  shared_switch,       ///< or none: it is added as it is
+  router_correction,   ///< added to the weights of experts where they are chosen
+  activation_numbers,  ///< of xielu
   final_norm,
-  head_dense,  ///< between the last layer and the prediction
+  output_projection,  ///< back to the width of the embeddings
+  head_dense,         ///< between the last layer and the prediction
   head_norm,
   head,
   head_bias
@@ -147,8 +162,11 @@ struct Family {
   EveryLayer no_rotary = {};  ///< layers without positions
   RotaryLayers rotary_layers = RotaryLayers::all;
   Slopes slopes = Slopes::bloom;
-  bool has_bias_table = false;    ///< relative position biases are of a table as in T5
-  bool has_head_norms = false;    ///< q_norm and k_norm of a head's width are RMSNorm
+  bool has_bias_table = false;  ///< relative position biases are of a table as in T5
+  bool has_head_norms = false;  ///< q_norm and k_norm of a head's width are RMSNorm
+  /// What its QK norm is taken over. That of each head with factors of its own, or of all heads, is of the
+  /// kind of the family's norm.
+  NormOver norm_over = NormOver::head;
   bool norms_plus_one = false;    ///< whose factors, as those of all its norms, are 1 + the tensor's numbers
   bool has_common_names = false;  ///< projections are called as in programs of many other models
   const char* if_grouped = "";    ///< the family, where a fused weight of such names has fewer heads of keys
@@ -162,15 +180,16 @@ struct Family {
   Mlp mlp = {};
   bool in_by_out = false;   ///< weights of Hugging Face's files are used as x·W, as its Conv1D keeps them
   bool has_groups = false;  ///< its program reads how many heads share keys and values
-  bool partial_rotary = false;         ///< its program reads which part of the columns is rotated
-  bool parallel_by_config = false;     ///< its program reads whether the MLP is parallel
-  bool scales_embeddings = false;      ///< by √d_model
-  bool normalizes_experts = false;     ///< weights of a token's experts sum to 1, unless config.json says
-  bool has_narrow_experts = false;     ///< their width is not that of an MLP in config.json
-  bool has_shared_expert = false;      ///< one that every token goes through
-  bool bare_norms = false;             ///< norms of layers have no numbers of their own
-  std::size_t first_position = 0;      ///< row of the first token among learned positions
-  bool begins_behind_padding = false;  ///< position rows up to that of the padding have no tokens
+  bool partial_rotary = false;      ///< its program reads which part of the columns is rotated
+  bool parallel_by_config = false;  ///< its program reads whether the MLP is parallel
+  bool scales_embeddings = false;   ///< by √d_model
+  bool normalizes_experts = false;  ///< weights of a token's experts sum to 1, unless config.json says
+  bool has_narrow_experts = false;  ///< their width is not that of an MLP in config.json
+  bool has_shared_expert = false;   ///< one that every token goes through
+  Routing routing = Routing::softmax;
+  bool bare_norms = false;                         ///< norms of layers have no numbers of their own
+  std::size_t first_position = 0;                  ///< row of the first token among learned positions
+  bool begins_behind_padding = false;              ///< position rows up to that of the padding have no tokens
   std::optional<Activation> head_activation = {};  ///< before the prediction, where it is not that of the MLP
 };
 
@@ -187,9 +206,6 @@ const Family* family_of_type(const std::string& type);
 const Family* family_by_weight(const std::string& weight);
 /// The family of a general.architecture of GGUF, or nullptr.
 const Family* family_of_gguf(std::string_view architecture);
-
-/// "GPT-2, Llama, …": those whose whole models are supported.
-std::string names_of_whole_families();
 
 /// How a weight is kept: as x·W, as torch.nn.Linear does, whichever its shape tells (a fused weight has more
 /// outputs than inputs), or as one matrix for each head, [heads, d_in, d_head].

@@ -283,6 +283,28 @@ std::string base_text(double base) {
   return is_whole ? std::to_string(static_cast<long long>(base)) : text::number_text(base);
 }
 
+std::string scaling_words(const positions::Scaling& scaling) {
+  using enum positions::ScalingRule;
+  const std::string by = " scaling by " + text::number_text(scaling.factor);
+  const std::string above = " above " + text::number_text(scaling.original) + " tokens";
+  switch (scaling.rule) {
+    case linear:
+      return ", linear" + by;
+    case llama3:
+      return ", Llama 3's" + by;
+    case yarn:
+      return ", YaRN" + by + ", attention factor " + text::number_text(scaling.attention);
+    case dynamic:
+      return ", dynamic NTK" + by + above;
+    case longrope:
+      return ", LongRoPE, other factors" + above + ", attention factor " +
+             text::number_text(scaling.attention);
+    case none:
+      break;
+  }
+  return "";
+}
+
 std::string words_of(const LayerRotary& layer) {
   const positions::Rotary& rotary = layer.rotary;
   std::string words = "rotary positions, base " + base_text(rotary.base) + ", pairs of " +
@@ -292,9 +314,7 @@ std::string words_of(const LayerRotary& layer) {
   else if (layer.fraction != 1)
     words += ", " + text::number_text(layer.fraction) + " of the columns";
   const positions::Scaling& scaling = rotary.scaling;
-  if (scaling.rule != positions::ScalingRule::none)
-    words += std::string(scaling.rule == positions::ScalingRule::linear ? ", linear" : ", Llama 3's") +
-             " scaling by " + text::number_text(scaling.factor);
+  if (scaling.rule != positions::ScalingRule::none) words += scaling_words(scaling);
   return words;
 }
 
@@ -350,8 +370,11 @@ class RulesFinder {
     for (const char* name : features)
       if (!is_found(name)) lacks(name);
     cut_fused(shape, place);
+    const Family* family = rules_.family;
     rules_.norm_before =
-        rules_.family ? rules_.family->norm.place == NormPlace::before : has_norm_before(tensors_, layer_);
+        !family ? has_norm_before(tensors_, layer_)
+                : family->norm.place == NormPlace::before &&
+                      (!*family->whole || family->bare_norms || *family->names.of(Role::attention_norm));
   }
 
  private:
@@ -568,9 +591,43 @@ class RulesFinder {
     return info(block + "pre_feedforward_layernorm.weight", 1) != nullptr;
   }
 
-  /// Norms of one head's width without biases, as Qwen 3 and Gemma 3 have; those of all heads at once, and
-  /// layer norms, are not supported.
+  /// The tensors of one side of norms whose factors are of all heads: one, or one for each head.
+  std::vector<std::string> norms_of_all_heads(const std::string& side) const {
+    for (const char* dimensions : {"1", "2"})
+      if (info(layer_.prefix + side + "_norm.weight", dimensions[0] - '0'))
+        return {layer_.prefix + side + "_norm.weight"};
+    std::vector<std::string> all;
+    for (;;) {
+      const std::string name = layer_.prefix + side + "_layernorm.norms." + std::to_string(all.size()) + ".";
+      if (!info(name + "weight", 1) || info(name + "bias", 1)) return all;
+      all.push_back(name + "weight");
+    }
+  }
+
+  /// Norms of all heads at once, or with factors for each of them: OLMo 2, Cohere, StableLM.
+  void find_norms_of_all_heads() {
+    LayerHeadNorms norms{norms_of_all_heads("q"), norms_of_all_heads("k")};
+    if (norms.query.empty() || norms.key.empty()) {
+      const bool has_any = rules_.family->norm_over == NormOver::all_heads || positions_.normed ||
+                           !norms.query.empty() || !norms.key.empty();
+      if (has_any) lacks("norm");
+      return;
+    }
+    if (!wanted("norm")) return;
+    norms.over = rules_.family->norm_over;
+    if (rules_.family->norm.kind == NormKind::layer) norms.rule = attention::NormRule::layer;
+    norms.epsilon = config_.epsilon.value_or(rules_.family->norm.epsilon);
+    say(std::string("norms of queries and keys ") +
+        (norms.over == NormOver::all_heads ? "over all heads" : "of each head with weights of its own") +
+        (norms.rule == attention::NormRule::rms ? " (root of the mean square)" : " (standard deviation)"));
+    if (!config_.epsilon)
+      rules_.assumed.push_back(text::number_text(norms.epsilon) + " in the roots of these norms");
+    rules_.head_norms = std::move(norms);
+  }
+
+  /// Norms of one head's width without biases, as Qwen 3 and Gemma 3 have; of all heads by the family alone.
   void find_head_norms() {
+    if (by_config_ && rules_.family->norm_over != NormOver::head) return find_norms_of_all_heads();
     const std::string query = layer_.prefix + "q_norm.weight", key = layer_.prefix + "k_norm.weight";
     const TensorInfo *q = info(query, 1), *k = info(key, 1);
     const TensorInfo* weight = info(layer_.mapping.query.weights.front(), 2);
@@ -584,7 +641,7 @@ class RulesFinder {
       return;
     }
     if (!wanted("norm")) return;
-    LayerHeadNorms norms{query, key};
+    LayerHeadNorms norms{{query}, {key}};
     norms.plus_one = by_config_ ? rules_.family->norms_plus_one : has_norm_before_the_mlp();
     norms.epsilon = config_.epsilon.value_or(norms.epsilon);
     say(std::string("norms of each head's queries and keys (root of the mean square") +
@@ -679,7 +736,9 @@ void refuse_quantized(const TensorFile& file, const std::string& configured) {
 std::vector<std::string> LayerRules::tensors() const {
   std::vector<std::string> names;
   if (bias_table) names.push_back(bias_table->table);
-  if (head_norms) names.insert(names.end(), {head_norms->query, head_norms->key});
+  if (head_norms)
+    for (const auto& all : {head_norms->query, head_norms->key})
+      names.insert(names.end(), all.begin(), all.end());
   if (!sink.empty()) names.push_back(sink);
   return names;
 }

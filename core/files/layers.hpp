@@ -74,9 +74,12 @@ struct LayerBiasTable {
 };
 
 struct LayerHeadNorms {
-  std::string query, key;  ///< tensors [d_head]
-  bool plus_one = false;   ///< whether factors are 1 + the tensor's numbers, as in Gemma
+  std::vector<std::string> query,
+      key;                ///< tensors of the factors, one after the other: [d_head], or of all heads
+  bool plus_one = false;  ///< whether factors are 1 + the tensor's numbers, as in Gemma
   double epsilon = 1e-6;
+  attention::NormRule rule = attention::NormRule::rms;
+  attention::NormOver over = attention::NormOver::head;
 };
 
 /// What the attention of a layer does, and what of that is only assumed, before its tensors are read.
@@ -155,9 +158,9 @@ HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules&
 /// ALiBi's slopes for heads of that number and width.
 positions::Alibi alibi_of(const LayerAlibi& alibi, std::size_t n_heads, std::size_t d_head);
 
-/// Reads what a layer of heads of that number and width adds to the paper's attention. Throws core::Error,
-/// "FILE: …", when it does not fit them.
+/// Reads what a layer of heads of these numbers and that width adds to the paper's attention. Throws
+/// core::Error, "FILE: …", when it does not fit them.
 attention::Additions read_additions(const TensorFile& file, const LayerRules& rules, std::size_t n_heads,
-                                    std::size_t d_head, const Token& progress);
+                                    std::size_t kv_heads, std::size_t d_head, const Token& progress);
 
 }  // namespace core::formats::checkpoints

@@ -118,13 +118,26 @@ arma::mat row_of(const TensorFile& file, const std::string& name, std::size_t n,
   return arma::mat(tensor.numbers.data(), 1, n);
 }
 
-attention::HeadNorm read_norm(const TensorFile& file, const LayerHeadNorms& norms, std::size_t d_head,
-                              const Token& progress) {
+attention::HeadNorm read_norm(const TensorFile& file, const LayerHeadNorms& norms, std::size_t n_heads,
+                              std::size_t kv_heads, std::size_t d_head, const Token& progress) {
+  attention::HeadNorm norm{norms.rule, {}, {}, norms.epsilon, norms.over};
   const double more = norms.plus_one ? 1 : 0;
-  const auto factors = [&](const std::string& name) {
-    return arma::mat(row_of(file, name, d_head, "column of a head", progress) + more);
+  const auto factors = [&](const std::vector<std::string>& names, std::size_t n) {
+    if (norm.over == attention::NormOver::head)
+      return arma::mat(row_of(file, names.front(), d_head, "column of a head", progress) + more);
+    const std::size_t expected = norm.n_factors(n, d_head);
+    std::vector<double> all;
+    for (const std::string& name : names) {
+      const std::vector<double> numbers = file.read(name, {}, progress).numbers;
+      all.insert(all.end(), numbers.begin(), numbers.end());
+    }
+    if (all.size() != expected)
+      throw Error(file.place() + names.front() + ": expected " + std::to_string(expected) +
+                  " numbers, one for each column of all heads, got " + std::to_string(all.size()));
+    return arma::mat(arma::rowvec(all) + more);
   };
-  return {attention::NormRule::rms, factors(norms.query), factors(norms.key), norms.epsilon};
+  norm.query = factors(norms.query, n_heads), norm.key = factors(norms.key, kv_heads);
+  return norm;
 }
 
 positions::Rotary read_rotary(const TensorFile& file, const LayerRotary& layer, std::size_t d_head) {
@@ -241,9 +254,10 @@ HeadCount heads_of(const TensorFile& file, const Layer& layer, const LayerRules&
 }
 
 attention::Additions read_additions(const TensorFile& file, const LayerRules& rules, std::size_t n_heads,
-                                    std::size_t d_head, const Token& progress) {
+                                    std::size_t kv_heads, std::size_t d_head, const Token& progress) {
   attention::Additions additions;
-  if (rules.head_norms) additions.normalise = read_norm(file, *rules.head_norms, d_head, progress);
+  if (rules.head_norms)
+    additions.normalise = read_norm(file, *rules.head_norms, n_heads, kv_heads, d_head, progress);
   if (rules.rotary) additions.positions.rotary = read_rotary(file, *rules.rotary, d_head);
   if (rules.alibi) additions.positions.alibi = alibi_of(*rules.alibi, n_heads, d_head);
   if (rules.bias_table)

@@ -189,7 +189,8 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
                    {}};
   const std::size_t n = read.attention.n_heads;
   const std::size_t d_head = read.attention.projections.query.weight->n_cols / n;
-  read.additions = checkpoints::read_additions(file, rules, n, d_head, progress);
+  read.additions =
+      checkpoints::read_additions(file, rules, n, read.attention.n_kv_heads.value_or(n), d_head, progress);
   return read;
 }
 

@@ -194,24 +194,50 @@ using positions::Rotary;
 using text::number_text;
 
 HeadNorm read_norm(const Json& place) {
-  place.expect_keys({"rule", "query", "key", "epsilon"});
+  place.expect_keys({"rule", "query", "key", "epsilon", "over"});
   HeadNorm norm{place.required("rule").word(norm_words), place.required("query").row(),
                 place.required("key").row()};
   if (const auto epsilon = place.given("epsilon")) norm.epsilon = epsilon->number();
+  if (const auto over = place.given("over")) norm.over = over->word(norm_over_words);
   return norm;
 }
 
 positions::Scaling read_scaling(const Json& place) {
-  place.expect_keys({"rule", "factor", "low", "high", "original"});
+  using enum positions::ScalingRule;
   positions::Scaling scaling{place.required("rule").word(scaling_words)};
-  scaling.factor = place.required("factor").number();
-  if (scaling.rule == positions::ScalingRule::linear) {
+  if (scaling.rule != longrope) scaling.factor = place.required("factor").number();
+  if (scaling.rule == linear) {
     place.expect_keys({"rule", "factor"});
     return scaling;
   }
-  scaling.low = place.required("low").number();
-  scaling.high = place.required("high").number();
+  if (scaling.rule == llama3) {
+    place.expect_keys({"rule", "factor", "low", "high", "original"});
+    scaling.low = place.required("low").number();
+    scaling.high = place.required("high").number();
+  }
   scaling.original = place.required("original").number();
+  if (scaling.rule == dynamic) place.expect_keys({"rule", "factor", "original"});
+  if (scaling.rule == yarn) {
+    place.expect_keys(
+        {"rule", "factor", "beta_slow", "beta_fast", "original", "attention_factor", "truncate"});
+    const auto number_or = [&](const char* key, double otherwise) {
+      const auto given = place.given(key);
+      return given ? given->number() : otherwise;
+    };
+    scaling.low = number_or("beta_slow", scaling.low);
+    scaling.high = number_or("beta_fast", positions::yarn_fast);
+    scaling.attention = number_or("attention_factor", positions::yarn_attention(scaling.factor));
+    if (const auto truncate = place.given("truncate")) scaling.truncate = truncate->boolean();
+  }
+  if (scaling.rule == longrope) {
+    place.expect_keys({"rule", "short_factor", "long_factor", "original", "attention_factor"});
+    const arma::mat short_factors = place.required("short_factor").row(),
+                    long_factors = place.required("long_factor").row();
+    if (short_factors.n_cols != long_factors.n_cols)
+      place.required("long_factor").fail("as many factors as short_factor has");
+    scaling.factors = arma::mat(arma::join_cols(short_factors, long_factors));
+    scaling.attention = place.required("attention_factor").number();
+  }
   return scaling;
 }
 
@@ -288,18 +314,31 @@ std::string norm_text(const HeadNorm& norm) {
   object.add("query", row_text(norm.query, 0));
   object.add("key", row_text(norm.key, 0));
   object.add("epsilon", number_text(norm.epsilon));
+  if (norm.over != attention::NormOver::head) object.add("over", quoted_word(norm_over_words, norm.over));
   return object.text();
 }
 
 std::string scaling_text(const positions::Scaling& scaling) {
   Object object;
   object.add("rule", quoted_word(scaling_words, scaling.rule));
-  object.add("factor", number_text(scaling.factor));
-  if (scaling.rule == positions::ScalingRule::llama3) {
+  using enum positions::ScalingRule;
+  if (scaling.rule != longrope) object.add("factor", number_text(scaling.factor));
+  if (scaling.rule == llama3) {
     object.add("low", number_text(scaling.low));
     object.add("high", number_text(scaling.high));
-    object.add("original", number_text(scaling.original));
   }
+  if (scaling.rule == yarn) {
+    object.add("beta_slow", number_text(scaling.low));
+    object.add("beta_fast", number_text(scaling.high));
+  }
+  if (scaling.rule == longrope) {
+    object.add("short_factor", row_text(*scaling.factors, 0));
+    object.add("long_factor", row_text(*scaling.factors, 1));
+  }
+  if (scaling.rule != linear) object.add("original", number_text(scaling.original));
+  if (scaling.rule == yarn || scaling.rule == longrope)
+    object.add("attention_factor", number_text(scaling.attention));
+  if (scaling.rule == yarn && !scaling.truncate) object.add("truncate", "false");
   return object.text();
 }
 

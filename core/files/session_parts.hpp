@@ -45,13 +45,19 @@ inline constexpr std::array norm_words{
     Word{"rms", attention::NormRule::rms},
     Word{"layer", attention::NormRule::layer},
 };
+inline constexpr std::array norm_over_words{
+    Word{"head", attention::NormOver::head},
+    Word{"each_head", attention::NormOver::own_head},
+    Word{"all_heads", attention::NormOver::all_heads},
+};
 inline constexpr std::array pair_words{
     Word{"halves", positions::Pairs::halves},
     Word{"neighbours", positions::Pairs::neighbours},
 };
 inline constexpr std::array scaling_words{
-    Word{"linear", positions::ScalingRule::linear},
-    Word{"llama3", positions::ScalingRule::llama3},
+    Word{"linear", positions::ScalingRule::linear},     Word{"llama3", positions::ScalingRule::llama3},
+    Word{"yarn", positions::ScalingRule::yarn},         Word{"dynamic", positions::ScalingRule::dynamic},
+    Word{"longrope", positions::ScalingRule::longrope},
 };
 inline constexpr std::array stream_words{
     Word{"mt19937", attention::DropoutStream::mt19937},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -12,11 +13,21 @@ namespace core::attention {
 /// taken off, their standard deviation.
 enum class NormRule { rms, layer };
 
-/// Every query and key of a head is normalised before it meets the others: x / √(mean(x²) + ε) · w.
+/// What a norm of queries and keys is taken over: the columns of a head, with the same factors in every head
+/// or with factors of its own; or all columns at once, before heads are split.
+enum class NormOver { head, own_head, all_heads };
+
+/// QK norm: queries and keys are normalized before their dot products: x / √(mean(x²) + ε) · w.
 struct HeadNorm {
   NormRule rule = NormRule::rms;
-  SharedMatrix query, key;  ///< 1 × d_head each: the factors w of the columns, the same in every head
-  double epsilon = 1e-6;    ///< at least 0
+  /// The factors w, a row of d_head each; of all heads, or KV heads, side by side where each has its own.
+  SharedMatrix query, key;
+  double epsilon = 1e-6;  ///< at least 0
+  NormOver over = NormOver::head;
+  /// Factors of queries or keys of so many heads.
+  std::size_t n_factors(std::size_t n_heads, std::size_t d_head) const {
+    return over == NormOver::head ? d_head : n_heads * d_head;
+  }
   friend bool operator==(const HeadNorm&, const HeadNorm&) = default;
 };
 

@@ -13,7 +13,7 @@ using enum Stage;
 /// Scaled dot-product attention and what models have added since, without mistakes.
 Graph intended(const Model& m) {
   const attention::Additions& added = m.additions;
-  const auto& rotary = added.positions.rotary;
+  const auto rotary = rotary_of(m);
   const std::size_t n_heads = m.n_heads, n_kv_heads = m.kv_heads();
   Graph g;
   g.nodes.reserve(max_stages / 2);
@@ -37,9 +37,11 @@ Graph intended(const Model& m) {
     for (const Stage stage : {all_keys, all_values, keys, values})
       if (Node* node = g.find(stage)) node->operation->known = false;
 
-  if (added.normalise) q = g.add(normed_queries, Norm(q, MatrixName::query_norm, *added.normalise));
+  if (added.normalise)
+    q = g.add(normed_queries, Norm(q, MatrixName::query_norm, *added.normalise, n_heads, m.d_head()));
   if (rotary) q = g.add(rotated_queries, Rotate(q, *rotary, position_of_query(m, 0)));
-  if (added.normalise) k = g.add(normed_keys, Norm(k, MatrixName::key_norm, *added.normalise));
+  if (added.normalise)
+    k = g.add(normed_keys, Norm(k, MatrixName::key_norm, *added.normalise, n_kv_heads, m.d_head()));
   if (rotary) k = g.add(rotated_keys, Rotate(k, *rotary, position_of_key(m, 0)));
 
   const bool uniform = m.scores == attention::ScoreRule::uniform;

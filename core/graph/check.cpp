@@ -208,23 +208,47 @@ bool is_positive(double number) {
 std::optional<Problem> check_norm(const Model& m) {
   if (!m.additions.normalise) return std::nullopt;
   const HeadNorm& norm = *m.additions.normalise;
-  constexpr const char* meaning = "one number for each column of a head";
+  const char* meaning = norm.over == NormOver::head ? "one number for each column of a head"
+                                                    : "one number for each column of all heads";
   if (m.d_head() == 0) return Problem{"normalise", "expected queries and keys of known width"};
   if (!(norm.epsilon >= 0) || !std::isfinite(norm.epsilon))
     return Problem{"normalise.epsilon", "expected a finite number that is not negative"};
-  if (auto p = check_matrix("normalise.query", norm.query, 1, m.d_head(), meaning)) return p;
-  return check_matrix("normalise.key", norm.key, 1, m.d_head(), meaning);
+  if (auto p = check_matrix("normalise.query", norm.query, 1, norm.n_factors(m.n_heads, m.d_head()), meaning))
+    return p;
+  return check_matrix("normalise.key", norm.key, 1, norm.n_factors(m.kv_heads(), m.d_head()), meaning);
 }
 
-std::optional<Problem> check_scaling(const positions::Scaling& s) {
+std::optional<Problem> check_scaling(const positions::Rotary& rotary, std::size_t n_pairs) {
+  const positions::Scaling& s = rotary.scaling;
   if (s.rule == positions::ScalingRule::none) return std::nullopt;
   const std::string path = "positions.rotary.scaling";
-  if (!is_positive(s.factor)) return Problem{path + ".factor", "expected a finite number above 0"};
-  if (s.rule == positions::ScalingRule::linear) return std::nullopt;
-  if (!is_positive(s.low)) return Problem{path + ".low", "expected a finite number above 0"};
-  if (!is_positive(s.high) || s.high <= s.low)
-    return Problem{path + ".high", "expected a finite number above low"};
-  if (!is_positive(s.original)) return Problem{path + ".original", "expected a finite number above 0"};
+  constexpr const char* positive = "expected a finite number above 0";
+  using enum positions::ScalingRule;
+  const bool is_yarn = s.rule == yarn;
+  if (s.rule != longrope && !is_positive(s.factor)) return Problem{path + ".factor", positive};
+  if (s.rule == linear) return std::nullopt;
+  if (is_yarn || s.rule == llama3) {
+    if (!is_positive(s.low)) return Problem{path + (is_yarn ? ".beta_slow" : ".low"), positive};
+    if (!is_positive(s.high) || s.high <= s.low)
+      return is_yarn ? Problem{path + ".beta_fast", "expected a finite number above beta_slow"}
+                     : Problem{path + ".high", "expected a finite number above low"};
+  }
+  if (!is_positive(s.original)) return Problem{path + ".original", positive};
+  if ((is_yarn || s.rule == longrope) && !is_positive(s.attention))
+    return Problem{path + ".attention_factor", positive};
+  if (s.rule == dynamic && s.factor < 1) return Problem{path + ".factor", "expected a number of at least 1"};
+  if (is_yarn && rotary.base <= 1)
+    return Problem{"positions.rotary.base", "expected a number above 1, as YaRN divides by its logarithm"};
+  if (s.rule != longrope) return std::nullopt;
+  if (!s.factors) return Problem{path + ".short_factor", "expected factors"};
+  for (const std::size_t row : {0, 1}) {
+    const std::string factors = path + (row == 0 ? ".short_factor" : ".long_factor");
+    if (s.factors->n_rows() != 2 || s.factors->n_cols() != n_pairs)
+      return Problem{factors, "expected a factor for each of " + to_string(n_pairs) + " pairs, got " +
+                                  to_string(s.factors->n_cols())};
+    for (std::size_t p = 0; p < n_pairs; ++p)
+      if (!is_positive(s.factors->at(row, p))) return Problem{factors + "[" + to_string(p) + "]", positive};
+  }
   return std::nullopt;
 }
 
@@ -242,7 +266,7 @@ std::optional<Problem> check_rotary(const Model& m) {
   constexpr std::int64_t furthest = std::int64_t{1} << 40;
   if (rotary.first < -furthest || rotary.first > furthest)
     return Problem{path + ".first", "expected a position between −2⁴⁰ and 2⁴⁰"};
-  if (auto p = check_scaling(rotary.scaling)) return p;
+  if (auto p = check_scaling(rotary, turned / 2)) return p;
   if (!rotary.inverse_frequencies) return std::nullopt;
   return check_matrix(path + ".inverse_frequencies", *rotary.inverse_frequencies, 1, turned / 2,
                       "one number for each pair");

@@ -285,6 +285,7 @@ Cells Cell::cells(std::size_t k) const {
             : letter == 'j' ? j
             : letter == 'h' ? head
             : letter == '0' ? 0
+            : letter == 'c' ? nth_matrix(graph, node, head) * model.d_head() + j
                             : node.operation->column(model, i, j);
     end = first + 1;
   };

@@ -74,7 +74,8 @@ HeadSizes combined_sizes(const Model& model);
 
 /// An input, and which of its cells enter cell (i, j) of head h: a letter for the row and one for the column,
 /// as in an einsum. i, j: as in the cell; h: its head; 0: the first; ':': all; p: the other column of its
-/// pair; b: the bucket of its distance. An input without letters is needed but not read.
+/// pair; b: the bucket of its distance; c: its column among those of all heads. An input without letters is
+/// needed but not read.
 struct Input {
   Source source;
   const char* cells = "ij";

@@ -258,8 +258,13 @@ bool take_usual_base(const Injection& in) {
   });
 }
 bool leave_scaling_out(const Injection& in) {
-  return rotate_otherwise(in, [](positions::Rotary& r) {
-    return !r.inverse_frequencies && std::exchange(r.scaling, {}) != positions::Scaling();
+  if (!has_rotary(in.m)) return false;
+  const double base = in.m.additions.positions.rotary->base;  // which dynamic scaling raises
+  return rotate_otherwise(in, [base](positions::Rotary& r) {
+    if (r.inverse_frequencies) return false;
+    positions::Rotary unscaled = r;
+    unscaled.base = base, unscaled.scaling = {};
+    return std::exchange(r, unscaled) != unscaled;
   });
 }
 template <int by>

@@ -138,6 +138,13 @@ std::int64_t position_of_key(const Model& model, std::size_t key) {
   return static_cast<std::int64_t>(key) + (rotary ? rotary->first : 0);
 }
 
+std::optional<positions::Rotary> rotary_of(const Model& model) {
+  const auto& rotary = model.additions.positions.rotary;
+  if (!rotary) return std::nullopt;
+  const auto length = position_of_key(model, 0) + static_cast<std::int64_t>(model.n_keys());
+  return positions::at_length(*rotary, model.d_head(), length);
+}
+
 std::size_t n_matrices(const Model& model, Stage stage) {
   const StageInfo& row = info(stage);
   return !row.per_head ? 1 : row.rows == Rows::keys ? model.kv_heads() : model.n_heads;

@@ -259,6 +259,10 @@ std::vector<std::string> numbered_tokens(std::size_t n_tokens);
 std::int64_t position_of_query(const Model& model, std::size_t query);
 std::int64_t position_of_key(const Model& model, std::size_t key);
 
+/// The rotary embeddings of a model as its length makes them, see positions::at_length(); nothing without
+/// any.
+std::optional<positions::Rotary> rotary_of(const Model& model);
+
 /// How many different matrices a stage has for one sequence, and which of them is a head's: one, one for each
 /// head, or one for each group of heads.
 std::size_t n_matrices(const Model& model, Stage stage);

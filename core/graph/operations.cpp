@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/number.hpp"
 #include "core/graph/dropout.hpp"
 #include "core/graph/python.hpp"
 #include "core/graph/stages.hpp"
@@ -170,23 +171,41 @@ Code CombineHeads::torch(const Names& in) const {
 
 mat Norm::matrix(const Reading& in) const {
   mat y = in[0];
-  if (centers) y.each_col() -= arma::vec(arma::mean(in[0], 1));
-  y.each_col() /= arma::vec(arma::sqrt(arma::mean(arma::square(y), 1) + epsilon));
-  y.each_row() %= arma::rowvec(in[1]);
+  const bool over_all = is_over_all();
+  const auto mean_over = [&](const auto& of_row) {  // of each row
+    if (!over_all) return arma::vec(of_row(in[0]));
+    arma::vec sum(y.n_rows, arma::fill::zeros);
+    for (std::size_t h = 0; h < n_heads; ++h) sum += of_row(in.of_head(0, h));
+    return arma::vec(sum / static_cast<double>(n_heads));
+  };
+  arma::vec means(y.n_rows, arma::fill::zeros);
+  if (centers) means = mean_over([](const mat& x) { return arma::vec(arma::mean(x, 1)); });
+  if (centers) y.each_col() -= means;
+  y.each_col() /= arma::vec(arma::sqrt(mean_over([&](mat x) {
+                                         if (centers) x.each_col() -= means;
+                                         return arma::vec(arma::mean(arma::square(x), 1));
+                                       }) +
+                                       epsilon));
+  const arma::rowvec factors = in[1];
+  const std::size_t first = over == attention::NormOver::head ? 0 : in.head * d_head;
+  y.each_row() %= arma::rowvec(factors.cols(first, first + d_head - 1));
   return y;
 }
 
 std::string Norm::formula(bool brief, const std::string&) const {
   const std::string after = !is_after_rotation ? "" : brief ? ", rotated" : ", after the rotation";
-  if (brief) return "norm" + after;
-  return std::string("each row ÷ its ") + (centers ? "standard deviation" : "root mean square") + " × w" +
-         after;
+  if (brief) return (is_over_all() ? "norm of all heads" : "norm") + after;
+  return std::string("each row ÷ its ") + (centers ? "standard deviation" : "root mean square") +
+         (is_over_all() ? " over all heads" : "") + " × w" + after;
 }
 
 Code Norm::torch(const Names& in) const {
-  const std::string rows = centers ? "(" + in[0] + " - " + in[0] + ".mean(-1, keepdim=True))" : in[0];
-  return {rows + " / (" + rows + ".square().mean(-1, keepdim=True) + " + number(epsilon) + ").sqrt() * " +
-          in[1]};
+  const std::string mean = std::string(".mean(") + (is_over_all() ? "(-3, -1)" : "-1") + ", keepdim=True)",
+                    rows = centers ? "(" + in[0] + " - " + in[0] + mean + ")" : in[0];
+  const bool has_own = over != attention::NormOver::head && n_heads > 1;
+  const std::string factors =
+      has_own ? in[1] + with_sizes(".unflatten(-1, (N, D)).unsqueeze(-2)", n_heads, d_head) : in[1];
+  return {rows + " / (" + rows + ".square()" + mean + " + " + number(epsilon) + ").sqrt() * " + factors};
 }
 
 mat Rotate::matrix(const Reading& in) const {
@@ -202,7 +221,9 @@ std::string Rotate::formula(bool brief, const std::string& hidden) const {
   const std::string pairs = rotary.pairs == positions::Pairs::halves ? "halves" : "neighbours",
                     back = is_backwards ? " backwards" : "",
                     by = offset == 0 ? "" : (offset < 0 ? " − " : " + ") + to_string(std::abs(offset));
-  return (brief ? "rotated" + back : "pairs of " + pairs + " rotated" + back + " by position") + by;
+  const double magnitude = positions::magnitude(rotary);
+  const std::string times = magnitude == 1 ? "" : " × " + text::number_text(magnitude);
+  return (brief ? "rotated" + back : "pairs of " + pairs + " rotated" + back + " by position") + by + times;
 }
 
 Code Rotate::torch(const Names& in) const {

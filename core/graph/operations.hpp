@@ -150,15 +150,21 @@ struct CombineHeads : Operation {
 };
 
 /// RMSNorm (Zhang and Sennrich 2019) or LayerNorm without its shift (Ba, Kiros and Hinton 2016) of each row,
-/// times a factor for each column.
+/// of a head or of all of them, times a factor for each column.
 struct Norm : Operation {
   bool centers;
   double epsilon;
+  attention::NormOver over;
+  std::size_t n_heads, d_head;
   bool is_after_rotation = false;  ///< a deviation
-  Norm(Stage x, MatrixName factors, const attention::HeadNorm& norm)
-      : Operation({{x, "i:"}, {factors, "0j"}}),
+  Norm(Stage x, MatrixName factors, const attention::HeadNorm& norm, std::size_t n, std::size_t d)
+      : Operation({{x, "i:"}, {factors, norm.over == attention::NormOver::head ? "0j" : "0c"}}),
         centers(norm.rule == attention::NormRule::layer),
-        epsilon(norm.epsilon) {}
+        epsilon(norm.epsilon),
+        over(norm.over),
+        n_heads(n),
+        d_head(d) {}
+  bool is_over_all() const { return over == attention::NormOver::all_heads && n_heads > 1; }
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::optional<std::size_t> continues(const Cell& cell) const override { return cell.j; }

@@ -154,11 +154,24 @@ void CombineHeads::terms(const Cell& c, Derivation& d) const {
 
 void Norm::terms(const Cell& c, Derivation& d) const {
   std::vector<Operand> row = c.operands(0);
-  const double n = static_cast<double>(row.size());
-  d.begin(d.title(), centers ? "(x − mean) ÷ deviation · w" : "x ÷ √(mean of x² + ε) · w");
+  const bool over_all = is_over_all();
+  std::vector<double> others;  // the same row in the other heads
+  for (std::size_t h = 0, next = 0; over_all && h < c.model.n_heads; ++h) {
+    if (nth_matrix(c.graph, c.node, h) != next) continue;
+    ++next;
+    if (nth_matrix(c.graph, c.node, h) == nth_matrix(c.graph, c.node, c.head)) continue;
+    Cell other = c;
+    other.head = h;
+    for (const Operand& x : other.operands(0)) others.push_back(x.value);
+  }
+  const double n = static_cast<double>(row.size() + others.size());
+  const std::string over_words = over_all ? " over all heads" : "";
+  d.begin(d.title(), centers ? "(x − mean) ÷ deviation" + over_words + " · w"
+                             : "x ÷ √(mean of x²" + over_words + " + ε) · w");
   double mean = 0, squares = 0;
   for (std::size_t k = 0; centers && k < row.size(); ++k) mean += row[k].value / n;
-  if (centers) d.note("mean of the row", mean);
+  for (std::size_t k = 0; centers && k < others.size(); ++k) mean += others[k] / n;
+  if (centers) d.note("mean of the row" + over_words, mean);
   for (std::size_t k = 0; k < row.size(); ++k) {
     Operand& x = row[k];
     x.value -= mean;
@@ -166,6 +179,13 @@ void Norm::terms(const Cell& c, Derivation& d) const {
     d.term(Form::product, x, x, x.value * x.value, {Label::column, k});
   }
   d.sum(squares);
+  if (over_all) {
+    double of_others = 0;
+    for (const double x : others) of_others += (x - mean) * (x - mean);
+    d.note("squares of the other heads", of_others);
+    squares += of_others;
+    d.note("squares of all heads", squares);
+  }
   d.line(Form::division, {squares, {}}, {n, {}}, squares / n, "mean of the squares");
   const double root = std::sqrt(d.result() + epsilon);
   d.note("its square root, after + ε", root);
@@ -206,13 +226,14 @@ void Rotate::terms(const Cell& c, Derivation& d) const {
   if (c.is_hidden(0)) d.note("projected, column " + to_string(other_column), other.value);
   const double frequency = positions::frequencies(rotary, d_head)[*pair],
                at = scaled_position(rotary, static_cast<double>(position)), angle = at * frequency,
-               cosine = std::cos(angle), sine = std::sin(angle);
+               by = positions::magnitude(rotary), cosine = std::cos(angle) * by, sine = std::sin(angle) * by;
   if (rotary.scaling.rule == positions::ScalingRule::linear)
     d.line(Form::division, {static_cast<double>(position), {}}, {rotary.scaling.factor, {}}, at,
            "position, scaled");
   d.line(Form::factor, {at, {}}, {frequency, {}}, angle, "angle: position × frequency");
-  d.note("its cosine", cosine);
-  d.note("its sine", sine);
+  const std::string times = by == 1 ? "" : " × attention factor " + text::number_text(by);
+  d.note("its cosine" + times, cosine);
+  d.note("its sine" + times, sine);
   const double signed_sine = columns_of(rotary, *pair, d_head).first == c.j ? -sine : sine;
   d.term(Form::product, own, {cosine, {}}, own.value * cosine);
   d.term(Form::product, other, {signed_sine, {}}, other.value * signed_sine);

@@ -450,7 +450,8 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   attention::require_size({.d_model = d_in, .d_out = d_out, .n_heads = read.n_heads, .projections = true},
                           file.place());
   model.scale = checkpoints::scale_of(rules, config, layer, d_head);
-  model.additions = checkpoints::read_additions(file, rules, model.n_heads, d_head, progress);
+  model.additions =
+      checkpoints::read_additions(file, rules, model.n_heads, model.kv_heads(), d_head, progress);
   model.projections = std::move(read.projections);
   model.mask.causal = rules.causal;
   model.mask.window = rules.window;

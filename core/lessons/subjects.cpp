@@ -47,7 +47,7 @@ double leaking_rows(const Model& m) {
 }
 
 double slowest_frequency(const Model& m) {
-  const auto& rotary = m.additions.positions.rotary;
+  const auto rotary = rotary_of(m);
   return rotary ? positions::frequencies(*rotary, m.d_head()).back() : arma::datum::nan;
 }
 

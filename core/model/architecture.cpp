@@ -69,6 +69,7 @@ Architecture architecture_of(const Config& config, const std::string& place) {
   architecture.family = family.whole;
   architecture.sizes = config.sizes;
   architecture.norm = family.norm;
+  if (config.norms_after) architecture.norm.place = NormPlace::after;
   architecture.norm.epsilon = config.epsilon.value_or(family.norm.epsilon);
   architecture.mlp = family.mlp;
   architecture.mlp.activation = config.activation.value_or(family.mlp.activation);
@@ -227,11 +228,16 @@ void require_sizes(const Architecture& architecture, const std::string& place) {
   if (s.n_heads % s.kv_heads != 0)
     throw Error(place + "expected a number of heads that heads of keys divide, got " +
                 std::to_string(s.n_heads) + " and " + std::to_string(s.kv_heads));
-  if (!architecture.rotary) return;
-  const std::size_t rotated = rotated_columns(*architecture.rotary, s.d_head);
-  if (rotated < 2 || rotated > s.d_head || rotated % 2 != 0)
-    throw Error(place + "expected an even number of rotated numbers, at most the " +
-                std::to_string(s.d_head) + " of a head, got " + std::to_string(rotated));
+  for (const auto& rotary : {architecture.rotary, architecture.rotary_in_window}) {
+    if (!rotary) continue;
+    const std::size_t rotated = rotated_columns(*rotary, s.d_head);
+    if (rotated < 2 || rotated > s.d_head || rotated % 2 != 0)
+      throw Error(place + "expected an even number of rotated numbers, at most the " +
+                  std::to_string(s.d_head) + " of a head, got " + std::to_string(rotated));
+    if (const auto& factors = rotary->scaling.factors; factors && factors->n_cols() != rotated / 2)
+      throw Error(place + "short_factor: expected a factor for each of " + std::to_string(rotated / 2) +
+                  " pairs, got " + std::to_string(factors->n_cols()));
+  }
 }
 
 Architecture architecture_of(const formats::Json& config) {

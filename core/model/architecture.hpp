@@ -18,6 +18,7 @@ using formats::checkpoints::Family;
 using formats::checkpoints::Mlp;
 using formats::checkpoints::Norm;
 using formats::checkpoints::NormKind;
+using formats::checkpoints::NormOver;
 using formats::checkpoints::NormPlace;
 using formats::checkpoints::Role;
 using formats::checkpoints::Sizes;

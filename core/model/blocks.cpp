@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <numeric>
 
 namespace core::transformer {
 
@@ -14,9 +15,10 @@ Rows projected(const RowsView& x, const Affine& numbers, ThreadPool& pool,
   return result;
 }
 
-void norm_row(const float* x, std::size_t width, const NormWeights& numbers, const Norm& norm, float* y) {
+void norm_row(const float* x, std::size_t width, const NormWeights& numbers, const Norm& norm, float* y,
+              std::size_t first_factor) {
   kernels().norm(x, width,
-                 {numbers.factors.data(), numbers.bias.empty() ? nullptr : numbers.bias.data(),
+                 {numbers.factors.data() + first_factor, numbers.bias.empty() ? nullptr : numbers.bias.data(),
                   norm.kind == NormKind::layer, static_cast<float>(norm.epsilon)},
                  y);
 }
@@ -45,15 +47,16 @@ Rows sum_of(const RowsView& a, const RowsView& b, ThreadPool& pool, bool& is_fin
 Rotations::Rotations(const std::optional<positions::Rotary>& rotary, std::size_t d_head, std::size_t first,
                      std::size_t n_tokens) {
   if (!rotary) return;
-  const std::vector<double> frequencies = positions::frequencies(*rotary, d_head);
+  const auto end = static_cast<std::int64_t>(first + n_tokens);
+  const positions::Rotary now = positions::at_length(*rotary, d_head, end);
+  const std::vector<double> frequencies = positions::frequencies(now, d_head);
   for (std::size_t k = 0; k < frequencies.size(); ++k)
-    columns_.push_back(positions::columns_of(*rotary, k, d_head));
-  for (std::size_t i = 0; i < n_tokens; ++i)
-    for (const double frequency : frequencies) {
-      const double angle = positions::angle_at(*rotary, static_cast<double>(first + i), frequency);
-      cosines_.push_back(static_cast<float>(std::cos(angle)));
-      sines_.push_back(static_cast<float>(std::sin(angle)));
-    }
+    columns_.push_back(positions::columns_of(now, k, d_head));
+  for (auto position = static_cast<std::int64_t>(first); position < end; ++position) {
+    const positions::Rotation at = positions::rotation_at(now, frequencies, position);
+    cosines_.insert(cosines_.end(), at.cosines.begin(), at.cosines.end());
+    sines_.insert(sines_.end(), at.sines.begin(), at.sines.end());
+  }
 }
 
 void Rotations::apply(float* head, std::size_t token) const {
@@ -75,8 +78,18 @@ const Rotations& LayerRotations::at(std::size_t layer) const {
 }
 
 Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadPool& pool) {
-  Rows hidden = projected(x, weights.up, pool,
-                          rules.gated ? std::nullopt : std::optional<Activation>(rules.activation));
+  const bool is_plain = !rules.gated && !weights.xielu;
+  Rows hidden =
+      projected(x, weights.up, pool, is_plain ? std::optional<Activation>(rules.activation) : std::nullopt);
+  if (weights.xielu)
+    for (std::size_t i = 0; i < hidden.n_rows(); ++i)
+      for (std::size_t j = 0; j < hidden.width(); ++j) {
+        float& number = hidden.row(i)[j];
+        const auto& [positive, negative, beta, epsilon] = *weights.xielu;
+        const float curved = number > 0 ? positive * number * number
+                                        : negative * (std::expm1(std::min(number, epsilon)) - number);
+        number = curved + beta * number;
+      }
   if (!rules.gated) return projected(hidden, weights.down, pool);
   const std::size_t d_hidden = hidden.width() / 2;
   Rows gated(x.n_rows, d_hidden);
@@ -99,23 +112,31 @@ void add_rows(const Rows& rows, const std::vector<std::size_t>& places, const st
     for (std::size_t j = 0; j < sum.width(); ++j) sum.row(places[k])[j] += factors[k] * rows.row(k)[j];
 }
 
-/// The experts of a token, the most probable first, and their weights.
+/// The experts of a token, and their weights; a correction is added where they are chosen, not to weights.
 std::vector<std::pair<std::size_t, float>> chosen_experts(const float* scores,
+                                                          const std::vector<float>& correction,
                                                           const formats::checkpoints::Experts& rules) {
   std::vector<std::pair<std::size_t, float>> all;
+  const bool is_softmax = rules.routing == formats::checkpoints::Routing::softmax;
   const float top = *std::max_element(scores, scores + rules.n);
   float sum = 0;
   for (std::size_t k = 0; k < rules.n; ++k) {
-    all.emplace_back(k, std::exp(scores[k] - top));
+    all.emplace_back(k, is_softmax ? std::exp(scores[k] - top) : 1 / (1 + std::exp(-scores[k])));
     sum += all.back().second;
   }
-  std::ranges::stable_sort(all, std::greater<>(), &std::pair<std::size_t, float>::second);
+  if (is_softmax)
+    for (auto& [expert, weight] : all) weight /= sum;
+  const auto preferred = [&](const std::pair<std::size_t, float>& one) {
+    return one.second + (correction.empty() ? 0 : correction[one.first]);
+  };
+  std::ranges::stable_sort(all, std::greater<>(), preferred);
   all.resize(rules.n_used);
+  sum = 1;
   if (rules.normalized) {
     sum = 0;
     for (const auto& [expert, weight] : all) sum += weight;
   }
-  for (auto& [expert, weight] : all) weight /= sum;
+  for (auto& [expert, weight] : all) weight *= static_cast<float>(rules.factor) / sum;
   return all;
 }
 
@@ -128,7 +149,7 @@ Rows mixture(const RowsView& x, const LayerWeights& weights, const Architecture&
   std::vector<std::vector<std::size_t>> places(rules.n);
   std::vector<std::vector<float>> factors(rules.n);
   for (std::size_t i = 0; i < x.n_rows; ++i)
-    for (const auto& [expert, weight] : chosen_experts(scores.row(i), rules)) {
+    for (const auto& [expert, weight] : chosen_experts(scores.row(i), weights.router_correction, rules)) {
       places[expert].push_back(i);
       factors[expert].push_back(weight);
     }
@@ -141,10 +162,13 @@ Rows mixture(const RowsView& x, const LayerWeights& weights, const Architecture&
     add_rows(mlp(own, weights.experts[expert], architecture.mlp, pool), places[expert], factors[expert], sum);
   }
   if (rules.d_shared == 0) return sum;
-  const Rows switches = projected(x, weights.shared_switch, pool);
   std::vector<std::size_t> all(x.n_rows);
-  std::vector<float> by(x.n_rows);
-  for (std::size_t i = 0; i < x.n_rows; ++i) all[i] = i, by[i] = 1 / (1 + std::exp(-switches.row(i)[0]));
+  std::vector<float> by(x.n_rows, 1);
+  std::iota(all.begin(), all.end(), 0);
+  if (!weights.shared_switch.is_empty()) {
+    const Rows switches = projected(x, weights.shared_switch, pool);
+    for (std::size_t i = 0; i < x.n_rows; ++i) by[i] = 1 / (1 + std::exp(-switches.row(i)[0]));
+  }
   add_rows(mlp(x, weights.shared, architecture.mlp, pool), all, by, sum);
   return sum;
 }

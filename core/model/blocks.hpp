@@ -16,7 +16,9 @@ Rows projected(const RowsView& x, const Affine& numbers, ThreadPool& pool,
 
 /// LayerNorm or RMSNorm of a row: biased variance, epsilon under the root. Source: Ba, Kiros and Hinton 2016;
 /// Zhang and Sennrich 2019.
-void norm_row(const float* x, std::size_t width, const NormWeights& numbers, const Norm& norm, float* y);
+/// Its factors are those from a column on.
+void norm_row(const float* x, std::size_t width, const NormWeights& numbers, const Norm& norm, float* y,
+              std::size_t first_factor = 0);
 
 /// The same of every row.
 Rows normed(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool);

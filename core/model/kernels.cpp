@@ -453,6 +453,8 @@ void activate(float* x, const float* factors, std::size_t n, Activation activati
       return apply(x, factors, n, [](V v) { return v > 0.0f ? v * v : V{}; });
     case Activation::silu:
       return apply(x, factors, n, [](V v) { return v / (1.0f + exponential(-v)); });
+    case Activation::xielu:  // whose numbers only mlp() knows
+      return;
   }
 }
 

@@ -566,8 +566,11 @@ attention::Model RemoteModel::rebuilt(std::size_t layer, const RemotePass& pass,
   double factor = header.required("scale").number() * header.required("factor").number();
   if (header.given("rotary")) {
     auto [rotary, magnitude] = rotation_of(answer, n_tokens, sizes.d_head, dtype_);
+    const bool is_scaled = std::abs(magnitude - 1) > 1e-6;
+    if (is_scaled && rotary.dimensions)
+      throw NotRebuilt("its rotary embedding scales those columns alone that it rotates");
     model.additions.positions.rotary = std::move(rotary);
-    if (std::abs(magnitude - 1) > 1e-6) factor *= magnitude * magnitude;
+    if (is_scaled) factor *= magnitude * magnitude;
   }
   if (const Json norms = header.required("norms"); !norms.members().empty())
     model.additions.normalise = norm_of(answer, norms, sizes.d_head);

@@ -57,7 +57,7 @@ Description described(const fs::path& path, const Architecture& architecture, co
         std::string("it has nothing that predicts tokens, which a checkpoint would have as ") + dense +
         ".weight";
   of.has_contributions = weights.predicts() && architecture.norm.place == NormPlace::before && !*dense &&
-                         !*family.names.of(Role::attention_output_norm) &&
+                         !*family.names.of(Role::attention_output_norm) && !weights.has_narrow_embeddings() &&
                          architecture.residual_factor == 1 && !architecture.logit_cap;
   of.n_tokens = tokenizer.size();
   for (const char* piece : {"[MASK]", "<mask>"})
@@ -268,9 +268,7 @@ VocabularyToken Transformer::token(std::size_t id) const {
 }
 
 Rows Transformer::embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const {
-  Rows embeddings = weights_->embedded(ids, first, means.progress);
-  const auto norm = weights_->embedding_norm(means.progress);
-  return norm->is_empty() ? std::move(embeddings) : normed(embeddings, *norm, architecture_.norm, means.pool);
+  return weights_->embedded(ids, first, means);
 }
 
 Rows Transformer::attention_input(std::size_t layer, const RowsView& residual, const Means& means) const {
@@ -290,14 +288,23 @@ std::shared_ptr<LayerRun> Transformer::heads_of(std::size_t index, const RowsVie
     const auto weights = weights_->layer(index, means);
     Rows all = projected(attention_input(index, residual, means), weights->queries_keys_values, means.pool);
     const bool has_norms = !weights->query_norm.is_empty();
+    const NormOver over = formats::checkpoints::whole_family_named(architecture_.family).norm_over;
     for_parts_of_rows(all.n_rows(), all.width(), means.pool, [&](std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i)
-        for (float* head = all.row(i); head < all.row(i) + d_queries + d_keys; head += d) {
-          const bool is_query = head < all.row(i) + d_queries;
-          if (has_norms)
-            norm_row(head, d, is_query ? weights->query_norm : weights->key_norm, architecture_.norm, head);
-          rotations.apply(head, i);
+      for (std::size_t i = first; i < first + count; ++i) {
+        float* const row = all.row(i);
+        if (has_norms && over == NormOver::all_heads) {
+          norm_row(row, d_queries, weights->query_norm, architecture_.norm, row);
+          norm_row(row + d_queries, d_keys, weights->key_norm, architecture_.norm, row + d_queries);
         }
+        for (std::size_t column = 0; column < d_queries + d_keys; column += d) {
+          const bool is_query = column < d_queries;
+          const std::size_t among_its = is_query ? column : column - d_queries;
+          if (has_norms && over != NormOver::all_heads)
+            norm_row(row + column, d, is_query ? weights->query_norm : weights->key_norm, architecture_.norm,
+                     row + column, over == NormOver::own_head ? among_its : 0);
+          rotations.apply(row + column, i);
+        }
+      }
     });
     append_heads(run->queries, all, 0, sizes.n_heads, d);
     append_heads(run->keys, all, d_queries, sizes.kv_heads, d);
@@ -338,8 +345,8 @@ LayerEnd Transformer::end_of(std::size_t index, const LayerRun& run, std::size_t
                         added(Rows(end.output.view()), weights->attention_output_norm, rules, means.pool),
                         means.pool, ignored);
   const auto mlp_adds = [&](const Rows& input) {
-    Rows made = rules.experts.n > 0 ? mixture(input, *weights, rules, means.pool)
-                                    : mlp(input, weights->mlp, rules.mlp, means.pool);
+    Rows made = !weights->router.is_empty() ? mixture(input, *weights, rules, means.pool)
+                                            : mlp(input, weights->mlp, rules.mlp, means.pool);
     return added(std::move(made), weights->mlp_output_norm, rules, means.pool);
   };
   if (rules.mlp.parallel) {
@@ -363,6 +370,21 @@ Rows Transformer::after_layer(std::size_t layer, const RowsView& residual, const
   return end_of(layer, *heads_of(layer, residual, nullptr, {}, rotations, means), 0, n, {}, means).next;
 }
 
+namespace {
+
+/// Whether texts of both lengths have the same rotary embeddings.
+bool rotates_alike(const Architecture& architecture, std::size_t one, std::size_t other) {
+  for (const auto& rotary : {architecture.rotary, architecture.rotary_in_window}) {
+    const auto at = [&](std::size_t n) {
+      return positions::at_length(*rotary, architecture.sizes.d_head, static_cast<std::int64_t>(n));
+    };
+    if (rotary && !(at(one) == at(other))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids, const EditSet& edits,
                                             std::size_t n_layers, const Means& means) const {
   auto pass = std::make_shared<OwnPass>();
@@ -384,7 +406,8 @@ std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids,
         if (!nearest || n > n_same) nearest = kept, n_same = n;
       } else if (architecture_.causal && kept->layers.size() == n_layers && edits.outputs.empty() &&
                  kept->edits.outputs.empty() && kept->edits.heads_off == edits.heads_off &&
-                 begins_with(ids, kept->ids) && (!begin || kept->ids.size() > begin->ids.size())) {
+                 begins_with(ids, kept->ids) && rotates_alike(architecture_, ids.size(), kept->ids.size()) &&
+                 (!begin || kept->ids.size() > begin->ids.size())) {
         begin = kept;
       }
     }
@@ -529,6 +552,7 @@ fmat Transformer::logits_of(const RowsView& last, const Means& means) const {
   Rows own;  // what x views
   RowsView x = last;
   if (!head->final_norm.is_empty()) x = own = normed(x, head->final_norm, norm, means.pool);
+  if (!head->projection.is_empty()) x = own = projected(x, head->projection, means.pool);
   if (!head->dense.is_empty()) {
     own =
         projected(x, head->dense, means.pool, family.head_activation.value_or(architecture_.mlp.activation));
@@ -595,8 +619,11 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const T
     const auto factors = [](const NormWeights& norm) {
       return arma::conv_to<arma::mat>::from(arma::frowvec(norm.factors));
     };
-    result.additions.normalise = attention::HeadNorm{attention::NormRule::rms, factors(weights->query_norm),
-                                                     factors(weights->key_norm), architecture_.norm.epsilon};
+    const auto rule =
+        architecture_.norm.kind == NormKind::rms ? attention::NormRule::rms : attention::NormRule::layer;
+    result.additions.normalise = attention::HeadNorm{
+        rule, factors(weights->query_norm), factors(weights->key_norm), architecture_.norm.epsilon,
+        formats::checkpoints::whole_family_named(architecture_.family).norm_over};
   }
   result.scale = scale_of(architecture_, layer);
   result.mask.causal = architecture_.causal;

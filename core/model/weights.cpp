@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <sstream>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/files/layers.hpp"
+#include "core/model/blocks.hpp"
 
 namespace core::transformer {
 namespace {
@@ -35,8 +37,9 @@ class TensorRows {
       : file_(&file), name_(name), stored_(file.stored(name)) {
     const formats::Shape& shape = file.info(name).shape;
     n_columns_ = shape.empty() ? 1 : shape.back();
-    n_rows_ = shape.size() < 2 ? 1 : shape[0];
-    has_axes_ = shape.size() >= 2;
+    for (std::size_t k = 0; k + 1 < shape.size(); ++k) n_rows_ *= shape[k];
+    if (shape.size() >= 2) n_inner_ = shape.size() == 3 ? shape[1] : 1, has_axes_ = true;
+    has_three_axes_ = shape.size() == 3;
     if (!stored_) return;
     const bool is_plain = !stored_->decode;
     if (is_plain && stored_->dtype == formats::Dtype::f16) encoding_ = Encoding::f16;
@@ -73,8 +76,9 @@ class TensorRows {
       return;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const std::array leading{first + i};
-      const auto of_row = has_axes_ ? std::span<const std::size_t>(leading) : std::span<const std::size_t>();
+      const std::array leading{(first + i) / n_inner_, (first + i) % n_inner_};
+      const std::size_t n_axes = !has_axes_ ? 0 : has_three_axes_ ? 2 : 1;
+      const auto of_row = std::span<const std::size_t>(leading).first(n_axes);
       std::ranges::transform(file_->read(name_, of_row, progress).numbers, numbers + i * n_columns_,
                              [](double number) { return static_cast<float>(number); });
     }
@@ -84,8 +88,8 @@ class TensorRows {
   const formats::TensorFile* file_;
   std::string name_;
   const formats::StoredNumbers* stored_;
-  std::size_t n_rows_, n_columns_;
-  bool has_axes_, is_as_stored_ = false;
+  std::size_t n_rows_ = 1, n_columns_, n_inner_ = 1;
+  bool has_axes_ = false, has_three_axes_ = false, is_as_stored_ = false;
   Encoding encoding_ = Encoding::f32;
 };
 
@@ -168,9 +172,10 @@ class ShapeCheck {
   ShapeCheck(const formats::TensorFile& file, const TensorNames& names, bool in_by_out)
       : file_(file), names_(names), in_by_out_(in_by_out) {}
 
-  void weight(Role role, std::size_t layer, std::size_t d_in, std::size_t d_out,
-              std::size_t expert = 0) const {
+  void weight(Role role, std::size_t layer, std::size_t d_in, std::size_t d_out, std::size_t expert = 0,
+              std::size_t n_experts = 1) const {
     const std::string name = names_.require(role, "weight", layer, expert);
+    if (file_.info(name).shape.size() == 3) return expect(name, {n_experts, d_out, d_in});
     expect(name, in_by_out_ ? formats::Shape{d_in, d_out} : formats::Shape{d_out, d_in});
     if (const auto bias = names_.find(role, "bias", layer, expert)) expect(*bias, {d_out});
   }
@@ -181,18 +186,26 @@ class ShapeCheck {
   void norm_if_any(Role role, std::size_t layer, std::size_t width) const {
     if (names_.find(role, "weight", layer)) norm(role, layer, width);
   }
-  /// What looking at a layer can show as well: norms of both, with factors alone.
-  void norms_of_heads(std::size_t layer, std::size_t width, NormKind kind) const {
+  /// Norms of queries and keys, of both or none: with factors alone, as looking at a layer can show them.
+  void norms_of_heads(std::size_t layer, const Sizes& sizes, const Family& family, NormKind kind) const {
     const auto query = names_.find(Role::query_norm, "weight", layer),
                key = names_.find(Role::key_norm, "weight", layer);
     if (!query && !key) return;
-    norm(Role::query_norm, layer, width);
-    norm(Role::key_norm, layer, width);
-    if (kind != NormKind::rms)
-      throw Error(file_.place() + *query + ": expected none, as only RMS norms of heads can be computed");
-    for (const Role role : {Role::query_norm, Role::key_norm})
-      if (const auto bias = names_.find(role, "bias", layer))
-        throw Error(file_.place() + *bias + ": expected none, as norms of heads have factors alone");
+    if (kind != NormKind::rms && family.norm_over == NormOver::head)
+      throw Error(file_.place() + *(query ? query : key) +
+                  ": expected none, as only RMS norms of heads can be computed");
+    for (const auto& [role, n_heads] :
+         {std::pair{Role::query_norm, sizes.n_heads}, {Role::key_norm, sizes.kv_heads}}) {
+      const bool is_for_each = std::string_view(names_.of(role)).find('@') != std::string_view::npos;
+      for (std::size_t head = 0; head < (is_for_each ? n_heads : 1); ++head) {
+        const std::string name = names_.require(role, "weight", layer, head);
+        expect(name, is_for_each || family.norm_over == NormOver::head ? formats::Shape{sizes.d_head}
+                     : family.norm_over == NormOver::all_heads ? formats::Shape{n_heads * sizes.d_head}
+                                                               : formats::Shape{n_heads, sizes.d_head});
+        if (const auto bias = names_.find(role, "bias", layer, head))
+          throw Error(file_.place() + *bias + ": expected none, as norms of heads have factors alone");
+      }
+    }
   }
   /// One number for each token, at least.
   void bias_if_any(Role role, std::size_t least) const {
@@ -302,8 +315,37 @@ bool Weights::may_keep(std::uint64_t bytes) const {
   return bytes <= kept_.most - std::min(kept_.most, kept_.bytes);
 }
 
-Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, const Token& progress) const {
-  const std::size_t width = architecture_.sizes.d_model;
+std::size_t Weights::d_embedding() const {
+  const Sizes& sizes = architecture_.sizes;
+  return sizes.d_embedding > 0 ? sizes.d_embedding : sizes.d_model;
+}
+
+/// Whether positions are added in the width of the residual stream (OPT), not in that of embeddings (BERT).
+bool Weights::has_wide_positions() const {
+  return *names_.of(Role::output_projection);
+}
+
+bool Weights::has_narrow_embeddings() const {
+  return names_.find(Role::embedding_projection, "weight").has_value();
+}
+
+/// Embeddings in the width of the residual stream.
+Rows Weights::widened(Rows embeddings, const Means& means) const {
+  if (!has_narrow_embeddings()) return embeddings;
+  std::shared_ptr<const Affine> projection;
+  {
+    const std::scoped_lock lock(kept_.mutex);
+    if (!kept_.embedding_projection)
+      kept_.embedding_projection =
+          std::make_shared<const Affine>(read_affine({Role::embedding_projection}, 0, means));
+    projection = kept_.embedding_projection;
+  }
+  return projected(embeddings, *projection, means.pool);
+}
+
+Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const {
+  const Token& progress = means.progress;
+  std::size_t width = d_embedding();
   Rows result(ids.size(), width);
   const std::string tokens = names_.require(Role::token_embedding, "weight");
   std::shared_ptr<const Matrix> kept;
@@ -319,6 +361,7 @@ Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, c
   if (const auto by = static_cast<float>(architecture_.embedding_factor); by != 1)
     for (std::size_t i = 0; i < ids.size(); ++i)
       std::transform(result.row(i), result.row(i) + width, result.row(i), [by](float x) { return x * by; });
+  if (has_wide_positions()) result = widened(std::move(result), means), width = architecture_.sizes.d_model;
   const auto add = [&](Role role, auto row_of) {
     const auto name = names_.find(role, "weight");
     if (!name) return;
@@ -330,7 +373,9 @@ Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, c
   add(Role::segment_embedding, [](std::size_t) { return std::size_t{0}; });
   const auto rows = position_rows(architecture_, ids, first);
   add(Role::position_embedding, [&](std::size_t i) { return rows[i]; });
-  return result;
+  if (const auto norm = embedding_norm(progress); !norm->is_empty())
+    result = normed(result, *norm, architecture_.norm, means.pool);
+  return has_wide_positions() ? std::move(result) : widened(std::move(result), means);
 }
 
 std::shared_ptr<const NormWeights> Weights::embedding_norm(const Token& progress) const {
@@ -347,6 +392,7 @@ std::shared_ptr<const Head> Weights::head(const Means& means) const {
   }
   Head head;
   head.final_norm = read_norm(Role::final_norm, 0, means.progress);
+  head.projection = read_affine({Role::output_projection}, 0, means);
   head.dense = read_affine({Role::head_dense}, 0, means);
   head.norm = read_norm(Role::head_norm, 0, means.progress);
   if (const auto name = prediction_bias()) head.bias = read_vector(file_, *name, means.progress);
@@ -406,8 +452,16 @@ bool Weights::has_bare_norm(Role role) const {
 NormWeights Weights::read_norm(Role role, std::size_t layer, const Token& progress) const {
   NormWeights norm;
   if (has_bare_norm(role)) norm.factors.assign(architecture_.sizes.d_model, 1);
-  if (const auto name = names_.find(role, "weight", layer))
-    norm.factors = read_vector(file_, *name, progress);
+  const bool is_for_each = std::string_view(names_.of(role)).find('@') != std::string_view::npos;
+  const Sizes& sizes = architecture_.sizes;
+  const std::size_t n_tensors = !is_for_each ? 1 : role == Role::query_norm ? sizes.n_heads : sizes.kv_heads;
+  for (std::size_t head = 0; head < n_tensors; ++head)
+    if (const auto name = names_.find(role, "weight", layer, head)) {
+      const std::size_t n_rows = TensorRows(file_, *name).n_rows();
+      const Rows factors = read_rows(file_, *name, 0, n_rows, progress);
+      for (std::size_t row = 0; row < n_rows; ++row)
+        norm.factors.insert(norm.factors.end(), factors.row(row), factors.row(row) + factors.width());
+    }
   if (family_->norms_plus_one)
     for (float& factor : norm.factors) ++factor;
   if (const auto name = names_.find(role, "bias", layer)) norm.bias = read_vector(file_, *name, progress);
@@ -429,8 +483,13 @@ Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, c
                of_bias = names_.find(role, "bias", layer, expert);
     if (!name) continue;
     tensors.emplace_back(file_, *name);
-    const std::size_t n = in_by_out ? tensors.back().n_columns() : tensors.back().n_rows();
-    for (std::size_t row = 0; row < n; ++row) outputs.push_back({tensors.size() - 1, row});
+    const formats::Shape& shape = file_.info(*name).shape;
+    const bool has_all_experts = shape.size() == 3;
+    const std::size_t n = has_all_experts ? shape[1]
+                          : in_by_out     ? tensors.back().n_columns()
+                                          : tensors.back().n_rows(),
+                      begin = has_all_experts ? expert * n : 0;
+    for (std::size_t row = begin; row < begin + n; ++row) outputs.push_back({tensors.size() - 1, row});
     const std::vector<float> part =
         of_bias ? read_vector(file_, *of_bias, means.progress) : std::vector<float>(n);
     bias.insert(bias.end(), part.begin(), part.end());
@@ -482,7 +541,18 @@ LayerWeights Weights::read_layer(std::size_t index, const Means& means) const {
                                          : read_affine({Role::up}, index, means);
   layer.mlp_output_norm = read_norm(Role::mlp_output_norm, index, means.progress);
   layer.mlp.down = read_affine({Role::down}, index, means);
-  if (architecture_.experts.n == 0) return layer;
+  if (const auto name = names_.find(Role::activation_numbers, "alpha_p", index)) {
+    const auto number = [&](const char* ending) {
+      return read_vector(file_, names_.require(Role::activation_numbers, ending, index), means.progress)[0];
+    };
+    const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
+    const float beta = number("beta");
+    layer.mlp.xielu =
+        Xielu{softplus(number("alpha_p")), beta + softplus(number("alpha_n")), beta, number("eps")};
+  }
+  if (architecture_.experts.n == 0 || index < architecture_.experts.first_layer) return layer;
+  if (const auto name = names_.find(Role::router_correction, "e_score_correction_bias", index))
+    layer.router_correction = read_vector(file_, *name, means.progress);
   layer.router = read_affine({Role::router}, index, means);
   for (std::size_t expert = 0; expert < architecture_.experts.n; ++expert)
     layer.experts.push_back({read_affine({Role::expert_gate, Role::expert_up}, index, means, {}, expert),
@@ -497,26 +567,40 @@ void Weights::check_shapes() const {
   const Sizes& s = architecture_.sizes;
   const ShapeCheck check(file_, names_, family_->in_by_out && !names_.is_gguf());
   const std::size_t d_queries = s.n_heads * s.d_head, d_keys = s.kv_heads * s.d_head;
-  check.rows(names_.require(Role::token_embedding, "weight"), s.n_vocabulary, s.d_model);
+  check.rows(names_.require(Role::token_embedding, "weight"), s.n_vocabulary, d_embedding());
   if (!architecture_.rotary && !architecture_.alibi)
     check.rows(names_.require(Role::position_embedding, "weight"), architecture_.first_position + s.n_context,
-               s.d_model);
+               has_wide_positions() ? s.d_model : d_embedding());
   if (const auto segments = names_.find(Role::segment_embedding, "weight"))
-    check.rows(*segments, 1, s.d_model);
-  check.norm_if_any(Role::embedding_norm, 0, s.d_model);
+    check.rows(*segments, 1, d_embedding());
+  check.norm_if_any(Role::embedding_norm, 0, d_embedding());
+  if (d_embedding() != s.d_model || has_narrow_embeddings())
+    check.weight(Role::embedding_projection, 0, d_embedding(), s.d_model);
+  if (*names_.of(Role::output_projection) && d_embedding() != s.d_model)
+    check.weight(Role::output_projection, 0, s.d_model, d_embedding());
   const auto check_experts = [&](const ShapeCheck& shapes, std::size_t l) {
     const formats::checkpoints::Experts& experts = architecture_.experts;
     shapes.weight(Role::router, l, s.d_model, experts.n);
     for (std::size_t expert = 0; expert < experts.n; ++expert) {
-      for (const Role role : {Role::expert_gate, Role::expert_up})
-        shapes.weight(role, l, s.d_model, experts.d_hidden, expert);
-      shapes.weight(Role::expert_down, l, experts.d_hidden, s.d_model, expert);
+      const bool has_gate = *names_.of(Role::expert_gate);
+      if (has_gate) shapes.weight(Role::expert_gate, l, s.d_model, experts.d_hidden, expert, experts.n);
+      shapes.weight(Role::expert_up, l, s.d_model, (has_gate ? 1 : 2) * experts.d_hidden, expert, experts.n);
+      shapes.weight(Role::expert_down, l, experts.d_hidden, s.d_model, expert, experts.n);
     }
     if (experts.d_shared == 0) return;
     for (const Role role : {Role::shared_gate, Role::shared_up})
       shapes.weight(role, l, s.d_model, experts.d_shared);
     shapes.weight(Role::shared_down, l, experts.d_shared, s.d_model);
-    shapes.weight(Role::shared_switch, l, s.d_model, 1);
+    if (*names_.of(Role::shared_switch)) shapes.weight(Role::shared_switch, l, s.d_model, 1);
+  };
+  const auto check_numbers = [&](Role role, const char* ending, std::size_t l, std::size_t n) {
+    const auto name = names_.find(role, ending, l);
+    if (!name) return;
+    std::size_t got = 1;
+    for (const std::size_t size : file_.info(*name).shape) got *= size;
+    if (got != n)
+      throw Error(file_.place() + *name + ": expected " + std::to_string(n) + " numbers, got " +
+                  std::to_string(got));
   };
   const auto norm_of_layer = [&](Role role, std::size_t l) {
     // The embeddings of ModernBERT are normed as its first layer would norm them.
@@ -535,26 +619,33 @@ void Weights::check_shapes() const {
       check.weight(Role::key, l, s.d_model, d_keys);
       check.weight(Role::value, l, s.d_model, d_keys);
     }
-    check.norms_of_heads(l, s.d_head, architecture_.norm.kind);
+    check.norms_of_heads(l, s, *family_, architecture_.norm.kind);
     check.weight(Role::output, l, d_queries, s.d_model);
     if (!architecture_.mlp.parallel || names_.find(Role::mlp_norm, "weight", l))
       norm_of_layer(Role::mlp_norm, l);
-    if (architecture_.experts.n > 0) {
+    if (architecture_.experts.n > 0 && l >= architecture_.experts.first_layer) {
       check_experts(check, l);
+      check_numbers(Role::router_correction, "e_score_correction_bias", l, architecture_.experts.n);
       continue;
     }
     const bool has_gate = architecture_.mlp.gated && *names_.of(Role::gate);
     if (has_gate) check.weight(Role::gate, l, s.d_model, s.d_hidden);
     check.weight(Role::up, l, s.d_model, architecture_.mlp.gated && !has_gate ? 2 * s.d_hidden : s.d_hidden);
     check.weight(Role::down, l, s.d_hidden, s.d_model);
+    if (architecture_.mlp.activation == formats::checkpoints::Activation::xielu)
+      for (const char* ending : {"alpha_p", "alpha_n", "beta", "eps"}) {
+        names_.require(Role::activation_numbers, ending, l);
+        check_numbers(Role::activation_numbers, ending, l, 1);
+      }
   }
-  if (*names_.of(Role::final_norm)) check.norm(Role::final_norm, 0, s.d_model);
+  const bool norms_after = architecture_.norm.place == formats::checkpoints::NormPlace::after;
+  if (*names_.of(Role::final_norm) && !norms_after) check.norm(Role::final_norm, 0, s.d_model);
   if (!predicts_) return;
   if (*family_->names.of(Role::head_dense)) {
-    check.weight(Role::head_dense, 0, s.d_model, s.d_model);
-    check.norm(Role::head_norm, 0, s.d_model);
+    check.weight(Role::head_dense, 0, s.d_model, d_embedding());
+    check.norm(Role::head_norm, 0, d_embedding());
   }
-  check.rows(prediction_tensor(), s.n_vocabulary, s.d_model);
+  check.rows(prediction_tensor(), s.n_vocabulary, d_embedding());
   for (const Role role : {Role::head_bias, Role::head}) check.bias_if_any(role, s.n_vocabulary);
 }
 
@@ -571,11 +662,11 @@ std::vector<std::string> Weights::tensors_between(Role first, Role last, std::si
 }
 
 std::vector<std::string> Weights::tensors_of(std::size_t layer) const {
-  return tensors_between(Role::attention_norm, Role::shared_switch, layer);
+  return tensors_between(Role::attention_norm, Role::activation_numbers, layer);
 }
 
 std::vector<std::string> Weights::tensors_of_embeddings() const {
-  return tensors_between(Role::token_embedding, Role::embedding_norm, 0);
+  return tensors_between(Role::token_embedding, Role::embedding_projection, 0);
 }
 
 std::vector<std::string> Weights::tensors_of_prediction() const {

@@ -34,22 +34,30 @@ struct NormWeights {
   bool is_empty() const { return factors.empty(); }
 };
 
+/// The numbers of xIELU: for x > 0 positive·x² + beta·x, else negative·(exp(min(x, epsilon)) − 1 − x) +
+/// beta·x.
+struct Xielu {
+  float positive = 0, negative = 0, beta = 0, epsilon = 0;
+};
+
 struct MlpWeights {
   Affine up;  ///< of a gated MLP the gate, and behind it the values that it multiplies
   Affine down;
+  std::optional<Xielu> xielu = {};
 };
 
 /// All numbers of one layer.
 struct LayerWeights {
   NormWeights attention_norm;
   Affine queries_keys_values;        ///< side by side, each head's columns together
-  NormWeights query_norm, key_norm;  ///< of each head, or empty
+  NormWeights query_norm, key_norm;  ///< see Family::norm_over, or empty
   Affine output;
   NormWeights attention_output_norm;  ///< of what attention adds, or empty
   NormWeights mlp_norm;               ///< what attention reads, where it is empty
   MlpWeights mlp;
-  NormWeights mlp_output_norm;  ///< of what the MLP adds, or empty
-  Affine router;                ///< of a mixture of experts, or empty
+  NormWeights mlp_output_norm;           ///< of what the MLP adds, or empty
+  Affine router;                         ///< of a mixture of experts, or empty
+  std::vector<float> router_correction;  ///< see Role
   std::vector<MlpWeights> experts;
   MlpWeights shared;     ///< the expert of all tokens, or empty
   Affine shared_switch;  ///< sigmoid of it multiplies its output
@@ -58,6 +66,7 @@ struct LayerWeights {
 /// The parts between the last layer and the unembedding.
 struct Head {
   NormWeights final_norm;  ///< or empty
+  Affine projection;       ///< to the width of the embeddings, or empty
   Affine dense;            ///< of BERT's kind, or empty, and its norm
   NormWeights norm;
   std::vector<float> bias;  ///< for each token, or empty
@@ -106,11 +115,9 @@ class Weights {
 
   /// Throws core::Error when the file cannot be read any more, as TensorFile::read() does.
   std::shared_ptr<const LayerWeights> layer(std::size_t index, const Means& means) const;
-  /// The embeddings of tokens with what is added for their positions, which begin at first; not yet normed.
-  ///
-  /// n_tokens × d_model.
-  Rows embedded(const std::vector<std::size_t>& ids, std::size_t first, const Token& progress) const;
-  std::shared_ptr<const NormWeights> embedding_norm(const Token& progress) const;
+  /// The embeddings of tokens with what is added for their positions, which begin at first; normed, and in
+  /// the width of the residual stream, n_tokens × d_model.
+  Rows embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const;
   std::shared_ptr<const Head> head(const Means& means) const;
   /// Gives use(first, part) the matrix that predicts tokens, d_model × n_vocabulary, a part of its outputs
   /// after the other, or all at once.
@@ -119,6 +126,8 @@ class Weights {
 
   /// Whether it has what predicts tokens.
   bool predicts() const { return predicts_; }
+  /// Whether embeddings are of another width than the residual stream, or projected all the same.
+  bool has_narrow_embeddings() const;
   const formats::TensorFile& file() const { return file_; }
   /// The tensors that a layer is read from, by name.
   std::vector<std::string> tensors_of(std::size_t layer) const;
@@ -134,6 +143,7 @@ class Weights {
     std::map<std::size_t, std::shared_ptr<const LayerWeights>> layers;
     std::shared_ptr<const Matrix> prediction;
     std::shared_ptr<const NormWeights> embedding_norm;
+    std::shared_ptr<const Affine> embedding_projection;
     std::shared_ptr<const Head> head;
   };
   std::string prediction_tensor() const;
@@ -144,6 +154,10 @@ class Weights {
   bool may_keep(std::uint64_t bytes) const;
   LayerWeights read_layer(std::size_t index, const Means& means) const;
   NormWeights read_norm(Role role, std::size_t layer, const Token& progress) const;
+  std::size_t d_embedding() const;
+  bool has_wide_positions() const;
+  std::shared_ptr<const NormWeights> embedding_norm(const Token& progress) const;
+  Rows widened(Rows embeddings, const Means& means) const;
   bool has_bare_norm(Role role) const;
   Affine read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
                      const std::vector<std::size_t>& order = {}, std::size_t expert = 0) const;

@@ -175,15 +175,19 @@ arma::mat as_row(const std::vector<double>& numbers) {
 
 std::string frequencies_text(const Rotary& rotary, std::size_t d_head) {
   const std::string d = to_string(rotated_columns(rotary, d_head));
-  if (rotary.inverse_frequencies || rotary.scaling.rule == ScalingRule::llama3)
+  const ScalingRule rule = rotary.scaling.rule;
+  if (rotary.inverse_frequencies || (rule != ScalingRule::none && rule != ScalingRule::linear))
     return with_tensor("frequencies = ", as_row(positions::frequencies(rotary, d_head)), true) +
-           (rotary.inverse_frequencies ? "\n" : "  # stretched as in Llama 3.1\n");
+           (rotary.inverse_frequencies    ? "\n"
+            : rule == ScalingRule::llama3 ? "  # stretched as in Llama 3.1\n"
+            : rule == ScalingRule::yarn   ? "  # scaled as in YaRN\n"
+                                          : "  # scaled as in LongRoPE\n");
   return "frequencies = " + python::number(rotary.base) + " ** (-torch.arange(0, " + d +
          ", 2, dtype=torch.float64) / " + d + ")\n";
 }
 
 std::string rotation_text(const Model& m) {
-  const Rotary& rotary = *m.additions.positions.rotary;
+  const Rotary rotary = *rotary_of(m);
   const std::size_t d = rotated_columns(rotary, m.d_head());
   const std::string all = to_string(d), half = to_string(d / 2);
   const bool halves = rotary.pairs == Pairs::halves;
@@ -192,6 +196,9 @@ std::string rotation_text(const Model& m) {
       halves ? "    \"\"\"Columns p and p + " + half + " of x, rotated by position times frequency p.\"\"\"\n"
              : "    \"\"\"Columns 2p and 2p + 1 of x, rotated by position times frequency p.\"\"\"\n";
   text += "    angles = positions[:, None] * frequencies\n    cosine, sine = angles.cos(), angles.sin()\n";
+  if (const double by = positions::magnitude(rotary); by != 1)
+    text += "    cosine, sine = cosine * " + python::number(by) + ", sine * " + python::number(by) +
+            "  # the attention factor\n";
   text += halves ? "    first, second = x[..., :" + half + "], x[..., " + half + ":" + all + "]\n"
                  : "    first, second = x[..., 0:" + all + ":2], x[..., 1:" + all + ":2]\n";
   text += "    pairs = first * cosine - second * sine, first * sine + second * cosine\n";

@@ -134,7 +134,7 @@ def with_everything():
     yield {
         "attnscope": 1, "tokens": ["a", "b", "c"], "embeddings": x,
         "projections": {"query": linear, "key": linear, "value": linear, "output": linear}, "n_heads": 2, "n_kv_heads": 2,
-        "normalise": {"rule": "rms", "query": [1, 2], "key": [1, 1], "epsilon": 1e-6},
+        "normalise": {"rule": "rms", "query": [1, 2], "key": [1, 1], "epsilon": 1e-6, "over": "head"},
         "positions": {"rotary": {"base": 100, "pairs": "halves", "dimensions": 2, "first": 3, "inverse_frequencies": [0.5],
                                  "scaling": {"rule": "llama3", "factor": 8, "low": 1, "high": 4, "original": 32}},
                       "relative": {"table": [[1, 2, 3, 4], [1, 2, 3, 4]], "max_distance": 9, "bidirectional": True}},
@@ -153,8 +153,14 @@ def with_everything():
         "attnscope": 1, "embeddings": [x, x], "key_embeddings": [x[:2], x[:2]], "key_tokens": ["k", "l"], "tokens": [["a", "b", "c"], ["d", "e", "f"]],
         "projections": {"query": linear, "key": linear, "value": linear, "output": None}, "n_heads": 2,
         "positions": {"alibi": {"slopes": [1, 0.5]}, "rotary": {"scaling": {"rule": "linear", "factor": 4}}},
+        "normalise": {"rule": "rms", "query": [1, 2, 3, 4], "key": [1, 1, 1, 1], "over": "all_heads"},
         "mask": {"hidden_keys": [[0], []]}, "score_bias": [[[0, 1], [1, 2], [2, 3]]] * 2,
     }
+    for scaling in ({"rule": "yarn", "factor": 4, "beta_slow": 1, "beta_fast": 32, "original": 8, "attention_factor": 1.25, "truncate": False},
+                    {"rule": "yarn", "factor": 4, "original": 8}, {"rule": "dynamic", "factor": 2, "original": 2},
+                    {"rule": "longrope", "short_factor": [1], "long_factor": [2], "original": 2, "attention_factor": 1.5}):
+        yield {"attnscope": 1, "tokens": ["a", "b", "c"], "embeddings": x, "projections": {"query": linear, "key": linear, "value": linear, "output": None},
+               "n_heads": 2, "positions": {"rotary": {"scaling": scaling}}}
     yield {"attnscope": 1, "given": {"queries": x, "keys": [x], "values": [[x]], "dropout_mask": [[1, 1, 1]] * 3}, "scale": "none"}
     yield {"attnscope": 1, "given": {"scores": [[[1, "inf"], [2, "-inf"]]]}, "scale": "none"}
     yield {"attnscope": 1, "embeddings": x, "departures": {

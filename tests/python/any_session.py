@@ -28,11 +28,18 @@ def rotary(random, d_head):
     rule = {"base": float(pick(random, 10000, 500000, 7)), "pairs": pick(random, "halves", "neighbours"), "dimensions": dimensions}
     if random.random() < 0.5:
         rule["first"] = int(random.integers(-5, 30))
-    scaling = pick(random, None, None, "linear", "llama3")
+    scaling = pick(random, None, None, "linear", "llama3", "yarn", "dynamic", "longrope")
     if scaling == "linear":
         rule["scaling"] = {"rule": "linear", "factor": 4.0}
     if scaling == "llama3":
         rule["scaling"] = {"rule": "llama3", "factor": 8.0, "low": 1.0, "high": 4.0, "original": 32}
+    if scaling == "yarn":
+        rule["scaling"] = {"rule": "yarn", "factor": 4.0, "original": 64, "attention_factor": 1.25, "truncate": bool(random.random() < 0.5)}
+    if scaling == "dynamic":
+        rule["scaling"] = {"rule": "dynamic", "factor": 4.0, "original": 3}
+    if scaling == "longrope":
+        factors = (1 + random.random(size=(2, dimensions // 2))).tolist()
+        rule["scaling"] = {"rule": "longrope", "short_factor": factors[0], "long_factor": factors[1], "original": 3, "attention_factor": 1.5}
     if random.random() < 0.2:
         rule["inverse_frequencies"] = random.normal(size=dimensions // 2).tolist()
     return rule
@@ -47,7 +54,7 @@ def score_bias(random, *shape):
     return numpy.where(numpy.isinf(bias), "-inf", bias.astype(object)).tolist()
 
 
-def additions(random, heads, d_head, tokens, keys):
+def additions(random, heads, groups, d_head, tokens, keys):
     """Some of what models of today add to the paper."""
     normal = lambda *shape: random.normal(size=shape).tolist()
     positions = {}
@@ -66,6 +73,9 @@ def additions(random, heads, d_head, tokens, keys):
         "score_bias": score_bias(random, *pick(random, (tokens, keys), (heads, tokens, keys))),
         "sink": normal(heads),
     }
+    over = pick(random, "head", "head", "each_head", "all_heads")
+    if over != "head":
+        every["normalise"] |= {"over": over, "query": normal(heads * d_head), "key": normal(groups * d_head)}
     chosen = {name: rule for name, rule in every.items() if random.random() < 0.4}
     return {**chosen, **({"positions": positions} if positions else {})}
 
@@ -129,5 +139,5 @@ def session(random):
     if groups != heads:
         made["n_kv_heads"] = groups
     if random.random() < 0.6:
-        made.update(additions(random, heads, d_head, tokens, keys))
+        made.update(additions(random, heads, groups, d_head, tokens, keys))
     return made

@@ -36,19 +36,40 @@ def project(x, linear):
     return y if linear.get("bias") is None else y + numpy.array(linear["bias"], REAL)
 
 
-def normed(rows, norm, factors):
-    result = []
-    for row in rows:
+def normed(rows, norm, factors, head, every):
+    """Rows of a head; every: of all heads, which a norm may be taken over."""
+    result, over = [], norm.get("over", "head")
+    factors, d = numpy.array(norm[factors]), rows.shape[1]
+    for i, row in enumerate(rows):
+        together = numpy.concatenate([other[i] for other in every]) if over == "all_heads" else row
         if norm["rule"] == "layer":
-            row = row - row.mean()
-        result.append(row / numpy.sqrt((row * row).mean() + norm["epsilon"]) * numpy.array(norm[factors]))
+            row, together = row - together.mean(), together - together.mean()
+        own = factors if over == "head" else factors[head * d : (head + 1) * d]
+        result.append(row / numpy.sqrt((together * together).mean() + norm["epsilon"]) * own)
     return numpy.array(result)
 
 
-def frequency(rule, pair, d):
+def frequency(rule, pair, d, length):
+    """Of a pair of d columns in a text of that length, as transformers computes it."""
     if "inverse_frequencies" in rule:
         return rule["inverse_frequencies"][pair]
-    own, scaling = rule["base"] ** (-2 * pair / d), rule.get("scaling") or {}
+    scaling, base = rule.get("scaling") or {}, rule["base"]
+    kind, original = scaling.get("rule"), scaling.get("original")
+    if kind == "dynamic" and length > original and d > 2:
+        base *= (scaling["factor"] * length / original - (scaling["factor"] - 1)) ** (d / (d - 2))
+    own = base ** (-2 * pair / d)
+    if kind == "longrope":
+        return own / scaling["long_factor" if length > original else "short_factor"][pair]
+    if kind == "yarn":
+        turns = [scaling.get("beta_fast", 32), scaling.get("beta_slow", 1)]
+        low, high = (d * math.log(original / (n * 2 * math.pi)) / (2 * math.log(base)) for n in turns)
+        if scaling.get("truncate", True):
+            low, high = math.floor(low), math.ceil(high)
+        low, high = max(low, 0), min(high, d - 1)
+        if low == high:
+            high += 0.001
+        part = min(max((pair - low) / (high - low), 0), 1)
+        return own / scaling["factor"] * part + own * (1 - part)
     if scaling.get("rule") != "llama3":
         return own
     wave = 2 * math.pi / own
@@ -60,15 +81,15 @@ def frequency(rule, pair, d):
     return (1 - kept) * own / scaling["factor"] + kept * own
 
 
-def turned(rows, positions, rule):
+def turned(rows, positions, rule, length):
     d, result = rule.get("dimensions", rows.shape[1]), rows.copy()
     scaling = rule.get("scaling") or {}
     for i, position in enumerate(positions):
         at = position / scaling["factor"] if scaling.get("rule") == "linear" else position
         for pair in range(d // 2):
             a, b = (pair, pair + d // 2) if rule["pairs"] == "halves" else (2 * pair, 2 * pair + 1)
-            angle = at * frequency(rule, pair, d)
-            cosine, sine = numpy.cos(REAL(angle)), numpy.sin(REAL(angle))
+            angle, by = at * frequency(rule, pair, d, length), scaling.get("attention_factor", 1)
+            cosine, sine = numpy.cos(REAL(angle)) * by, numpy.sin(REAL(angle)) * by
             result[i, a], result[i, b] = rows[i, a] * cosine - rows[i, b] * sine, rows[i, a] * sine + rows[i, b] * cosine
     return result
 
@@ -124,17 +145,19 @@ def softmax(row, sink):
     return numpy.array(e[:len(row)]) / sum(e)
 
 
-def one_head(s, h, x, q, k, v, see, dropout_mask):
+def one_head(s, h, x, all_q, all_k, all_v, see, dropout_mask):
+    group = h // (len(all_q) // len(all_k))
+    q, k, v = all_q[h], all_k[group], all_v[group]
     stages = {"queries": q, "keys": k, "values": v}
     positions, heads = s.get("positions", {}), s.get("n_heads", 1)
     tokens, keys = len(q), len(k)
     if "normalise" in s:
-        q, k = normed(q, s["normalise"], "query"), normed(k, s["normalise"], "key")
+        q, k = normed(q, s["normalise"], "query", h, all_q), normed(k, s["normalise"], "key", group, all_k)
         stages["normed_queries"], stages["normed_keys"] = q, k
     if "rotary" in positions:
         first = positions["rotary"].get("first", 0)
-        q = turned(q, [first + i + keys - tokens for i in range(tokens)], positions["rotary"])
-        k = turned(k, [first + j for j in range(keys)], positions["rotary"])
+        q = turned(q, [first + i + keys - tokens for i in range(tokens)], positions["rotary"], first + keys)
+        k = turned(k, [first + j for j in range(keys)], positions["rotary"], first + keys)
         stages["rotated_queries"], stages["rotated_keys"] = q, k
     z = stages["scores"] = q @ k.T if s.get("scores", "query_key") == "query_key" else numpy.zeros((tokens, keys), REAL)
     scale = s.get("scale", "inverse_sqrt_d_head")
@@ -200,8 +223,7 @@ def attention(s, sequence, dropout_masks):
     q, k, v = project(x, parts.get("query")), project(memory, parts.get("key")), project(memory, parts.get("value"))
     see = visible(s, sequence, len(x), len(memory))
     split = lambda m, n: numpy.split(m, n, axis=1)
-    all_heads = [one_head(s, h, x, split(q, heads)[h], split(k, groups)[h // (heads // groups)], split(v, groups)[h // (heads // groups)],
-                          see, dropout_masks[h]) for h in range(heads)]
+    all_heads = [one_head(s, h, x, split(q, heads), split(k, groups), split(v, groups), see, dropout_masks[h]) for h in range(heads)]
     stages = {name: [head[name] for head in all_heads] for name in all_heads[0]}
     contexts = numpy.array(stages["contexts"])
     merged = numpy.concatenate(list(contexts), axis=1) if s.get("merge_heads", "concatenate") == "concatenate" else contexts.reshape(len(x), -1)

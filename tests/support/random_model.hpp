@@ -136,9 +136,17 @@ inline core::positions::Rotary rotary(Random& random, std::size_t d_head) {
   r.pairs = coin(random) ? Pairs::halves : Pairs::neighbours;
   if (d_head % 2 != 0 || coin(random)) r.dimensions = 2 * (1 + below(random, d_head / 2));
   r.first = static_cast<int>(below(random, 20)) - 5;
-  r.scaling.rule = static_cast<ScalingRule>(below(random, 3));
+  r.scaling.rule = static_cast<ScalingRule>(below(random, 6));
   if (r.scaling.rule != ScalingRule::none) r.scaling.factor = 1 + static_cast<double>(below(random, 8));
-  if (r.scaling.rule == ScalingRule::llama3) r.scaling.original = 8 + static_cast<double>(below(random, 64));
+  if (r.scaling.rule > ScalingRule::linear) r.scaling.original = 8 + static_cast<double>(below(random, 64));
+  if (r.scaling.rule == ScalingRule::yarn) r.scaling.attention = 1.25, r.scaling.truncate = coin(random);
+  if (r.scaling.rule == ScalingRule::dynamic) r.scaling.original = 1 + static_cast<double>(below(random, 6));
+  if (r.scaling.rule == ScalingRule::longrope) {
+    r.scaling.factor = 1, r.scaling.attention = 1.5;
+    r.scaling.original = 1 + static_cast<double>(below(random, 6));
+    r.scaling.factors =
+        arma::mat(arma::abs(arma::mat(matrix(random, 2, r.dimensions.value_or(d_head) / 2))) + 0.5);
+  }
   if (below(random, 3) == 0) r.inverse_frequencies = matrix(random, 1, r.dimensions.value_or(d_head) / 2);
   return r;
 }
@@ -160,6 +168,11 @@ inline void add_additions(Random& random, core::attention::Model& m) {
   if (coin(random))
     a.normalise = HeadNorm{coin(random) ? NormRule::rms : NormRule::layer, matrix(random, 1, d_head),
                            matrix(random, 1, d_head), coin(random) ? 1e-6 : 0.25};
+  if (a.normalise && below(random, 3) == 0) {
+    a.normalise->over = coin(random) ? NormOver::all_heads : NormOver::own_head;
+    a.normalise->query = matrix(random, 1, m.n_heads * d_head);
+    a.normalise->key = matrix(random, 1, m.kv_heads() * d_head);
+  }
   if (d_head > 1 && coin(random)) a.positions.rotary = rotary(random, d_head);
   if (below(random, 3) == 0) {
     a.positions.alibi.emplace();

@@ -348,7 +348,7 @@ TEST_F(AdditionsPopup, SetsAllOfRotaryPositions) {
   press("more/pairs/1");
   set("more/columns", "2");
   set("more/first", "-3");
-  press("more/scaling/2");
+  choose("more/scaling", 2);
   set("more/factor", "8");
   set("more/low", "2");
   set("more/high", "5");
@@ -372,6 +372,60 @@ TEST_F(AdditionsPopup, SetsAllOfRotaryPositions) {
   EXPECT_FALSE(now().positions.rotary->inverse_frequencies) << "there are other pairs";
   press("more/rotary");
   EXPECT_EQ(now(), Additions());
+}
+
+TEST_F(AdditionsPopup, SetsWhatANormIsTakenOver) {
+  using core::attention::NormOver;
+  const std::size_t d_head = ui.model().d_head(), n_heads = ui.model().n_heads;
+  press("more/norm/1");
+  choose("more/norm_over", 2);
+  EXPECT_EQ(now().normalise->over, NormOver::all_heads);
+  EXPECT_EQ(now().normalise->query.n_cols(), n_heads * d_head);
+  EXPECT_EQ(now().normalise->key.n_cols(), ui.model().kv_heads() * d_head);
+  EXPECT_EQ(words(), "QK RMSNorm over all heads");
+  choose("more/norm_over", 1);
+  EXPECT_EQ(now().normalise->over, NormOver::own_head);
+  choose("more/norm_over", 0);
+  EXPECT_EQ(now().normalise->query.n_cols(), d_head);
+}
+
+TEST_F(AdditionsPopup, SetsTheNumbersOfEveryScaling) {
+  using core::positions::ScalingRule;
+  const auto scaling = [&] { return now().positions.rotary->scaling; };
+  press("more/rotary");
+  choose("more/scaling", 1);
+  set("more/factor", "8");
+  choose("more/scaling", 3);
+  EXPECT_EQ(scaling().rule, ScalingRule::yarn);
+  EXPECT_EQ(scaling().high, 32) << "beta_fast";
+  EXPECT_NEAR(scaling().attention, 0.1 * std::log(8) + 1, 1e-15);
+  set("more/low", "2");
+  set("more/high", "16");
+  set("more/attention", "1.25");
+  press("more/truncate");
+  EXPECT_EQ(scaling().low, 2);
+  EXPECT_EQ(scaling().high, 16);
+  EXPECT_EQ(scaling().attention, 1.25);
+  EXPECT_FALSE(scaling().truncate);
+  set("more/attention", "0");
+  EXPECT_THAT(ui.message().text, HasSubstr("scaling.attention_factor: expected a finite number above 0"));
+  choose("more/scaling", 4);
+  set("more/original", "3");
+  EXPECT_EQ(scaling().rule, ScalingRule::dynamic);
+  EXPECT_EQ(scaling().original, 3);
+  choose("more/scaling", 5);
+  ASSERT_TRUE(scaling().factors);
+  const std::size_t n_pairs = scaling().factors->n_cols();
+  EXPECT_EQ(n_pairs, ui.model().d_head() / 2);
+  std::string factors, more;
+  for (std::size_t p = 0; p < n_pairs; ++p) factors += (p ? ", " : "") + std::to_string(p + 2);
+  set("more/short", factors);
+  EXPECT_EQ(scaling().factors->at(0, n_pairs - 1), static_cast<double>(n_pairs + 1));
+  EXPECT_EQ(scaling().factors->at(1, 0), 1);
+  set("more/long", factors + ", 9");
+  EXPECT_THAT(ui.message().text, HasSubstr("long: expected a factor for each pair"));
+  set("more/columns", "2");
+  EXPECT_EQ(scaling().factors->n_cols(), 1u) << "there are fewer pairs";
 }
 
 TEST_F(AdditionsPopup, SetsBiasesOfDistances) {

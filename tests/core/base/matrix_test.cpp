@@ -164,6 +164,70 @@ TEST(KnownDifference, IsNothingWhenThereAreSeveralOrNobodyKnows) {
 namespace core::positions {
 namespace {
 
+Scaling scaling_of(ScalingRule rule, double factor, double original) {
+  Scaling scaling;
+  scaling.rule = rule, scaling.factor = factor, scaling.original = original;
+  return scaling;
+}
+
+/// What ROPE_INIT_FUNCTIONS of transformers 5 give, in float32.
+TEST(RotaryScaling, HasTheFrequenciesOfTransformers) {
+  const auto expect = [](const Scaling& scaling, double base, std::int64_t length,
+                         const std::vector<double>& expected) {
+    Rotary rotary;
+    rotary.base = base, rotary.scaling = scaling;
+    const std::vector<double> got = frequencies(at_length(rotary, 16, length), 16);
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t p = 0; p < got.size(); ++p)
+      EXPECT_NEAR(got[p] / expected[p], 1, 2e-6) << "pair " << p << ", " << length << " tokens";
+  };
+  Scaling yarn = scaling_of(ScalingRule::yarn, 4, 32);
+  yarn.high = yarn_fast;
+  expect(yarn, 10000, 9,
+         {1.0, 0.197642356, 0.0250000004, 0.00790569466, 0.00249999994, 0.000790569466, 0.000250000012,
+          7.90569466e-05});
+  yarn.factor = 32, yarn.original = 4096, yarn.truncate = false;  // as gpt-oss
+  expect(yarn, 150000, 9,
+         {1.0, 0.225418001, 0.0508132726, 0.00679495931, 0.000456483918, 1.8188337e-05, 4.09997847e-06,
+          9.24208962e-07});
+  yarn.factor = 40, yarn.truncate = true, yarn.high = 16, yarn.low = 2;
+  expect(yarn, 10000, 9,
+         {1.0, 0.316227764, 0.100000001, 0.0316227786, 0.00674999924, 0.00110679714, 2.49999994e-05,
+          7.90569447e-06});
+  const Scaling dynamic = scaling_of(ScalingRule::dynamic, 4, 128);
+  for (const std::int64_t length : {100, 128})
+    expect(dynamic, 10000, length,
+           {1.0, 0.316227764, 0.100000001, 0.0316227786, 0.00999999978, 0.00316227786, 0.00100000005,
+            0.000316227786});
+  expect(dynamic, 10000, 200,
+         {1.0, 0.267223001, 0.0714081228, 0.0190818924, 0.00509912008, 0.00136260199, 0.000364118576,
+          9.730085e-05});
+  Scaling longrope = scaling_of(ScalingRule::longrope, 1, 32);
+  longrope.factors = arma::mat{{1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0}, {1, 2, 3, 4, 6, 8, 12, 16}};
+  expect(longrope, 10000, 32,
+         {1.0, 0.301169306, 0.0909090936, 0.0263523124, 0.0076923077, 0.00210818532, 0.000588235271,
+          0.000158113893});
+  expect(longrope, 10000, 33,
+         {1.0, 0.158113882, 0.0333333351, 0.00790569466, 0.00166666671, 0.000395284733, 8.33333324e-05,
+          1.97642366e-05});
+  EXPECT_NEAR(yarn_attention(4), 1.138629436111989, 1e-15);
+  EXPECT_NEAR(yarn_attention(40, 0.707) / yarn_attention(40, 0.5), 1.064468903941252, 1e-15);
+}
+
+TEST(RotaryScaling, LengthensQueriesAndKeysByTheAttentionFactor) {
+  Rotary rotary;
+  rotary.scaling = scaling_of(ScalingRule::yarn, 4, 32);
+  rotary.dimensions = 2;
+  const arma::rowvec query{3, 4, 1}, key{1, 0, 2};
+  const double plain = rotary_dot(rotary, query, key, 2, 2).score;
+  EXPECT_NEAR(plain, 3 + 2, 1e-12);
+  rotary.scaling.attention = 1.5;
+  EXPECT_NEAR(rotary_dot(rotary, query, key, 2, 2).score, 2.25 * 3 + 2, 1e-12) << "the last column stays";
+  EXPECT_NEAR(arma::norm(rotate(arma::mat(query), 7, rotary).head_cols(2)), 7.5, 1e-12);
+  rotary.scaling.rule = ScalingRule::linear;
+  EXPECT_EQ(magnitude(rotary), 1);
+}
+
 TEST(RotaryDot, TurnsAsThePaperSays) {
   Rotary rotary;
   rotary.base = 100;

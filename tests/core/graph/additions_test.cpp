@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "core/graph/attend.hpp"
@@ -27,6 +28,27 @@ SharedMatrix ones(std::size_t rows, std::size_t columns) {
   return arma::mat(rows, columns, arma::fill::ones);
 }
 
+/// One token of two heads of a column each, 3 and 4.
+TEST(QkNorm, OverAllHeadsDividesByTheMeanOfAllColumns) {
+  Model m;
+  m.sequences.resize(1);
+  m.sequences.front().tokens = {"a"};
+  m.sequences.front().embeddings = arma::mat{{3, 4}};
+  m.n_heads = 2;
+  m.additions.normalise = HeadNorm{NormRule::rms, arma::mat{{2, 10}}, ones(1, 2), 0, NormOver::all_heads};
+  const Trace all = attend(m);
+  const double root = std::sqrt(12.5);
+  EXPECT_NEAR(all.heads[0].prepared.normed_queries(0, 0), 2 * 3 / root, 1e-15);
+  EXPECT_NEAR(all.heads[1].prepared.normed_queries(0, 0), 10 * 4 / root, 1e-15);
+  EXPECT_NEAR(all.heads[1].prepared.normed_keys(0, 0), 4 / root, 1e-15);
+  m.additions.normalise->over = NormOver::own_head;
+  const Trace own = attend(m);
+  EXPECT_NEAR(own.heads[0].prepared.normed_queries(0, 0), 2, 1e-15);
+  EXPECT_NEAR(own.heads[1].prepared.normed_queries(0, 0), 10, 1e-15);
+  m.additions.normalise->over = NormOver::all_heads, m.additions.normalise->rule = NormRule::layer;
+  EXPECT_NEAR(attend(m).heads[0].prepared.normed_queries(0, 0), -2, 1e-15) << "(3 − 3.5) / 0.5 · 2";
+}
+
 TEST(Additions, NameWhatDoesNotFit) {
   EXPECT_EQ(said_of([](Model& m) { m.n_kv_heads = 3; }),
             "n_kv_heads: expected a number that divides n_heads = 4, got 3");
@@ -40,6 +62,28 @@ TEST(Additions, NameWhatDoesNotFit) {
               m.additions.normalise = HeadNorm{NormRule::rms, ones(1, 4), ones(1, 4), -1};
             }),
             "normalise.epsilon: expected a finite number that is not negative");
+  EXPECT_EQ(said_of([](Model& m) {
+              m.additions.normalise = HeadNorm{NormRule::rms, ones(1, 4), ones(1, 4)};
+              m.additions.normalise->over = NormOver::all_heads;
+            }),
+            "normalise.query: expected 1×16 (one number for each column of all heads), got 1×4");
+  const auto scaled = [](auto change) {
+    return said_of([&](Model& m) { change(m.additions.positions.rotary.emplace().scaling); });
+  };
+  using positions::Scaling, positions::ScalingRule;
+  const std::string scaling = "positions.rotary.scaling.";
+  EXPECT_EQ(scaled([](Scaling& s) { s.rule = ScalingRule::yarn, s.high = 1; }),
+            scaling + "beta_fast: expected a finite number above beta_slow");
+  EXPECT_EQ(scaled([](Scaling& s) { s.rule = ScalingRule::yarn, s.attention = 0; }),
+            scaling + "attention_factor: expected a finite number above 0");
+  EXPECT_EQ(scaled([](Scaling& s) { s.rule = ScalingRule::dynamic, s.factor = 0.5; }),
+            scaling + "factor: expected a number of at least 1");
+  EXPECT_EQ(scaled([](Scaling& s) { s.rule = ScalingRule::longrope, s.factors = ones(2, 1); }),
+            scaling + "short_factor: expected a factor for each of 2 pairs, got 1");
+  EXPECT_EQ(scaled([](Scaling& s) {
+              s.rule = ScalingRule::longrope, s.factors = arma::mat{{1, 1}, {1, 0}};
+            }),
+            scaling + "long_factor[1]: expected a finite number above 0");
   EXPECT_EQ(said_of([](Model& m) { m.additions.positions.rotary.emplace().dimensions = 3; }),
             "positions.rotary.dimensions: expected an even number from 2 to d_head = 4, got 3");
   EXPECT_EQ(said_of([](Model& m) { m.additions.positions.rotary.emplace().base = 0; }),

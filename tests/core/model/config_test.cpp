@@ -65,6 +65,54 @@ TEST(Configuration, WithoutABaseBesideItsScalingHasThatOfTheWhole) {
             "config.json: rope_scaling: expected the key \"factor\", got none");
 }
 
+/// What transformers takes where a configuration is silent.
+TEST(Configuration, ScalesRotaryPositionsAsTransformersDoes) {
+  using positions::ScalingRule;
+  const auto scaling = [](const std::string& says, const std::string& more = "") {
+    return of("llama", "\"rope_scaling\": {" + says + "}" + more).rotary->scaling;
+  };
+  positions::Scaling yarn = scaling(R"("rope_type": "yarn", "factor": 4.0)");
+  EXPECT_EQ(yarn.rule, ScalingRule::yarn);
+  EXPECT_EQ(yarn.original, 64) << "max_position_embeddings";
+  EXPECT_EQ(yarn.low, 1);
+  EXPECT_EQ(yarn.high, 32);
+  EXPECT_NEAR(yarn.attention, 1.138629436111989, 1e-15);
+  yarn = scaling(
+      R"("type": "yarn", "factor": 40, "mscale": 0.707, "mscale_all_dim": 0.5, "truncate": false, "original_max_position_embeddings": 16)");
+  EXPECT_NEAR(yarn.attention, 1.064468903941252, 1e-15);
+  EXPECT_EQ(yarn.original, 16);
+  EXPECT_FALSE(yarn.truncate);
+  EXPECT_EQ(scaling(R"("rope_type": "yarn", "factor": 4, "attention_factor": 1)").attention, 1);
+  const positions::Scaling dynamic = scaling(R"("rope_type": "dynamic", "factor": 2)");
+  EXPECT_EQ(dynamic.rule, ScalingRule::dynamic);
+  EXPECT_EQ(dynamic.original, 64);
+  const std::string factors = R"("short_factor": [1, 1, 1, 2], "long_factor": [1, 2, 3, 4])";
+  const positions::Scaling longrope =
+      scaling(R"("type": "su", )" + factors, R"(, "original_max_position_embeddings": 16)");
+  EXPECT_EQ(longrope.rule, ScalingRule::longrope);
+  EXPECT_EQ(longrope.original, 16);
+  EXPECT_NEAR(longrope.attention, std::sqrt(1.5), 1e-15) << "√(1 + ln 4 / ln 16)";
+  EXPECT_EQ(longrope.factors->at(1, 3), 4);
+  EXPECT_EQ(support::error_of(
+                [&] { scaling(R"("rope_type": "longrope", "short_factor": [1], "long_factor": [1])"); }),
+            "config.json: short_factor: expected a factor for each of 4 pairs, got 1");
+  EXPECT_EQ(
+      support::error_of([&] { scaling(R"("rope_type": "longrope", "short_mscale": 1.2, )" + factors); }),
+      "config.json: rope_scaling.short_mscale: expected none, as LongRoPE with it cannot be computed yet, "
+      "got 1.2");
+  EXPECT_EQ(support::error_of([&] { scaling(R"("rope_type": "yarn")"); }),
+            "config.json: rope_scaling: expected the key \"factor\", got none");
+}
+
+/// The old form of OLMo 3's: layers with a window are not scaled.
+TEST(Configuration, OfOlmo3ScalesLayersWithoutAWindowAlone) {
+  const Architecture olmo3 = of(
+      "olmo3",
+      R"("sliding_window": 8, "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"], "rope_scaling": {"rope_type": "yarn", "factor": 8})");
+  EXPECT_EQ(rotary_of(olmo3, 0)->scaling.rule, positions::ScalingRule::none);
+  EXPECT_EQ(rotary_of(olmo3, 1)->scaling.rule, positions::ScalingRule::yarn);
+}
+
 TEST(Configuration, HasTheWindowsOfItsType) {
   EXPECT_EQ(of("qwen2", R"("sliding_window": 8, "max_window_layers": 2)").windows, Windows());
   EXPECT_EQ(of("qwen2", R"("sliding_window": 8, "max_window_layers": 2, "use_sliding_window": true)").windows,

@@ -74,7 +74,10 @@ CASES = {
     "llama, Llama 3": ("llama", GROUPS | LLAMA3),
     "llama, linear": ("llama", GROUPS | rope("linear", factor=4.0)),
     "llama, YaRN": ("llama", GROUPS | rope("yarn", factor=4.0, original_max_position_embeddings=32)),
-    "llama, dynamic": ("llama", GROUPS | dict(max_position_embeddings=16) | rope("dynamic", factor=4.0)),
+    "llama, YaRN, mscale": ("llama", GROUPS | rope("yarn", factor=40.0, mscale=0.7, mscale_all_dim=0.5, beta_fast=16.0, beta_slow=2.0,
+                                                   original_max_position_embeddings=64)),
+    "llama, dynamic": ("llama", GROUPS | rope("dynamic", factor=4.0)),
+    "llama, dynamic, longer": ("llama", GROUPS | dict(max_position_embeddings=16) | rope("dynamic", factor=4.0)),
     "llama, partial": ("llama", GROUPS | rope(partial_rotary_factor=0.5)),
     "mistral": ("mistral", GROUPS | dict(sliding_window=6)),
     "ministral": ("ministral", GROUPS | dict(sliding_window=6, head_dim=8)),
@@ -97,11 +100,16 @@ CASES = {
     "phi3, partial": ("phi3", GROUPS | rope(partial_rotary_factor=0.5)),
     "phi3, LongRoPE": ("phi3", GROUPS | dict(original_max_position_embeddings=64)
                        | rope("longrope", short_factor=[1.0, 1.1, 1.2, 1.3], long_factor=[1.0, 2.0, 3.0, 4.0], original_max_position_embeddings=64)),
+    "phi3, LongRoPE, longer": ("phi3", GROUPS | dict(original_max_position_embeddings=16)
+                               | rope("longrope", short_factor=[1.0, 1.1, 1.2, 1.3], long_factor=[1.0, 2.0, 3.0, 4.0], original_max_position_embeddings=16)),
     "phimoe": ("phimoe", EXPERTS),
     "olmo": ("olmo", GROUPS | dict(clip_qkv=None)),
     "olmo, clipped": ("olmo", GROUPS | dict(clip_qkv=0.5)),
     "olmo2": ("olmo2", GROUPS),
     "olmo3": ("olmo3", GROUPS | dict(sliding_window=6, num_hidden_layers=4)),
+    "olmo3, YaRN": ("olmo3", GROUPS | dict(sliding_window=6, num_hidden_layers=4, rope_parameters=dict(
+        sliding_attention=dict(rope_type="default", rope_theta=5e5),
+        full_attention=dict(rope_type="yarn", rope_theta=5e5, factor=8.0, original_max_position_embeddings=32)))),
     "olmoe": ("olmoe", EXPERTS),
     "flex_olmo": ("flex_olmo", EXPERTS),
     "stablelm": ("stablelm", GROUPS | dict(use_qkv_bias=True)),
@@ -138,6 +146,8 @@ CASES = {
     "biogpt": ("biogpt", SIZES),
     "xglm": ("xglm", dict(vocab_size=N, d_model=32, ffn_dim=48, num_layers=2, attention_heads=4, max_position_embeddings=128) | IDS | dict(pad_token_id=1)),
     "gpt_oss": ("gpt_oss", EXPERTS | dict(head_dim=8, sliding_window=6) | rope(theta=150000.0)),
+    "gpt_oss, YaRN": ("gpt_oss", EXPERTS | dict(head_dim=8, sliding_window=6)
+                      | rope("yarn", 150000.0, factor=32.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=32)),
     "llama4": ("llama4_text", EXPERTS | dict(head_dim=8, intermediate_size_mlp=48, attention_chunk_size=128)),
     "deepseek_v3": ("deepseek_v3", EXPERTS | dict(num_key_value_heads=4, kv_lora_rank=16, q_lora_rank=24, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16,
                                                   first_k_dense_replace=1, n_routed_experts=4, n_group=1, topk_group=1)),
@@ -220,7 +230,7 @@ def run(model, ids, of=None):
             square = [t for t in tensors if t.ndim == 4 and t.shape[0] == 1 and t.shape[-2] == T and t.shape[-1] in (T, T + 1)]
             if of is not None:
                 square = [torch.zeros(1, 1, T, T)] if name in of else []
-            if not square or any(inner.startswith(name + ".") for inner in found) or name == "":
+            if not square or name in found or any(inner.startswith(name + ".") for inner in found) or name == "":
                 return
             states = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor) and a.ndim == 3]
             if states:
@@ -333,7 +343,8 @@ def rows(chosen=()):
             try:
                 model = made(model_type, says)
                 ids, text = torch.tensor([list(TEXT.encode())]), TEXT
-                if type(model).__name__.endswith("ForMaskedLM"):
+                guesses = type(model).__name__.endswith("ForMaskedLM") or (model_type in ("xlm", "flaubert") and not says.get("causal"))
+                if guesses:
                     ids[0, MASKED] = 256
                     text = TEXT[:MASKED] + "[MASK]" + TEXT[MASKED + 1 :]
                 found, logits = run(model, ids)
@@ -355,13 +366,14 @@ def rows(chosen=()):
 
 
 REASONS = [  # What a sentence says, and in a few words
-    (r"expected a model of the families", "not supported"),
+    (r"expected a model type whose whole models", "not supported"),
     (r"model_type that is known", "type not known; `--assume`"),
-    (r"stretched for longer texts|rope_type: expected", "scaling of rotary positions"),
-    (r"norms of queries and keys|use_qk_norm|qk_layernorm", "norms of all heads at once, or LayerNorm of heads"),
+    (r"scaled for longer texts|rope_type: expected", "scaling of rotary positions"),
+    (r"norms of queries and keys|use_qk_norm|qk_layernorm", "another QK norm"),
+    (r"expected at most \d+ tokens|takes at most", "texts above max_position_embeddings"),
     (r"clip", "clipped queries, keys and values"),
     (r"relative position biases", "its relative positions"),
-    (r"embedding_size|do_layer_norm_before", "embeddings of another width, norms behind"),
+    (r"embedding_size|do_layer_norm_before", "embeddings of another width"),
     (r"known layout|none of the names tells|expected a layer from", "layout of its tensors"),
 ]
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
@@ -70,13 +71,21 @@ namespace {
 
 using core::attention::Model;
 using core::attention::Positions;
+using core::attention::rotary_of;
 using core::editing::SetPositions;
 using namespace core::positions;
 
 constexpr std::size_t t5_buckets = 32;
 
 const std::array<std::string, 2> pair_rules{"halves", "adjacent"};
-const std::array<std::string, 3> scaling_rules{"none", "linear", "llama3"};
+const std::array scaling_rules{
+    widgets::Option{"none", ""},
+    widgets::Option{"linear", "linear: all frequencies are divided by the factor"},
+    widgets::Option{"llama3", "Llama 3.1: long wavelengths are divided by the factor"},
+    widgets::Option{"YaRN",
+                    "YaRN: pairs of few rotations are divided by the factor, and scores are sharpened"},
+    widgets::Option{"dynamic NTK", "dynamic NTK: texts above the original length have a larger base"},
+    widgets::Option{"LongRoPE", "LongRoPE: a factor for each frequency, others above the original length"}};
 const std::array bias_rules{
     widgets::Option{"none", ""},
     widgets::Option{"ALiBi", "ALiBi: scores fall with distance, each head with its slope"},
@@ -94,6 +103,17 @@ void change_rotary(const PopupFields& fields, Change change) {
   change_positions(fields, [&](Positions& p) { change(*p.rotary); });
 }
 
+/// A rule with its usual numbers; the factor and the original length stay.
+Scaling scaling_by(ScalingRule rule, const Rotary& rotary, std::size_t d_head) {
+  Scaling next;
+  next.rule = rule, next.factor = rotary.scaling.factor, next.original = rotary.scaling.original;
+  if (rule == ScalingRule::yarn) next.high = yarn_fast, next.attention = yarn_attention(next.factor);
+  if (rule == ScalingRule::dynamic) next.factor = std::max(next.factor, 1.0);
+  if (rule == ScalingRule::longrope)
+    next.factors = arma::mat(2, rotated_columns(rotary, d_head) / 2, arma::fill::ones);
+  return next;
+}
+
 void columns_row(PopupFields& fields, const Rotary& rotary) {
   const auto typed =
       fields.field("columns", "more/columns", rotary.dimensions ? std::to_string(*rotary.dimensions) : "",
@@ -105,6 +125,7 @@ void columns_row(PopupFields& fields, const Rotary& rotary) {
     r.dimensions.reset();
     if (!counts->empty()) r.dimensions = counts->front();
     r.inverse_frequencies.reset();  // there are as many as pairs
+    if (r.scaling.factors) r.scaling = scaling_by(r.scaling.rule, r, fields.frame.pending.model.d_head());
   });
 }
 
@@ -115,21 +136,77 @@ void scaling_number(PopupFields& fields, const char* words, const char* name, do
     change_rotary(fields, [&](Rotary& r) { r.scaling.*number = *value; });
 }
 
-void scaling_rows(PopupFields& fields, const Rotary& rotary) {
+/// The factors of LongRoPE, one for each pair, for short texts (0) or long ones (1).
+void factors_row(PopupFields& fields, const Rotary& rotary, std::size_t row, const char* words,
+                 const char* name, const char* help) {
+  const SharedMatrix& factors = *rotary.scaling.factors;
+  std::vector<std::string> shown;
+  for (std::size_t p = 0; p < factors.n_cols(); ++p)
+    shown.push_back(core::text::number_text(factors.at(row, p)));
+  const auto typed = fields.field(words, name, core::text::joined(shown, " "), help);
+  if (!typed) return;
+  std::string text = *typed;
+  std::ranges::replace(text, ',', ' ');
+  std::istringstream numbers(text);
+  arma::mat next = factors;
+  std::size_t n = 0;
+  for (std::string word; numbers >> word; ++n) {
+    const auto number = widgets::read_number(word);
+    if (!number || n == next.n_cols) return fields.refuse(words, "a factor for each pair", *typed);
+    next(row, n) = *number;
+  }
+  if (n != next.n_cols) return fields.refuse(words, "a factor for each pair", *typed);
+  change_rotary(fields, [&](Rotary& r) { r.scaling.factors = next; });
+}
+
+void scaling_rows(PopupFields& fields, const Model& model, const Rotary& rotary) {
   fields.row("scaling");
-  const auto now = static_cast<std::size_t>(rotary.scaling.rule);
-  if (const auto chosen = widgets::segmented(fields.frame, "more/scaling", scaling_rules, now))
-    change_rotary(fields, [&](Rotary& r) { r.scaling.rule = static_cast<ScalingRule>(*chosen); });
-  widgets::tooltip(
-      "How frequencies are scaled for longer texts: all alike (linear), or long wavelengths only (Llama 3.1)");
-  if (rotary.scaling.rule == ScalingRule::none) return;
-  scaling_number(fields, "factor", "more/factor", &Scaling::factor, "Frequencies are divided by this factor");
-  if (rotary.scaling.rule != ScalingRule::llama3) return;
-  scaling_number(fields, "low", "more/low", &Scaling::low,
-                 "Wavelengths above original/low are scaled in full");
-  scaling_number(fields, "high", "more/high", &Scaling::high,
-                 "Wavelengths below original/high are not scaled");
+  const Scaling& scaling = rotary.scaling;
+  const auto now = static_cast<std::size_t>(scaling.rule);
+  const auto chosen = widgets::combo(fields.frame, "more/scaling", fields.frame.metrics.px(popup_controls),
+                                     scaling_rules[now].words, scaling_rules, now);
+  widgets::tooltip("How the rotation is scaled for texts that are longer than those of the training");
+  if (chosen && *chosen != now)
+    change_rotary(fields, [&](Rotary& r) {
+      r.scaling = scaling_by(static_cast<ScalingRule>(*chosen), r, model.d_head());
+    });
+  if (scaling.rule == ScalingRule::none) return;
+  const bool is_long = scaling.rule == ScalingRule::longrope, is_yarn = scaling.rule == ScalingRule::yarn;
+  if (!is_long)
+    scaling_number(fields, "factor", "more/factor", &Scaling::factor,
+                   scaling.rule == ScalingRule::dynamic
+                       ? "The base grows by it with the length above the original one"
+                       : "Frequencies are divided by this factor");
+  if (scaling.rule == ScalingRule::linear) return;
+  if (scaling.rule == ScalingRule::llama3) {
+    scaling_number(fields, "low", "more/low", &Scaling::low,
+                   "Wavelengths above original/low are scaled in full");
+    scaling_number(fields, "high", "more/high", &Scaling::high,
+                   "Wavelengths below original/high are not scaled");
+  }
+  if (is_yarn) {
+    scaling_number(fields, "beta_slow", "more/low", &Scaling::low,
+                   "Pairs of fewer rotations in the original length are scaled in full");
+    scaling_number(fields, "beta_fast", "more/high", &Scaling::high,
+                   "Pairs of more rotations in the original length are not scaled");
+  }
   scaling_number(fields, "original", "more/original", &Scaling::original, "The context length in training");
+  if (is_long && scaling.factors) {
+    factors_row(
+        fields, rotary, 0, "short", "more/short",
+        "short_factor: frequencies are divided by these up to the original length, one for each pair");
+    factors_row(fields, rotary, 1, "long", "more/long",
+                "long_factor: the same for texts above the original length");
+  }
+  if (is_long || is_yarn)
+    scaling_number(fields, "attention", "more/attention", &Scaling::attention,
+                   "attention_factor: cosines and sines are multiplied by it, so scores by its square");
+  if (!is_yarn) return;
+  fields.row("");
+  if (const auto on =
+          widgets::checkbox(fields.frame, "more/truncate", "truncate", scaling.truncate,
+                            "The first and the last pair that are scaled in part are rounded to whole pairs"))
+    change_rotary(fields, [&](Rotary& r) { r.scaling.truncate = *on; });
 }
 
 void frequencies_row(PopupFields& fields, const Model& model, const Rotary& rotary) {
@@ -140,7 +217,7 @@ void frequencies_row(PopupFields& fields, const Model& model, const Rotary& rota
   if (!own) return;
   change_rotary(fields, [&](Rotary& r) {
     r.inverse_frequencies.reset();
-    if (*own) r.inverse_frequencies = arma::mat(arma::rowvec(frequencies(rotary, model.d_head())));
+    if (*own) r.inverse_frequencies = arma::mat(arma::rowvec(frequencies(*rotary_of(model), model.d_head())));
   });
 }
 
@@ -168,7 +245,7 @@ void rotary_rows(PopupFields& fields, const Model& model) {
   columns_row(fields, *now);
   if (const auto first = fields.whole("first", "more/first", now->first, "The position of the first key"))
     change_rotary(fields, [&](Rotary& r) { r.first = *first; });
-  scaling_rows(fields, *now);
+  scaling_rows(fields, model, *now);
   frequencies_row(fields, model, *now);
 }
 
@@ -244,6 +321,7 @@ namespace {
 
 using core::attention::HeadNorm;
 using core::attention::Model;
+using core::attention::NormOver;
 using core::attention::NormRule;
 using core::attention::SharedMatrix;
 using namespace core::editing;
@@ -331,6 +409,13 @@ void keys_rows(PopupFields& fields, const Model& model) {
     fields.refuse("encoder states", "a whole number from 1 to 1000000, or nothing", *typed);
 }
 
+/// The factors of a norm that is taken over something else: those of the first head for all, or for each.
+SharedMatrix factors_over(NormOver over, const arma::mat& factors, std::size_t n_heads, std::size_t d_head) {
+  const arma::mat of_head = factors.head_cols(d_head);
+  if (over == NormOver::head) return of_head;
+  return factors.n_cols == n_heads * d_head ? factors : arma::mat(arma::repmat(of_head, 1, n_heads));
+}
+
 void norm_rows(PopupFields& fields, const Model& model) {
   const auto& norm = model.additions.normalise;
   fields.row("QK norm");
@@ -347,6 +432,21 @@ void norm_rows(PopupFields& fields, const Model& model) {
   widgets::tooltip(
       "QK norm: RMSNorm or LayerNorm of every query and key. The weights q_norm and k_norm are initially ones.");
   if (!norm) return;
+  const std::array over_options{
+      widgets::Option{"each head", "A norm of each head, with the same weights in all of them"},
+      widgets::Option{"each head, own weights",
+                      "A norm of each head with weights of its own, as in Command R+"},
+      widgets::Option{"all heads", "One norm of all columns before heads are split, as in OLMo 2"}};
+  const auto over_now = static_cast<std::size_t>(norm->over);
+  const auto over = choice(fields, "norm over", "more/norm_over", over_options, over_now,
+                           "Which columns of a query or a key are normalized together");
+  if (over && *over != over_now) {
+    HeadNorm next = *norm;
+    next.over = static_cast<NormOver>(*over);
+    next.query = factors_over(next.over, norm->query, model.n_heads, model.d_head());
+    next.key = factors_over(next.over, norm->key, model.kv_heads(), model.d_head());
+    fields.frame.commands.edit(SetHeadNorm{next});
+  }
   if (const auto epsilon =
           fields.real("ε", "more/epsilon", norm->epsilon, "Added to the mean square under the root")) {
     HeadNorm next = *norm;
@@ -405,7 +505,9 @@ std::string additions_words(const Model& model, std::size_t sequence) {
   if (model.kv_heads() != model.n_heads)
     parts.push_back("KV heads " + std::to_string(model.n_heads) + " → " + std::to_string(model.kv_heads()));
   if (model.has_key_embeddings()) parts.push_back(core::text::counted(model.n_keys(), "encoder state"));
-  if (a.normalise) parts.push_back("QK " + norms.at(1 + static_cast<std::size_t>(a.normalise->rule)));
+  if (a.normalise)
+    parts.push_back("QK " + norms.at(1 + static_cast<std::size_t>(a.normalise->rule)) +
+                    (a.normalise->over == NormOver::all_heads ? " over all heads" : ""));
   for (const std::string& words : positions_words(a.positions)) parts.push_back(words);
   if (a.score_cap) parts.push_back("softcap " + core::text::number_text(*a.score_cap));
   if (!a.score_bias.empty()) parts.push_back(a.score_bias.size() == 1 ? "bias" : "bias per head");

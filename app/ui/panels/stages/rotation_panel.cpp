@@ -217,7 +217,8 @@ std::optional<MovedArrow> drag_tip(const Frame& frame, const Dial& dial, const T
   if (!let_go && !(ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2)))
     return std::nullopt;
   if (let_go && !pair.is_held) return std::nullopt;  // a click
-  const Arrow before = core::positions::rotate(dial.arrow(ImGui::GetMousePos()), -turn);
+  Arrow before = core::positions::rotate(dial.arrow(ImGui::GetMousePos()), -turn);
+  before.x /= pair.now.magnitude, before.y /= pair.now.magnitude;
   return MovedArrow{of_key, pair.index, before, !let_go};
 }
 
@@ -346,7 +347,7 @@ TurningChoice turning_choice(const Frame& frame) {
   const Model& model = frame.displayed.model;
   const PositionsLook& look = frame.displayed.look.positions;
   TurningChoice c;
-  c.rotary = &*model.additions.positions.rotary;
+  c.rotary = *rotary_of(model);
   c.head = frame.displayed.look.head, c.n_queries = model.n_tokens(), c.n_keys = model.n_keys();
   choose_pinned(frame, c);
   c.query_stage = core::attention::stage_before(model, Stage::rotated_queries);
@@ -354,9 +355,9 @@ TurningChoice turning_choice(const Frame& frame) {
   c.query_row = core::attention::info(c.query_stage).matrix(frame.displayed.trace, c.head).row(c.query);
   c.key_row = core::attention::info(c.key_stage).matrix(frame.displayed.trace, c.head).row(c.key);
   const auto& held = look.held;
-  if (held && held->pair < core::positions::rotated_columns(*c.rotary, c.query_row.n_elem) / 2) {
+  if (held && held->pair < core::positions::rotated_columns(c.rotary, c.query_row.n_elem) / 2) {
     arma::rowvec& numbers = held->of_key ? c.key_row : c.query_row;
-    const auto [a, b] = core::positions::columns_of(*c.rotary, held->pair, numbers.n_elem);
+    const auto [a, b] = core::positions::columns_of(c.rotary, held->pair, numbers.n_elem);
     numbers(a) = held->x, numbers(b) = held->y;
   }
   c.query_at = look.query_at.value_or(core::attention::position_of_query(model, c.query));
@@ -397,7 +398,8 @@ constexpr std::size_t least_span = 24;  // of distances
 double longest_arrow(const RotaryDot& now) {
   double longest = 0;
   for (const auto& pair : now.pairs)
-    longest = std::max({longest, std::hypot(pair.query.x, pair.query.y), std::hypot(pair.key.x, pair.key.y)});
+    longest = std::max({longest, std::hypot(pair.query.x, pair.query.y) * std::max(1.0, pair.magnitude),
+                        std::hypot(pair.key.x, pair.key.y) * std::max(1.0, pair.magnitude)});
   return longest > 0 && std::isfinite(longest) ? longest : 1;
 }
 
@@ -405,7 +407,7 @@ double longest_arrow(const RotaryDot& now) {
 void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& moved) {
   if (!frame.shows_newest()) return;  // what is pictured is of an older model
   const Stage stage = moved.of_key ? c.key_stage : c.query_stage;
-  const auto columns = core::positions::columns_of(*c.rotary, moved.pair, c.query_row.n_elem);
+  const auto columns = core::positions::columns_of(c.rotary, moved.pair, c.query_row.n_elem);
   Model next = frame.pending.model;
   const auto type = [&](std::size_t column, double number) {
     const CellRef cell{stage, c.head, moved.of_key ? c.key : c.query, column};
@@ -478,8 +480,8 @@ void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
   if (to) frame.commands.add(set<&PositionsLook::query_at>(c.key_at + static_cast<std::int64_t>(*to)));
   platform::move_to({at.x, at.y + m.px(24 + 8) + plot});
   // From where the tokens stand a span on, and as far as one of both was moved.
-  const std::int64_t first = std::min({c.rotary->first, c.query_at, c.key_at}),
-                     last = std::max({c.rotary->first + span, c.query_at, c.key_at});
+  const std::int64_t first = std::min({c.rotary.first, c.query_at, c.key_at}),
+                     last = std::max({c.rotary.first + span, c.query_at, c.key_at});
   slider(frame, "query at", "positions/query_at", c.query_at, first, last, &PositionsLook::query_at, width);
   slider(frame, "key at", "positions/key_at", c.key_at, first, last, &PositionsLook::key_at, width);
   const ImVec2 below = ImGui::GetCursorScreenPos();

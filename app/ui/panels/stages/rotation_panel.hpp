@@ -42,13 +42,13 @@ std::optional<MovedArrow> draw_turning_circle(const Frame& frame, const TurningP
 
 /// The chosen query and key of a head as they are before they turn, and where.
 struct TurningChoice {
-  const core::positions::Rotary* rotary = nullptr;
+  core::positions::Rotary rotary;
   std::size_t head = 0, query = 0, key = 0, n_queries = 0, n_keys = 0;
   Stage query_stage = Stage::queries, key_stage = Stage::keys;
   arma::rowvec query_row, key_row;  ///< with what a held arrow stands for
   std::int64_t query_at = 0, key_at = 0;
   core::positions::RotaryDot meet(double query_place, double key_place) const {
-    return core::positions::rotary_dot(*rotary, query_row, key_row, query_place, key_place);
+    return core::positions::rotary_dot(rotary, query_row, key_row, query_place, key_place);
   }
 };
 
