@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/files/config.hpp"
+#include "core/files/families.hpp"
 
 /// Inner loops of whole models on bare float32 numbers, compiled once for each width of vector registers and
 /// chosen when the program runs.
