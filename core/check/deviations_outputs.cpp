@@ -559,6 +559,7 @@ void add_mixtures(Table& t) {
     if (sum.size() != 1 || order[h] != h) said.push_back("head " + std::to_string(h) + " = " + text::joined(sum, " + "));
   }
   std::string words = name_of(stage) + (is_order ? ": " + order_words(order, "head") : " are mixtures of heads: " + text::joined(said, "; "));
+  bool is_rule = is_order;
   for (std::size_t by = 1; by < H && !is_order; ++by)  // all alike: their own and another head's
     for (const bool in_pairs : {true, false}) {
       bool are_alike = H % 2 == 0 || !in_pairs;
@@ -572,7 +573,7 @@ void add_mixtures(Table& t) {
                : by <= H / 2 ? "the head " + std::to_string(by) + " further (cyclic"
                              : "the head " + std::to_string(H - by) + " before (cyclic") +
               ", as differential attention with λ = " + digits(-f / own) + ")" + (std::abs(own - 1) < 1e-9 ? "" : ", × " + digits(own));
-      by = H;
+      by = H, is_rule = true;
       break;
     }
   t.add("heads_mixed", {stage}, words, [=](Recipe& r) {
@@ -584,7 +585,7 @@ void add_mixtures(Table& t) {
          return sum;
        });
      });
-   }).ranked(are_single ? 2 : 3);
+   }).ranked(are_single ? 2 : is_rule || c.precision == Precision::float64 || c.precision == Precision::float32 ? 3 : 4);  // rounding is some mixture too
 }
 
 /// Rows or columns of the target that stand for others of ours, read off.

@@ -275,7 +275,7 @@ void add_scales(Table& t) {
                                       {"clipped", "scores are clipped at ±c instead of c·tanh(s/c)"},
                                       {"twice", "the softcap is applied twice"},
                                       {"inverse", "the softcap is tanh(s·c)/c: with multiplication and division exchanged"}})
-      t.add("cap_form", {capped_scores}, words, [form = form](Recipe& r) { r.cap_form = form; });
+      t.add("cap_form", {capped_scores}, words, [form = form](Recipe& r) { r.cap_form = form; }).ranked(form == std::string_view("inverse"));
   }
   for (const double start : caps ? Numbers{m.cap * 0.9, m.cap * 1.2, m.cap * 0.4, m.cap * 3, m.cap * 10} : Numbers{1, 5, 20, 50})
     t.fit(
@@ -763,11 +763,11 @@ void add_masks(Table& t) {
     if (!is_square)
       masks.rule("a causal mask is applied from the first key on (aligned " + other_end + "), which the model does not have", [=](Recipe& r) { r.causal = true, align(r); });
     masks.rule("a strict causal mask is applied, which the model does not have", [](Recipe& r) { r.causal = true, r.shift = -1; });
-    if (is_square)
-      masks.cells("the mask hides what comes before (transposed causal), which the model does not do",
-                  [](const Block& v) { return Block::of(v.n, [&](auto b, auto h, auto i, auto j) { return j >= i ? v(b, h, i, j) : 0; }); });
   }
   add_windows(masks, c);
+  if (!m.causal && is_square)
+    masks.cells("the mask hides what comes before (transposed causal), which the model does not do",
+                [](const Block& v) { return Block::of(v.n, [&](auto b, auto h, auto i, auto j) { return j >= i ? v(b, h, i, j) : 0; }); });
   if (pads)
     add_padding(masks, m);
   else if (is_square)

@@ -495,10 +495,10 @@ std::optional<Problem> check(const Model& model) {
   if (auto p = check_memory(model)) return p;
   if (auto p = check_projections(model)) return p;
   if (auto p = check_heads(model)) return p;
+  if (auto p = check_mask(model)) return p;  // which mistakes read where stages are given
   if (auto p = check_given(model)) return p;
   if (auto p = check_additions(model)) return p;
   if (auto p = check_scale(model)) return p;
-  if (auto p = check_mask(model)) return p;
   if (auto p = check_heads_off(model)) return p;
   return check_dropout(model);
 }

@@ -34,7 +34,7 @@ CONSISTENCY = re.compile(
     r"|one of the lists|does not lead to|a stage that the model has|another stage|more than \d+, got|above low|\(.*\), got \d+×"
     r"|even number|as many queries|cannot be (read|opened)|no such file|known width|cells? of \d|matrix of|as there are no projections"
     r"|has no|expected \d+ (columns|numbers|matrices|rows)|expected \d+×\d+|\bgot both\b|does not tell|of each position|tokens\[0\]: expected a string"
-    r"|does not lie beside|\(context_length\)|from 0 to \d+, got \d+$")  # the last: 1e3, which is no whole number to the program
+    r"|does not lie beside|\(context_length\)|a factor for each of|as many factors as|from 0 to \d+, got \d+$")  # the last: 1e3, which is no whole number to the program
 
 
 def program(*arguments, **options):

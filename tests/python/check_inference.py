@@ -605,7 +605,7 @@ def outcome(trial, folder, program):
     if run.returncode not in (0, 1) or not run.stdout:
         return "crash", run.stderr
     report = json.loads(run.stdout)
-    causes = [sentences or ["other"] for sentences in report["sentences"]]
+    causes = [sentences or names for sentences, names in zip(report["sentences"], report["explanations"])]
     if "strange" in showing:
         return ("strange false", causes) if causes else ("strange true", [])
     close = {"float64": 1e-4, "float32": 2e-3, "bfloat16": 0.1}[precision]
