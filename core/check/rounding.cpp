@@ -478,7 +478,7 @@ std::vector<std::string> rounded_alone(const Comparison& c, const std::vector<Ex
     std::size_t n = 0;
     double sum = 0;
     for (std::size_t k = 0; k < types.size(); ++k) {
-      if (c.agreeing[k] || !may_show(c.observed[k], c.right, model, c.tolerance)) continue;
+      if (c.agreeing[k] || !may_show(c.observed[k], few ? *few_right : c.right, model, c.tolerance)) continue;
       if (few && !similarity_of(c.observed[k], *few_right, *few, c.tolerance)) continue;
       const auto similarity = similarity_of(c.observed[k], c.right, coarse, c.tolerance);
       if (!similarity || !shows(*similarity, precisions)) continue;
