@@ -112,23 +112,26 @@ std::string known_number(double f, const Recipe& m) {
   return "";
 }
 
+/// Whether people would write it with two digits.
+bool has_two_digits(double f, const Recipe& m) {
+  char two[32];
+  std::snprintf(two, sizeof two, "%.2g", f);
+  return std::abs(f - std::atof(two)) <= m.close * std::abs(f);
+}
+
 }  // namespace
 
 std::string number(double f, const Recipe& m, bool is_plain) {
   if (std::abs(f) < m.close) f = 0;
   const std::string text = digits(f, m.digits);
-  char two[32];
-  std::snprintf(two, sizeof two, "%.2g", f);
-  if (is_plain && std::abs(f - std::atof(two)) <= m.close * std::abs(f)) return text;
+  if (is_plain && has_two_digits(f, m)) return text;
   const std::string words = known_number(f, m);
   return words.empty() || words == text ? text : text + " = " + words;
 }
 
 int rank_of_factor(double f, const Recipe& m) {
   const bool has_name = number(f, m).find('=') != std::string::npos || std::abs(f - std::round(f)) < 1e-9;
-  char two[32];
-  std::snprintf(two, sizeof two, "%.2g", f);
-  return has_name || std::abs(f - std::atof(two)) <= m.close * std::abs(f) ? 1 : 2;
+  return has_name || has_two_digits(f, m) ? 1 : 2;
 }
 
 std::string listed(const Numbers& numbers, const Recipe& m, std::size_t most) {

@@ -249,7 +249,7 @@ void add_unseen_dropout(Table& t) {
   const Context& c = t.c;
   const Recipe& m = c.m;
   const Block* y = c.theirs(c.target);
-  if ((c.target != contexts && c.target != output) || !y || c.is_large || (c.precision != Precision::float64 && c.precision != Precision::float32)) return;
+  if ((c.target != contexts && c.target != output) || !y || c.is_large || is_coarse(c.precision)) return;
   if (y->n != c.run[c.target].n || (c.target == output && m.merge != "concatenate")) return;
   const Block &w = c.run[weights], &V_all = c.run[values];
   if (w.n != Shape{m.B, m.H, m.T, m.S} || std::ranges::any_of(w.v, [](double x) { return !std::isfinite(x); })) return;
@@ -585,7 +585,7 @@ void add_mixtures(Table& t) {
          return sum;
        });
      });
-   }).ranked(are_single ? 2 : is_rule || c.precision == Precision::float64 || c.precision == Precision::float32 ? 3 : 4);  // rounding is some mixture too
+   }).ranked(are_single ? 2 : is_rule || !is_coarse(c.precision) ? 3 : 4);  // rounding is some mixture too
 }
 
 /// Rows or columns of the target that stand for others of ours, read off.

@@ -96,6 +96,10 @@ Block taken(const Block& a, std::size_t axis, const std::vector<std::size_t>& or
 /// The block with an axis rolled by so many places, as numpy.roll.
 Block rolled(const Block& a, std::size_t axis, long by);
 Block rounded(Block a, Precision precision);
+/// Whether it is half precision, of which a number tells little.
+inline bool is_coarse(Precision precision) {
+  return precision == Precision::bfloat16 || precision == Precision::float16;
+}
 Block transposed(const Block& a);  ///< rows and columns exchanged
 Block mean_of_heads(const Block& a);
 /// Each row divided by its sum.

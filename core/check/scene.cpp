@@ -27,9 +27,6 @@ bool is_square(Stage s) {
 
 }  // namespace
 
-bool is_coarse(Precision precision) {
-  return precision == Precision::bfloat16 || precision == Precision::float16;
-}
 double unit_of(Precision precision) {
   return attention::rounding_error(precision, 1) > 0 ? attention::rounding_error(precision, 1) : 0x1p-53;
 }

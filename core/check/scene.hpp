@@ -12,7 +12,6 @@ inline constexpr double as_hidden = -5000;
 inline constexpr std::size_t many_numbers = 100000;
 using SharedRecipe = std::shared_ptr<const Recipe>;
 
-bool is_coarse(Precision precision);
 /// How far rounding may take 1.
 double unit_of(Precision precision);
 /// Hidden scores as −∞, unless nothing else is in their row.

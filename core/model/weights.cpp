@@ -196,7 +196,7 @@ class ShapeCheck {
                   ": expected none, as only RMS norms of heads can be computed");
     for (const auto& [role, n_heads] :
          {std::pair{Role::query_norm, sizes.n_heads}, {Role::key_norm, sizes.kv_heads}}) {
-      const bool is_for_each = std::string_view(names_.of(role)).find('@') != std::string_view::npos;
+      const bool is_for_each = names_.has_one_of_each(role);
       for (std::size_t head = 0; head < (is_for_each ? n_heads : 1); ++head) {
         const std::string name = names_.require(role, "weight", layer, head);
         expect(name, is_for_each || family.norm_over == NormOver::head ? formats::Shape{sizes.d_head}
@@ -452,7 +452,7 @@ bool Weights::has_bare_norm(Role role) const {
 NormWeights Weights::read_norm(Role role, std::size_t layer, const Token& progress) const {
   NormWeights norm;
   if (has_bare_norm(role)) norm.factors.assign(architecture_.sizes.d_model, 1);
-  const bool is_for_each = std::string_view(names_.of(role)).find('@') != std::string_view::npos;
+  const bool is_for_each = names_.has_one_of_each(role);
   const Sizes& sizes = architecture_.sizes;
   const std::size_t n_tensors = !is_for_each ? 1 : role == Role::query_norm ? sizes.n_heads : sizes.kv_heads;
   for (std::size_t head = 0; head < n_tensors; ++head)

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/files/tensor.hpp"
@@ -88,6 +89,10 @@ class TensorNames {
 
   /// The names of a role as its family has them, or "".
   const char* of(Role role) const { return names_->of(role); }
+  /// Whether a layer has a tensor of a role for each expert or each head.
+  bool has_one_of_each(Role role) const {
+    return std::string_view(of(role)).find('@') != std::string_view::npos;
+  }
   bool is_gguf() const { return is_gguf_; }
 
  private:
