@@ -31,8 +31,8 @@ ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, co
   result.within = !all.differs();
   if (!all.same_shape || !all.differs()) return result;
   const StageInfo& stage = core::attention::info(all.stage);
-  result.numbers_a = stage.matrix(a, key.head);
-  result.numbers_b = stage.matrix(b, key.head);
+  result.numbers_a = a.at(stage.stage, key.head);
+  result.numbers_b = b.at(stage.stage, key.head);
   result.shown = core::compare::farthest(result.numbers_a, result.numbers_b);
   result.difference = core::compare::difference(key.kind, result.numbers_a, result.numbers_b);
   result.a = value_range(result.numbers_a), result.b = value_range(result.numbers_b);
@@ -44,9 +44,9 @@ ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, co
 void finish(Comparison& c, const Trace& kept, const Trace& live) {
   const auto first = std::ranges::find_if(c.stages, [](const ComparedStage& s) { return !s.within; });
   c.first = first == c.stages.end() ? nullptr : &*first;
-  c.visible_live = live.mask;
+  c.visible_live = live.at(Stage::mask);
   const bool of_tensors = c.tensors != nullptr;
-  c.visible_kept = of_tensors ? c.visible_live : arma::mat(kept.mask);
+  c.visible_kept = of_tensors ? c.visible_live : arma::mat(kept.at(Stage::mask));
   if (of_tensors)
     c.visible = c.visible_live;
   else if (arma::size(c.visible_kept) == arma::size(c.visible_live))
@@ -56,8 +56,8 @@ void finish(Comparison& c, const Trace& kept, const Trace& live) {
            (s.all.stage == Stage::dropout_mask || s.all.stage == Stage::dropped_weights);
   });
   if (!drops) return;
-  c.kept_by_live = live.heads[c.key.head].dropout_mask;
-  c.kept_by_reference = of_tensors ? c.kept_by_live : arma::mat(kept.heads[c.key.head].dropout_mask);
+  c.kept_by_live = live.at(Stage::dropout_mask, c.key.head);
+  c.kept_by_reference = of_tensors ? c.kept_by_live : arma::mat(kept.at(Stage::dropout_mask, c.key.head));
 }
 
 }  // namespace

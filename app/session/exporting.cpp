@@ -164,9 +164,9 @@ const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
 /// A menu may be open while the model changes.
 bool is_there(const Situation& s, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
-  if (!stage.present(s.displayed.model) || (stage.per_head && cell.head >= s.displayed.trace.heads.size()))
+  if (!stage.present(s.displayed.model) || (stage.per_head && cell.head >= s.displayed.trace.n_heads()))
     return false;
-  const core::attention::StageMatrix& numbers = stage.matrix(s.displayed.trace, cell.head);
+  const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, cell.head);
   return cell.row < numbers.n_rows() && cell.column < numbers.n_cols();
 }
 
@@ -215,7 +215,7 @@ std::optional<std::string> copied_number(const Situation& s) {
   }
   const auto cell = meant_cell(s, {});
   if (!cell) return std::nullopt;
-  const auto& numbers = core::attention::info(cell->stage).matrix(s.displayed.trace, cell->head);
+  const auto& numbers = s.displayed.trace.at(cell->stage, cell->head);
   return core::text::number_text(numbers(cell->row, cell->column));
 }
 

@@ -41,8 +41,8 @@ bool same_shape(const Model& a, const Model& b) {
 std::deque<arma::mat> made_stages(const core::attention::Trace& trace) {
   std::deque<arma::mat> made;  // as it grows, a vector would copy them
   for (const core::attention::StageInfo& stage : core::attention::stages())
-    for (std::size_t h = 0; h < (stage.per_head ? trace.heads.size() : 1); ++h)
-      if (auto numbers = stage.matrix(trace, h).give_away()) made.push_back(std::move(*numbers));
+    for (std::size_t h = 0; h < (stage.per_head ? trace.n_heads() : 1); ++h)
+      if (auto numbers = trace.at(stage.stage, h).give_away()) made.push_back(std::move(*numbers));
   return made;
 }
 
@@ -228,8 +228,8 @@ double Changes::seconds() const {
 const StageMatrix* Changes::before(core::attention::Stage stage, std::size_t head,
                                    const StageMatrix& now) const {
   const auto& info = core::attention::info(stage);
-  if (!before_ || (info.per_head && head >= before_->heads.size())) return nullptr;
-  const StageMatrix& numbers = info.matrix(*before_, head);
+  if (!before_ || (info.per_head && head >= before_->n_heads())) return nullptr;
+  const StageMatrix& numbers = before_->at(info.stage, head);
   return numbers.n_rows() == now.n_rows() && numbers.n_cols() == now.n_cols() ? &numbers : nullptr;
 }
 

@@ -10,6 +10,8 @@
 
 namespace app {
 
+using core::attention::Stage;
+
 namespace {
 
 void show(LookedAt& view, std::optional<CellRef> cell) {
@@ -55,9 +57,9 @@ std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<Cel
                                                          const core::attention::Trace& trace) {
   if (!cell || core::attention::info(cell->stage).columns != core::attention::Columns::tokens)
     return std::nullopt;
-  if (cell->row >= trace.mask.n_rows() || cell->column >= trace.mask.n_cols())
+  if (cell->row >= trace.at(Stage::mask).n_rows() || cell->column >= trace.at(Stage::mask).n_cols())
     return std::nullopt;  // of another model
-  const bool visible = trace.mask(cell->row, cell->column) != 0;
+  const bool visible = trace.at(Stage::mask)(cell->row, cell->column) != 0;
   return core::editing::SwitchMaskCell{cell->row, cell->column, !visible};
 }
 

@@ -62,7 +62,7 @@ const Beyond& ValueRanges::out_of_range(const core::attention::Trace& trace, std
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = counted_.try_emplace({stage, row.per_head ? head : 0});
   Counted& c = it->second;
-  if (is_new || c.range != range) c = {range, beyond(row.matrix(trace, head), range)};
+  if (is_new || c.range != range) c = {range, beyond(trace.at(row.stage, head), range)};
   return c.cells;
 }
 
@@ -71,7 +71,7 @@ const ValueRange& ValueRanges::of(const core::attention::Trace& trace, std::uint
   start_with(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = known_.try_emplace({stage, row.per_head ? head : 0});
-  if (is_new) it->second = value_range(row.matrix(trace, head));
+  if (is_new) it->second = value_range(trace.at(row.stage, head));
   return it->second;
 }
 
@@ -155,9 +155,7 @@ Ends color_ends(const ColorChoice& chosen, const Model& model, const RangeOf& ex
 
 core::figures::DisplayList colored_figure(const Model& model, const core::attention::Trace& trace,
                                           core::figures::FigureOptions options, const ColorChoice& chosen) {
-  const auto extent = [&](Stage stage, std::size_t head) {
-    return value_range(core::attention::info(stage).matrix(trace, head));
-  };
+  const auto extent = [&](Stage stage, std::size_t head) { return value_range(trace.at(stage, head)); };
   options.sequential = chosen.sequential, options.diverging = chosen.diverging;
   options.range = [&](Stage stage, std::size_t head) -> core::figures::Range {
     const Ends ends = color_ends(chosen, model, extent, stage, head);
@@ -201,7 +199,7 @@ void PictureSource::follow(const LiveTrace& live) {
 }
 
 core::attention::fast::RowView PictureSource::rows(core::attention::Stage stage, std::size_t head) const {
-  if (!live_ || head >= live_->trace().heads.size()) return {};
+  if (!live_ || head >= live_->trace().n_heads()) return {};
   return live_->rows(stage, head);
 }
 
@@ -218,7 +216,7 @@ void PictureSource::follow_mask() {
 
 bool PictureSource::is_small(Stage stage, std::size_t head) const {
   if (!live_) return true;
-  const core::attention::StageMatrix& numbers = core::attention::info(stage).matrix(live_->trace(), head);
+  const core::attention::StageMatrix& numbers = live_->trace().at(stage, head);
   return numbers.n_rows() * numbers.n_cols() <= quick_picture_cells;
 }
 
@@ -272,7 +270,7 @@ void PictureSource::ask(const Wish& wish) {
   answers_.begin(
       question, When::background,
       [trace = lock.trace, wish](const core::Token&) -> Answer {
-        const arma::mat& numbers = core::attention::info(wish.what.first).matrix(*trace, wish.what.second);
+        const arma::mat& numbers = *trace->at(wish.what.first, wish.what.second);
         if (wish.outside) return beyond(numbers, *wish.outside);
         return value_range(numbers);
       },

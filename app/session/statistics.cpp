@@ -10,6 +10,8 @@
 
 namespace app {
 
+using core::attention::Stage;
+
 namespace {
 
 using core::attention::HeadFacts;
@@ -20,18 +22,18 @@ constexpr std::uint64_t quick_logarithms = 2'000'000;   // some 30 ms
 constexpr std::uint64_t quick_entropy_cells = 400'000;  // some 4 ms of logarithms
 
 StatisticOf key_of(const Trace& trace, std::uint64_t version, std::uint64_t choice = 0) {
-  return {version, trace.heads.size(), trace.mask.n_rows(), choice};
+  return {version, trace.n_heads(), trace.at(Stage::mask).n_rows(), choice};
 }
 
 bool is_quick(const Trace& trace) {
-  const std::uint64_t n = trace.mask.n_rows();
-  return trace.heads.size() * n * n <= quick_entropy_cells;
+  const std::uint64_t n = trace.at(Stage::mask).n_rows();
+  return trace.n_heads() * n * n <= quick_entropy_cells;
 }
 
 std::vector<RowFacts> facts_of_rows(const Trace& trace, core::attention::Stage stage, std::size_t head,
                                     const core::Token& token) {
   std::vector<RowFacts> facts;
-  const core::attention::StageMatrix& numbers = core::attention::info(stage).matrix(trace, head);
+  const core::attention::StageMatrix& numbers = trace.at(stage, head);
   for (std::size_t i = 0; i < numbers.n_rows() && token.goes_on(); ++i)
     facts.push_back(core::attention::row_facts(numbers, i));
   return facts;
@@ -63,13 +65,13 @@ const std::vector<HeadFacts>& Statistics::heads(const Trace& trace, std::uint64_
   const auto make = [names = std::vector<std::string>(tokens.begin(), tokens.end())](
                         const Trace& of, const core::Token& token) {
     std::vector<HeadFacts> facts;
-    for (const auto& head : of.heads)
-      facts.push_back(core::attention::head_facts(head.weights, names, token));
+    for (std::size_t h = 0; h < of.n_heads(); ++h)
+      facts.push_back(core::attention::head_facts(of.at(Stage::weights, h), names, token));
     return facts;
   };
   if (const auto* facts = worked_out(heads_, trace, key_of(trace, version), is_quick(trace), make))
     return *facts;
-  no_facts_.assign(trace.heads.size(), {});
+  no_facts_.assign(trace.n_heads(), {});
   return no_facts_;
 }
 
@@ -86,7 +88,7 @@ const std::vector<RowFacts>& Statistics::rows(const Trace& trace, std::uint64_t 
   const auto make = [wanted = wanted_rows_](const Trace& of, const core::Token& token) {
     AllRows facts;
     for (const auto& [s, h] : wanted)
-      if (h < of.heads.size()) facts[{s, h}] = facts_of_rows(of, s, h, token);  // else the last trace had it
+      if (h < of.n_heads()) facts[{s, h}] = facts_of_rows(of, s, h, token);  // else the last trace had it
     return facts;
   };
   const AllRows* known =
@@ -122,7 +124,7 @@ void Statistics::read_from(const LiveTrace& live) {
 }
 
 bool similarity_is_quick(const Trace& trace) {
-  const std::uint64_t n_heads = trace.heads.size(), n_tokens = trace.mask.n_rows();
+  const std::uint64_t n_heads = trace.n_heads(), n_tokens = trace.at(Stage::mask).n_rows();
   return n_heads * (n_heads - 1) / 2 * n_tokens * n_tokens <= quick_logarithms;
 }
 
@@ -206,14 +208,15 @@ void MaskDrawing::begin(const LiveTrace& live, const Of& of) {
       of, When::background,
       [&jobs = jobs_, of, model = live.model(), sequence = live.sequence(),
        trace = lock.trace](const core::Token& token) {
-        const auto& head = trace->heads[of.head];
+        const auto& weights = trace->at(Stage::weights, of.head);
         const Next portion = jobs.destroyed_async(std::make_unique<Portion>());
         portion->study =
-            jobs.destroyed_async(std::make_unique<DropoutStudy>(model, sequence, of.head, *head.weights));
+            jobs.destroyed_async(std::make_unique<DropoutStudy>(model, sequence, of.head, *weights));
         portion->start = std::make_unique<Laboratory>();
         Laboratory& lab = *portion->start;
         lab.n_masks = of.n_masks;
-        lab.sums_before = sums_of_rows(head.weights), lab.sums_after = sums_of_rows(head.dropped_weights);
+        lab.sums_before = sums_of_rows(weights),
+        lab.sums_after = sums_of_rows(trace->at(Stage::dropped_weights, of.head));
         lab.ones = core::attention::dropped_ones(model.dropout, 10);
         lab.version = of.version, lab.head = of.head, lab.sequence = sequence;
         portion->advance(of.n_masks, token);
@@ -251,10 +254,10 @@ TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& ch
     found.lines.resize(choice.most);
   };
   const std::size_t many = 16 * choice.most + 1000;  // all lines of a large model would fill the memory
-  for (std::size_t i = 0; i < trace.mask.n_rows() && token.goes_on(); ++i) {
-    const arma::rowvec mask = trace.mask.row(i);
+  for (std::size_t i = 0; i < trace.at(Stage::mask).n_rows() && token.goes_on(); ++i) {
+    const arma::rowvec mask = trace.at(Stage::mask).row(i);
     for (const std::size_t h : choice.heads) {
-      const arma::rowvec weights = trace.heads[h].weights.row(i);
+      const arma::rowvec weights = trace.at(Stage::weights, h).row(i);
       for (std::size_t j = 0; j < mask.n_elem; ++j) {
         if (mask[j] == 0) continue;
         ++found.visible;

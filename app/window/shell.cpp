@@ -296,7 +296,7 @@ bool wheel_is_taken(const Frame& frame) {
   const auto& over = frame.displayed.selection.hovered;
   if (!over || io.KeyShift || wheel_scrolls(frame.displayed.selection, io.MousePos.x, io.MousePos.y))
     return false;
-  const auto& numbers = core::attention::info(over->stage).matrix(frame.displayed.trace, over->head);
+  const auto& numbers = frame.displayed.trace.at(over->stage, over->head);
   return wheel_zooms(frame.displayed.look, frame.displayed.selection, *over,
                      {numbers.n_rows(), numbers.n_cols()}, io.KeyCtrl);
 }

@@ -56,7 +56,7 @@ function workedOut(layer, head, m, q, k, col) {
 
 let terms = null;                                        // of the sum that is drawn, for the tooltip
 drawWhy = (layer, head, m, q, k, col) => {
-  const can = m.id === 'contexts' && has('values') || m.pairs && computes;
+  const can = m.id === 'contexts' && COMPUTE.contexts || m.pairs && computes;
   $('why').style.visibility = can ? '' : 'hidden';
   terms = null;
   if (!can) return;

@@ -637,8 +637,7 @@ arma::mat numbers_of(const Model& model, const Observed& observed, const Reading
 
 ObservedTrace observed_trace(const Model& model, const Matched& matched, const Report& report,
                              std::size_t sequence) {
-  ObservedTrace result;
-  result.trace.heads.resize(model.n_heads);
+  ObservedTrace result{attention::Trace(model.n_heads), {}};
   for (std::size_t k = 0; k < matched.observed.size(); ++k) {
     const Reading* r = report.readings[k];
     if (!r || r->layout.is_mean || sequence < r->first_sequence ||
@@ -648,13 +647,13 @@ ObservedTrace observed_trace(const Model& model, const Matched& matched, const R
     const std::size_t first = stage.per_head ? r->first_head : 0;
     const std::size_t count = !stage.per_head ? 1 : r->joined || r->of_groups ? model.n_heads : r->n_heads;
     for (std::size_t h = first; h < first + count; ++h)
-      matrix_of(result.trace, stage, h) =
+      result.trace.at(stage.stage, h) =
           numbers_of(model, matched.observed[k], *r, sequence - r->first_sequence, h);
   }
   for (const attention::StageInfo& stage : attention::stages()) {
     bool whole = true;
     for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h)
-      whole = whole && stage.matrix(result.trace, h).n_rows() > 0;
+      whole = whole && result.trace.at(stage.stage, h).n_rows() > 0;
     if (whole) result.stages.push_back(stage.stage);
   }
   return result;

@@ -26,7 +26,7 @@ Block block_of(const Model& model, const attention::StageInfo& stage,
                const std::vector<ObservedTrace>& observed) {
   const std::size_t n_heads = stage.per_head ? model.n_heads : 1;
   const auto matrix = [&](std::size_t s, std::size_t h) -> const arma::mat& {
-    return stage.matrix(observed[s].trace, h);
+    return observed[s].trace.at(stage.stage, h);
   };
   bool is_shared = stage.per_head && n_matrices(model, stage.stage) < n_heads;
   for (std::size_t s = 0; s < observed.size(); ++s)

@@ -398,7 +398,7 @@ std::optional<Recipe> recipe_of(const attention::Model& model) {
     for (std::size_t b = 0; b < m.B; ++b) {
       const attention::Trace trace = attention::attend_checked(model, b);
       for (std::size_t h = 0; h < m.H; ++h) {
-        const arma::mat& factors = trace.heads[h].dropout_mask;
+        const arma::mat& factors = trace.at(Stage::dropout_mask, h);
         if (factors.n_rows != m.T) return std::nullopt;
         for (std::size_t i = 0; i < m.T; ++i)
           for (std::size_t j = 0; j < m.S; ++j) kept.v[kept.at(b, h, i, j)] = factors(i, j) != 0;

@@ -320,7 +320,7 @@ RowView PartsIn<Number>::rows(Stage stage, std::size_t head) const {
 const arma::mat& Engine::output() {
   Parts& p = *parts_;
   p.restore();
-  return p.by_reference ? *p.trace->output : p.bring_output_up_to_date();
+  return p.by_reference ? *p.trace->at(Stage::output) : p.bring_output_up_to_date();
 }
 
 template <class Number>
@@ -393,7 +393,7 @@ bool Engine::Parts::compute(const Model& model, size_t s, const Token* progress)
   const std::optional<bool> finite = work_out(model, s, progress);
   if (!finite) return false;
   if (!*finite) return compute_by_reference(std::move(next), s);
-  if (by_reference || trace->heads.empty() || !same_stages(held, model)) *trace = new_trace(model);
+  if (by_reference || trace->n_heads() == 0 || !same_stages(held, model)) *trace = new_trace(model);
   renew(*trace);
   by_reference = false;
   hold(std::move(next), s);

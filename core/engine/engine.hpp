@@ -97,7 +97,7 @@ class Engine {
   /// Masked scores, or weights, of a head as they are kept; of other stages nothing.
   RowView rows(Stage stage, std::size_t head) const;
 
-  /// n_tokens × d_output, brought up to date; the same as trace().output.
+  /// n_tokens × d_output, brought up to date; the same as trace().at(Stage::output).
   const arma::mat& output();
 
   struct Parts;  // in parts.hpp

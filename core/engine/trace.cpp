@@ -101,7 +101,7 @@ StageMatrix by_whole(size_t n_rows, size_t n_cols, Whole whole) {
 
 /// Queries and keys of a head before and after what is done to them.
 template <class Number>
-void put_prepared(Heads<Number>* a, size_t h, const Additions& additions, HeadTrace& head) {
+void put_prepared(Heads<Number>* a, size_t h, const Additions& additions, Trace& trace) {
   const bool rotates = additions.positions.rotary.has_value();
   for (const Projected what : {Projected::queries, Projected::keys}) {
     const bool is_query = what == Projected::queries;
@@ -118,12 +118,12 @@ void put_prepared(Heads<Number>* a, size_t h, const Additions& additions, HeadTr
       normed(t, row.data());
       return row[c];
     };
-    Prepared& p = head.prepared;
-    (is_query ? head.queries : head.keys) =
+    trace.at(is_query ? Stage::queries : Stage::keys, h) =
         by_cells(n, d, [a, h, what](size_t t, size_t c) { return a->projected(what, h, t, c); });
-    if (rotates) (is_query ? p.rotated_queries : p.rotated_keys) = by_cells(n, d, prepared);
+    if (rotates)
+      trace.at(is_query ? Stage::rotated_queries : Stage::rotated_keys, h) = by_cells(n, d, prepared);
     if (additions.normalise)
-      (is_query ? p.normed_queries : p.normed_keys) =
+      trace.at(is_query ? Stage::normed_queries : Stage::normed_keys, h) =
           rotates ? by_rows(n, d, normed, one_normed) : by_cells(n, d, prepared);
   }
 }
@@ -131,32 +131,32 @@ void put_prepared(Heads<Number>* a, size_t h, const Additions& additions, HeadTr
 /// Scores of a head from QKᵀ to what the mask is laid on. Where it is visible, the last of them is the very
 /// number that is kept: the masked scores are the same to the bit.
 template <class Number>
-void put_scores(Heads<Number>* a, size_t h, const Additions& additions, HeadTrace& head) {
-  const auto kept_or = [a, h](bool is_last, size_t i, size_t j, double score) {
-    return is_last && a->visibility.sees(i, j) ? a->scores(h, i)[j] : held_as<Number>(score);
+void put_scores(Heads<Number>* a, size_t h, const Model& model, Trace& trace) {
+  const Additions& additions = model.additions;
+  const Stage last = stage_before(model, Stage::masked_scores);
+  const auto kept_or = [a, h, last](Stage stage, size_t i, size_t j, double score) {
+    return stage == last && a->visibility.sees(i, j) ? a->scores(h, i)[j] : held_as<Number>(score);
   };
-  const bool caps = additions.score_cap.has_value(), adds = additions.has_bias();
-  head.scores = by_scores(a, h, [](size_t, size_t, double score) { return score; });
-  head.scaled_scores = by_scores(a, h, [a, kept_or, last = !caps && !adds](size_t i, size_t j, double score) {
-    return kept_or(last, i, j, score * a->scale);
+  trace.at(Stage::scores, h) = by_scores(a, h, [](size_t, size_t, double score) { return score; });
+  trace.at(Stage::scaled_scores, h) = by_scores(a, h, [a, kept_or](size_t i, size_t j, double score) {
+    return kept_or(Stage::scaled_scores, i, j, score * a->scale);
   });
-  if (caps)
-    head.adjusted.capped_scores =
-        by_scores(a, h, [a, kept_or, last = !adds](size_t i, size_t j, double score) {
-          return kept_or(last, i, j, a->rules.capped(score * a->scale));
-        });
+  if (additions.score_cap)
+    trace.at(Stage::capped_scores, h) = by_scores(a, h, [a, kept_or](size_t i, size_t j, double score) {
+      return kept_or(Stage::capped_scores, i, j, a->rules.capped(score * a->scale));
+    });
   if (additions.positions.has_bias())
-    head.adjusted.position_bias = by_cells(a->n_queries, a->n_keys, [a, h](size_t i, size_t j) {
+    trace.at(Stage::position_bias, h) = by_cells(a->n_queries, a->n_keys, [a, h](size_t i, size_t j) {
       return held_as<Number>(a->rules.position_bias(h, i, j));
     });
-  if (adds)
-    head.adjusted.biased_scores = by_scores(a, h, [a, h, kept_or](size_t i, size_t j, double score) {
-      return kept_or(true, i, j, a->rules.adjusted(h, i, j, score * a->scale));
+  if (additions.has_bias())
+    trace.at(last, h) = by_scores(a, h, [a, h, last, kept_or](size_t i, size_t j, double score) {
+      return kept_or(last, i, j, a->rules.adjusted(h, i, j, score * a->scale));
     });
 }
 
 template <class Number>
-HeadTrace head_on_request(Heads<Number>& all, size_t h, const Additions& additions) {
+void put_head(Heads<Number>& all, size_t h, const Model& model, Trace& trace) {
   Heads<Number>* const a = &all;
   const size_t n = all.n_queries, n_keys = all.n_keys, d = all.d_head;
   const auto weight = [a, h](size_t i, size_t j) {
@@ -170,22 +170,22 @@ HeadTrace head_on_request(Heads<Number>& all, size_t h, const Additions& additio
     for (size_t j = 0; j < a->n_keys; ++j) row[j] = held_as<Number>(exponentials[j] / a->heads[h].sums[i]);
   };
 
-  HeadTrace head;
-  put_prepared(a, h, additions, head);
-  put_scores(a, h, additions, head);
-  head.values = by_cells(n_keys, d, [a, h](size_t j, size_t c) { return a->value(h, j)[c]; });
-  head.masked_scores = by_cells(n, n_keys, [a, h](size_t i, size_t j) { return a->scores(h, i)[j]; });
-  head.weights = by_rows(n, n_keys, weights, weight);
-  head.dropout_mask = by_cells(n, n_keys, [a, h](size_t i, size_t j) { return a->kept_factor(h, i, j); });
-  head.dropped_weights = by_rows(
+  put_prepared(a, h, model.additions, trace);
+  put_scores(a, h, model, trace);
+  trace.at(Stage::values, h) = by_cells(n_keys, d, [a, h](size_t j, size_t c) { return a->value(h, j)[c]; });
+  trace.at(Stage::masked_scores, h) =
+      by_cells(n, n_keys, [a, h](size_t i, size_t j) { return a->scores(h, i)[j]; });
+  trace.at(Stage::weights, h) = by_rows(n, n_keys, weights, weight);
+  trace.at(Stage::dropout_mask, h) =
+      by_cells(n, n_keys, [a, h](size_t i, size_t j) { return a->kept_factor(h, i, j); });
+  trace.at(Stage::dropped_weights, h) = by_rows(
       n, n_keys,
       [a, h, weights](size_t i, double* row) {
         weights(i, row);
         for (size_t j = 0; j < a->n_keys; ++j) row[j] = held_as<Number>(row[j] * a->kept_factor(h, i, j));
       },
       [a, h, weight](size_t i, size_t j) { return held_as<Number>(weight(i, j) * a->kept_factor(h, i, j)); });
-  head.contexts = by_cells(n, d, [a, h](size_t i, size_t c) { return a->context(h, i)[c]; });
-  return head;
+  trace.at(Stage::contexts, h) = by_cells(n, d, [a, h](size_t i, size_t c) { return a->context(h, i)[c]; });
 }
 
 }  // namespace
@@ -197,18 +197,18 @@ Trace trace_on_request(Heads<Number>& all, const Model& model, const Model& held
   const Model* const m = &held;
   const size_t* const s = &sequence;
   const size_t n = all.n_queries, d_out = all.d_out;
-  Trace trace;
-  trace.embeddings =
+  Trace trace(all.heads.size());
+  trace.at(Stage::embeddings) =
       by_whole(n, model.d_model(), [m, s]() -> const arma::mat& { return m->sequences[*s].embeddings; });
   if (model.has_key_embeddings())
-    trace.key_embeddings = by_whole(model.n_keys(), model.d_source(),
-                                    [m, s]() -> const arma::mat& { return m->sequences[*s].key_embeddings; });
-  trace.mask =
+    trace.at(Stage::key_embeddings) =
+        by_whole(model.n_keys(), model.d_source(),
+                 [m, s]() -> const arma::mat& { return m->sequences[*s].key_embeddings; });
+  trace.at(Stage::mask) =
       by_cells(n, all.n_keys, [a](size_t i, size_t j) { return a->visibility.sees(i, j) ? 1.0 : 0.0; });
-  for (size_t h = 0; h < all.heads.size(); ++h)
-    trace.heads.push_back(head_on_request(all, h, model.additions));
-  trace.concatenated = by_whole(n, d_out, [a, m] { return a->combined_contexts(m->merge); });
-  trace.output = by_whole(n, model.d_output(), std::move(output));
+  for (size_t h = 0; h < all.heads.size(); ++h) put_head(all, h, model, trace);
+  trace.at(Stage::concatenated) = by_whole(n, d_out, [a, m] { return a->combined_contexts(m->merge); });
+  trace.at(Stage::output) = by_whole(n, model.d_output(), std::move(output));
   return trace;
 }
 
@@ -219,8 +219,7 @@ template Trace trace_on_request(Heads<float>&, const Model&, const Model&, const
 
 void renew(Trace& trace) {
   for (const StageInfo& stage : stages())
-    for (std::size_t h = 0; h < (stage.per_head ? trace.heads.size() : 1); ++h)
-      matrix_of(trace, stage, h).renew();
+    for (std::size_t h = 0; h < (stage.per_head ? trace.n_heads() : 1); ++h) trace.at(stage.stage, h).renew();
 }
 
 }  // namespace core::attention::fast

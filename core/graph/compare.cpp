@@ -17,21 +17,21 @@ using attention::StageInfo;
 using attention::Trace;
 
 std::size_t heads_of(const StageInfo& stage, const Trace& trace) {
-  return stage.per_head ? trace.heads.size() : 1;
+  return stage.per_head ? trace.n_heads() : 1;
 }
 
 /// "6×3", or "2 heads of 6×2".
 std::string shape(const StageInfo& stage, const Trace& trace) {
-  const attention::StageMatrix& m = stage.matrix(trace, 0);
+  const attention::StageMatrix& m = trace.at(stage.stage, 0);
   const std::string numbers = text::shape_text(m.n_rows(), m.n_cols());
   if (!stage.per_head) return numbers;
-  const std::size_t n = trace.heads.size();
+  const std::size_t n = trace.n_heads();
   return std::to_string(n) + (n == 1 ? " head of " : " heads of ") + numbers;
 }
 
 /// The numbers of a head; those of a stage that was not made yet are put into room and not kept.
 const arma::mat& read(const StageInfo& stage, const Trace& trace, std::size_t head, arma::mat& room) {
-  const attention::StageMatrix& numbers = stage.matrix(trace, head);
+  const attention::StageMatrix& numbers = trace.at(stage.stage, head);
   if (numbers.is_made() || !stage.per_head) return *numbers;
   room.set_size(numbers.n_rows(), numbers.n_cols());
   for (std::size_t i = 0; i < numbers.n_rows(); ++i) room.row(i) = numbers.row(i);

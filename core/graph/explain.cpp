@@ -20,7 +20,7 @@ Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t col
 /// One number; a stage of tokens by tokens is not made whole for it.
 double number_at(const Model& m, const Trace& t, const Place& place) {
   if (const auto* stage = std::get_if<Stage>(&place.source)) {
-    const attention::StageMatrix& all = attention::info(*stage).matrix(t, place.head);
+    const attention::StageMatrix& all = t.at(*stage, place.head);
     const bool is_large = attention::info(*stage).columns == attention::Columns::tokens;
     return is_large ? all(place.row, place.column) : (*all)(place.row, place.column);
   }
@@ -42,7 +42,7 @@ StageShape shape_of(const Graph& g, const Model& m, const Trace& t, const Source
     return numbers ? StageShape{numbers->n_rows(), numbers->n_cols()} : StageShape();
   }
   if (!is_hidden(*stage)) {
-    const auto& numbers = attention::info(*stage).matrix(t, head);
+    const auto& numbers = t.at(*stage, head);
     return {numbers.n_rows(), numbers.n_cols()};
   }
   const std::vector<Input>& inputs = g.find(*stage)->operation->inputs;

@@ -352,16 +352,15 @@ Trace attend(const Model& model, std::size_t sequence) {
 Trace attend_checked(const Model& model, std::size_t sequence) {
   const graph::Graph g = graph::attention(model);
   const graph::Evaluation stages = graph::evaluate(g, model, sequence);
-  Trace t;
+  Trace t(model.n_heads);
   t.sequence = sequence;
-  t.heads.resize(model.n_heads);
-  t.embeddings = model.sequences[sequence].embeddings;
-  t.key_embeddings = model.sequences[sequence].key_embeddings;
-  if (stages[Stage::mask].empty()) t.mask = arma::ones(model.n_tokens(), model.n_keys());
+  t.at(Stage::embeddings) = model.sequences[sequence].embeddings;
+  t.at(Stage::key_embeddings) = model.sequences[sequence].key_embeddings;
+  if (stages[Stage::mask].empty()) t.at(Stage::mask) = arma::ones(model.n_tokens(), model.n_keys());
   for (const graph::Node& node : g.nodes) {
     if (graph::is_hidden(node.stage) || stages[node.stage].empty()) continue;
     for (std::size_t h = 0; h < (node.heads == graph::Heads::shared ? 1 : model.n_heads); ++h)
-      matrix_of(t, info(node.stage), h) = stages[node.stage][nth_matrix(g, node, h)];
+      t.at(node.stage, h) = stages[node.stage][nth_matrix(g, node, h)];
   }
   return t;
 }

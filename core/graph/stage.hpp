@@ -1,10 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <span>
 
 namespace core::attention {
 
-/// Every stage, in the order of the computation.
+struct Model;
+
+/// Every stage, in the order of the computation. A row of the table below says what each one is.
 enum class Stage {
   embeddings,
   key_embeddings,
@@ -33,11 +37,102 @@ enum class Stage {
   output
 };
 
+constexpr std::size_t n_stages = static_cast<std::size_t>(Stage::output) + 1;
+
 /// Whether a stage is what a projection gives, split into heads: queries, keys and values.
 constexpr bool is_projected(Stage stage) {
   return stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
 }
 
-constexpr std::size_t n_stages = static_cast<std::size_t>(Stage::output) + 1;
+/// What a row of a stage stands for: the token of a query, or of a key.
+enum class Rows { queries, keys };
+
+/// What a column of a stage stands for; tokens are those of keys.
+enum class Columns { tokens, features, single };
+
+/// How numbers of a stage are colored.
+enum class Coloring {
+  signed_values,  ///< symmetric around 0
+  weights,        ///< from 0 to top_of_range()
+  mask            ///< gray, from 0 to top_of_range()
+};
+
+/// One row of the table that heatmaps, export, explanations and comparison walk.
+struct StageInfo {
+  Stage stage;
+  const char* name;   ///< as in files and on the command line: "scaled_scores"
+  const char* title;  ///< as in the window: "Scaled"
+  const char* one;    ///< one cell of it in words: "Scaled score"
+  bool per_head;
+  Rows rows;
+  Columns columns;
+  Coloring coloring;
+  int line;  ///< 1 … 4: the line of the strip on which it stands
+
+  /// Whether the model has this stage: see shown_stages().
+  bool present(const Model& model) const;
+};
+
+inline constexpr std::array stage_table{
+    StageInfo{Stage::embeddings, "embeddings", "Embeddings", "Embedding", false, Rows::queries,
+              Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::key_embeddings, "key_embeddings", "Encoder states", "Encoder state", false, Rows::keys,
+              Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::queries, "queries", "Queries", "Query", true, Rows::queries, Columns::features,
+              Coloring::signed_values, 1},
+    StageInfo{Stage::keys, "keys", "Keys", "Key", true, Rows::keys, Columns::features,
+              Coloring::signed_values, 1},
+    StageInfo{Stage::values, "values", "Values", "Value", true, Rows::keys, Columns::features,
+              Coloring::signed_values, 1},
+    StageInfo{Stage::normed_queries, "normed_queries", "Normalized queries", "Normalized query", true,
+              Rows::queries, Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::normed_keys, "normed_keys", "Normalized keys", "Normalized key", true, Rows::keys,
+              Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::rotated_queries, "rotated_queries", "Rotated queries", "Rotated query", true,
+              Rows::queries, Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::rotated_keys, "rotated_keys", "Rotated keys", "Rotated key", true, Rows::keys,
+              Columns::features, Coloring::signed_values, 1},
+    StageInfo{Stage::scores, "scores", "Scores", "Score", true, Rows::queries, Columns::tokens,
+              Coloring::signed_values, 2},
+    StageInfo{Stage::scaled_scores, "scaled_scores", "Scaled", "Scaled score", true, Rows::queries,
+              Columns::tokens, Coloring::signed_values, 2},
+    StageInfo{Stage::capped_scores, "capped_scores", "Soft-capped", "Soft-capped score", true, Rows::queries,
+              Columns::tokens, Coloring::signed_values, 2},
+    StageInfo{Stage::position_bias, "position_bias", "Position bias", "Position bias", true, Rows::queries,
+              Columns::tokens, Coloring::signed_values, 2},
+    StageInfo{Stage::biased_scores, "biased_scores", "Biased", "Biased score", true, Rows::queries,
+              Columns::tokens, Coloring::signed_values, 2},
+    StageInfo{Stage::mask, "mask", "Mask", "Mask", false, Rows::queries, Columns::tokens, Coloring::mask, 2},
+    StageInfo{Stage::masked_scores, "masked_scores", "Masked", "Masked score", true, Rows::queries,
+              Columns::tokens, Coloring::signed_values, 2},
+    StageInfo{Stage::unmasked_weights, "unmasked_weights", "Unmasked weights", "Unmasked weight", true,
+              Rows::queries, Columns::tokens, Coloring::weights, 3},
+    StageInfo{Stage::zeroed_weights, "zeroed_weights", "Zeroed weights", "Zeroed weight", true, Rows::queries,
+              Columns::tokens, Coloring::weights, 3},
+    StageInfo{Stage::row_sums, "row_sums", "Row sums", "Row sum", true, Rows::queries, Columns::single,
+              Coloring::weights, 3},
+    StageInfo{Stage::weights, "weights", "Weights", "Weight", true, Rows::queries, Columns::tokens,
+              Coloring::weights, 3},
+    StageInfo{Stage::dropout_mask, "dropout_mask", "Dropout mask", "Dropout factor", true, Rows::queries,
+              Columns::tokens, Coloring::mask, 3},
+    StageInfo{Stage::dropped_weights, "dropped_weights", "Weights after dropout", "Weight after dropout",
+              true, Rows::queries, Columns::tokens, Coloring::weights, 3},
+    StageInfo{Stage::contexts, "contexts", "Context vectors", "Context vector", true, Rows::queries,
+              Columns::features, Coloring::signed_values, 4},
+    StageInfo{Stage::concatenated, "concatenated", "Concatenated", "Concatenated", false, Rows::queries,
+              Columns::features, Coloring::signed_values, 4},
+    StageInfo{Stage::output, "output", "Output", "Output", false, Rows::queries, Columns::features,
+              Coloring::signed_values, 4},
+};
+
+/// All stages, in the order of the computation.
+constexpr std::span<const StageInfo> stages() {
+  return stage_table;
+}
+
+/// The row of one stage.
+constexpr const StageInfo& info(Stage stage) {
+  return stage_table[static_cast<std::size_t>(stage)];
+}
 
 }  // namespace core::attention

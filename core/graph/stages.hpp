@@ -12,37 +12,6 @@
 
 namespace core::attention {
 
-/// What a row of a stage stands for: a token that asks, or one that is asked.
-enum class Rows { queries, keys };
-
-/// What a column of a stage stands for; tokens are those that are asked.
-enum class Columns { tokens, features, single };
-
-/// How numbers of a stage are to be colored.
-enum class Coloring {
-  signed_values,  ///< symmetric around 0
-  weights,        ///< from 0 to top(model)
-  mask            ///< grey, from 0 to top(model)
-};
-
-/// One row of the table that heatmaps, export, explanations and comparison walk.
-struct StageInfo {
-  Stage stage;
-  const char* name;   ///< as in files and on the command line: "scaled_scores"
-  const char* title;  ///< as in the window: "Scaled"
-  const char* one;    ///< one cell of it in words: "Scaled score"
-  bool per_head;
-  Rows rows;
-  Columns columns;
-  Coloring coloring;
-  int line;  ///< 1 … 4: the line of the strip on which it stands
-  /// The numbers; head counts only when per_head.
-  const StageMatrix& (*matrix)(const Trace&, std::size_t head);
-
-  /// Whether the model has this stage: see shown_stages().
-  bool present(const Model& model) const;
-};
-
 /// A set of stages; each stands at its place in the order of the computation.
 using StageSet = std::bitset<n_stages>;
 
@@ -63,17 +32,8 @@ bool is_computed(const Model& model, Stage stage);
 /// queries that are rotated.
 Stage stage_before(const Model& model, Stage stage);
 
-/// All stages, in the order of the computation.
-std::span<const StageInfo> stages();
-
 /// Those that can be given as a whole, in that order: see can_be_given().
 std::vector<const StageInfo*> givable_stages();
-
-/// The row of one stage.
-const StageInfo& info(Stage stage);
-
-/// The numbers of a stage, to be written to.
-StageMatrix& matrix_of(Trace& trace, const StageInfo& stage, std::size_t head);
 
 /// The stage of that name, or nullptr.
 const StageInfo* find_stage(std::string_view name);

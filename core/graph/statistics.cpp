@@ -147,11 +147,11 @@ std::vector<std::size_t> heads_by(HeadFigure figure, std::span<const HeadFacts> 
 }
 
 arma::mat similarity_of_heads(const Trace& trace, const core::Token& token) {
-  const std::size_t n = trace.heads.size(), n_rows = n > 0 ? trace.heads.front().weights.n_rows() : 0;
+  const std::size_t n = trace.n_heads(), n_rows = n > 0 ? trace.at(Stage::weights, 0).n_rows() : 0;
   std::vector<Mean> divergences(n * n);
   for (std::size_t i = 0; i < n_rows && token.goes_on(); ++i) {
     std::vector<Row> rows;
-    for (const HeadTrace& head : trace.heads) rows.push_back(row_of(head.weights, i));
+    for (std::size_t h = 0; h < n; ++h) rows.push_back(row_of(trace.at(Stage::weights, h), i));
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = a; b < n; ++b)
         if (rows[a].is_distribution() && rows[b].is_distribution())

@@ -50,7 +50,7 @@ std::optional<std::size_t> Operation::continues(const Cell&) const {
 
 void Parameter::terms(const Cell& c, Derivation& d) const {
   d.begin(d.title(), (name == MatrixName::key_embeddings ? "m_" : "x_") + to_string(c.i) + column_words(c.j));
-  d.note("given", attention::info(c.node.stage).matrix(c.trace, c.head)(c.i, c.j));
+  d.note("given", c.trace.at(c.node.stage, c.head)(c.i, c.j));
 }
 
 void Copy::terms(const Cell& c, Derivation& d) const {
@@ -320,7 +320,7 @@ void MaskedFill::terms(const Cell& c, Derivation& d) const {
 std::string Softmax::line_words(const Cell& c) const {
   const std::string sink = has_sink() ? " and the sink" : "";
   if (c.model.mask.method != attention::MaskMethod::negative_infinity) return "over all keys" + sink;
-  const arma::rowvec mask = c.trace.mask.row(c.i);
+  const arma::rowvec mask = c.trace.at(attention::Stage::mask).row(c.i);
   if (!arma::any(mask))
     return has_sink() ? "every key is masked: the sink takes all" : "every key is masked: 0/0";
   return (arma::all(mask) ? "over all keys" : "over the unmasked keys") + sink;
@@ -409,7 +409,8 @@ void ZeroEmptyRows::terms(const Cell& c, Derivation& d) const {
   if (!is_empty(c)) return c.inner(0).work_out(d);
   write_zero(d, "Empty row",
              "query " + to_string(c.i) +
-                 (arma::any(c.trace.mask.row(c.i)) ? " has no score above −∞" : " has no unmasked key") +
+                 (arma::any(c.trace.at(attention::Stage::mask).row(c.i)) ? " has no score above −∞"
+                                                                         : " has no unmasked key") +
                  ": zeros, as chosen");
 }
 
@@ -426,7 +427,7 @@ void DropoutFactors::terms(const Cell& c, Derivation& d) const {
   }
   d.begin(d.title(), dropout.rescale ? "0 or 1/(1 − p)" : "0 or 1: not rescaled");
   const std::string how = dropout.given.empty() ? "by seed " + to_string(dropout.seed) : "by the given mask";
-  const bool is_kept = attention::info(c.node.stage).matrix(c.trace, c.head)(c.i, c.j) != 0;
+  const bool is_kept = c.trace.at(c.node.stage, c.head)(c.i, c.j) != 0;
   d.note((is_kept ? "kept " : "dropped ") + how, is_kept);
   if (is_kept && dropout.rescale)
     d.line(Form::division, {1, {}}, {1 - dropout.rate, {}}, 1 / (1 - dropout.rate));

@@ -1,50 +1,42 @@
 #pragma once
 
+#include <array>
+#include <utility>
 #include <vector>
 
+#include "core/graph/stage.hpp"
 #include "core/graph/stage_matrix.hpp"
 
 namespace core::attention {
 
-/// Queries and keys on their way to the scores; empty where the model has no such step. Keys are those of the
-/// head's group.
-struct Prepared {
-  StageMatrix normed_queries, normed_keys, rotated_queries, rotated_keys;  ///< a row each × d_head
-};
+/// Every stage of attention for one sequence, none overwritten: a matrix for each head, or one for all heads,
+/// of the shape that shape_of() tells. A stage that the model does not have, or of which nothing is known, is
+/// empty.
+///
+/// The mask is 1 where a key is visible, and 1 everywhere when it is not known. Keys and values of a head are
+/// those of its KV head. Masked scores equal the stage before them when the mask comes after the softmax. The
+/// dropout mask is 0 for dropped and 1/(1 − rate) for kept weights.
+class Trace {
+ public:
+  explicit Trace(std::size_t n_heads = 0) : heads_(n_heads) {}
 
-/// What is done to scores beside scaling them, n_tokens × n_keys; empty where the model has no such step.
-struct Adjusted {
-  StageMatrix capped_scores, position_bias, biased_scores;
-};
+  std::size_t sequence = 0;  ///< which one of the batch
 
-/// What one head computes; every stage under its own name, none overwritten, and empty when it is not known.
-struct HeadTrace {
-  /// A row for each token that asks, or is asked, × d_head; keys and values are those of the head's group.
-  StageMatrix queries, keys, values;
-  Prepared prepared;
-  StageMatrix scores;  ///< n_tokens × n_keys, like all up to the dropped weights
-  StageMatrix scaled_scores;
-  Adjusted adjusted;
-  StageMatrix masked_scores;     ///< as the stage before when the mask comes after the softmax
-  StageMatrix unmasked_weights;  ///< only when the mask comes after the softmax, else empty
-  StageMatrix zeroed_weights;    ///< only when the rows are renormalised, else empty
-  StageMatrix row_sums;          ///< n_tokens × 1, what zeroed_weights is divided by, else empty
-  StageMatrix weights;
-  StageMatrix
-      dropout_mask;  ///< 0 for dropped, 1/(1 − rate) for kept; 1 everywhere when dropout is not active
-  StageMatrix dropped_weights;
-  StageMatrix contexts;  ///< n_tokens × d_head
-};
+  std::size_t n_heads() const { return heads_.size(); }
+  /// Returns the matrix of a stage; the head counts only where the stage is one per head. Throws
+  /// std::out_of_range for a head that is not there.
+  const StageMatrix& at(Stage stage, std::size_t head = 0) const {
+    return (info(stage).per_head ? heads_.at(head) : shared_)[static_cast<std::size_t>(stage)];
+  }
+  StageMatrix& at(Stage stage, std::size_t head = 0) {
+    return const_cast<StageMatrix&>(std::as_const(*this).at(stage, head));
+  }
 
-/// Every stage of attention for one sequence.
-struct Trace {
-  std::size_t sequence = 0;    ///< which one of the batch
-  StageMatrix embeddings;      ///< n_tokens × d_model
-  StageMatrix key_embeddings;  ///< n_keys × d_source, when keys have their own; else empty
-  StageMatrix mask;  ///< n_tokens × n_keys: 1 visible, 0 hidden; for all heads; all 1 when it is not known
-  std::vector<HeadTrace> heads;  ///< n_heads
-  StageMatrix concatenated;      ///< n_tokens × d_out
-  StageMatrix output;            ///< n_tokens × d_output
+ private:
+  using Matrices = std::array<StageMatrix, n_stages>;
+
+  Matrices shared_;
+  std::vector<Matrices> heads_;
 };
 
 }  // namespace core::attention

@@ -296,7 +296,7 @@ std::string making(const Model& m) {
 /// What is hidden in the masked scores, whatever rule did it.
 std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
   if (!present(m, Stage::masked_scores)) return "";
-  const auto& masked = trace.heads[head].masked_scores;
+  const auto& masked = trace.at(attention::Stage::masked_scores, head);
   if (masked.n_rows() * masked.n_cols() > max_cells) {
     const bool before = m.mask.is_before_softmax();
     if (!m.mask.hides() || !before || !m.given.empty()) return "";
@@ -313,7 +313,7 @@ std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
       any = any || hidden;
       future = future && hidden == (key > place);
       past = past && hidden == (key < place);
-      lowered = lowered || (!hidden && trace.mask(i, j) == 0);
+      lowered = lowered || (!hidden && trace.at(attention::Stage::mask)(i, j) == 0);
     }
   }
   const bool before = m.mask.is_before_softmax();
@@ -340,7 +340,8 @@ std::string dropping(const Model& m, const Trace& trace, std::size_t head) {
   if (!m.dropout.active()) return "";
   graph::Graph g = graph::attention(m);
   if (!g.get<graph::Multiply>(Stage::dropped_weights)) return "; dropout is applied to the scores";
-  const auto &weights = trace.heads[head].weights, &dropped = trace.heads[head].dropped_weights;
+  const auto &weights = trace.at(attention::Stage::weights, head),
+             &dropped = trace.at(attention::Stage::dropped_weights, head);
   if (weights.n_rows() * weights.n_cols() > max_cells) return "; dropout removes some";
   bool removes = false, enlarges = false;
   for (std::size_t i = 0; i < weights.n_rows(); ++i)
@@ -390,7 +391,7 @@ std::size_t typed_in(const Model& m, const Trace& trace, std::size_t head, int l
 }  // namespace
 
 std::string sum_words(const Trace& trace, std::size_t head) {
-  const auto& weights = trace.heads[head].weights;
+  const auto& weights = trace.at(attention::Stage::weights, head);
   if (weights.n_rows() * weights.n_cols() > max_cells || weights.n_rows() == 0) return "";
   const arma::mat& numbers = weights;
   if (numbers.has_nan()) return "some weights are not numbers";

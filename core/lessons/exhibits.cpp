@@ -32,7 +32,7 @@ Labels numbered(const std::string& word, std::size_t n) {
 }
 
 arma::mat weights_of(const Model& model) {
-  return attention::attend(model).heads.front().weights;
+  return attention::attend(model).at(attention::Stage::weights, 0);
 }
 
 Model with_method(Model model, MaskMethod method) {
@@ -59,7 +59,7 @@ std::vector<Picture> library(const Moment& m) {
   for (std::size_t book = 0; book < books; ++book) {
     p.rows.push_back(keys(m)[book]);
     p.ends.push_back(relevance[book]);
-    p.numbers(book, 0) = m.trace.heads.front().weights(question, book);
+    p.numbers(book, 0) = m.trace.at(attention::Stage::weights, 0)(question, book);
   }
   p.note = "together " + number(arma::accu(p.numbers));
   return {p};
@@ -67,7 +67,7 @@ std::vector<Picture> library(const Moment& m) {
 
 std::vector<Picture> single_query(const Moment& m) {
   constexpr std::size_t query = 1;
-  const arma::mat &q = m.trace.heads.front().queries, &k = m.trace.heads.front().keys;
+  const arma::mat &q = m.trace.at(attention::Stage::queries, 0), &k = m.trace.at(attention::Stage::keys, 0);
   if (q.n_rows <= query) return {};
   const arma::mat products = k.each_row() % q.row(query);
   Picture terms{.title = tokens(m)[query] + " times each, number by number",
@@ -85,7 +85,7 @@ std::vector<Picture> single_query(const Moment& m) {
 }
 
 std::vector<Picture> double_loop(const Moment& m) {
-  const arma::mat &q = m.trace.heads.front().queries, &k = m.trace.heads.front().keys;
+  const arma::mat &q = m.trace.at(attention::Stage::queries, 0), &k = m.trace.at(attention::Stage::keys, 0);
   arma::mat loops(q.n_rows, k.n_rows, arma::fill::zeros);
   for (std::size_t i = 0; i < q.n_rows; ++i)
     for (std::size_t j = 0; j < k.n_rows; ++j)
@@ -100,7 +100,7 @@ std::vector<Picture> next_token(const Moment& m) {
   Picture p{.title = "what may be read",
             .rows = tokens(m),
             .columns = keys(m),
-            .numbers = m.trace.mask,
+            .numbers = m.trace.at(attention::Stage::mask),
             .shading = Shading::mask};
   for (std::size_t i = 1; i < tokens(m).size(); ++i) p.ends.push_back("→ " + tokens(m)[i]);
   p.note = std::to_string(p.ends.size()) + (p.ends.size() == 1 ? " pair" : " pairs") + " to learn from";
@@ -133,7 +133,7 @@ Picture square(const Moment& m, const std::string& title, const std::string& not
 std::vector<Picture> versions(const Moment& m) {
   const arma::mat first = weights_of(editing::find_preset("002-average")->make()),
                   second = weights_of(editing::find_preset("002-softmax-zeros")->make());
-  const arma::mat& third = m.trace.heads.front().weights;
+  const arma::mat& third = m.trace.at(attention::Stage::weights, 0);
   const auto distance = [&](const arma::mat& other) {
     return "from version 1: " + number(largest_difference(first, other));
   };
@@ -156,7 +156,7 @@ std::vector<Picture> mask_methods(const Moment& m) {
 std::vector<Picture> entropy(const Moment& m) {
   const arma::vec scaled = entropies(weights_of(with_scale(m.model, ScaleRule::inverse_sqrt_d_head)));
   const arma::vec plain = entropies(weights_of(with_scale(m.model, ScaleRule::none)));
-  const arma::vec most = arma::log2(arma::vec(arma::sum(*m.trace.mask, 1)));
+  const arma::vec most = arma::log2(arma::vec(arma::sum(*m.trace.at(attention::Stage::mask), 1)));
   return {
       {.title = "entropy of each row, in bits",
        .note = "mean " + number(arma::mean(scaled)) + " scaled, " + number(arma::mean(plain)) + " not scaled",
@@ -198,7 +198,8 @@ arma::vec rows_moved_by_last_token(const Model& model) {
   Model moved = model;
   arma::mat& x = moved.sequences.front().embeddings.edit();
   x.row(x.n_rows - 1) += 1;
-  return row_differences(attention::attend(model).output, attention::attend(moved).output);
+  return row_differences(attention::attend(model).at(attention::Stage::output),
+                         attention::attend(moved).at(attention::Stage::output));
 }
 
 }  // namespace core::lessons

@@ -147,8 +147,8 @@ std::string seen(const Step& step, const WholeMoment& moment) {
 std::vector<Moved> moved_cells(const Moment& moment, attention::Stage stage, std::size_t head) {
   const attention::StageInfo& info = attention::info(stage);
   if (!info.present(moment.start) || !info.present(moment.model)) return {};
-  if (info.per_head && (head >= moment.before.heads.size() || head >= moment.trace.heads.size())) return {};
-  const arma::mat &before = info.matrix(moment.before, head), &now = info.matrix(moment.trace, head);
+  if (info.per_head && (head >= moment.before.n_heads() || head >= moment.trace.n_heads())) return {};
+  const arma::mat &before = moment.before.at(info.stage, head), &now = moment.trace.at(info.stage, head);
   std::vector<Moved> moved;
   if (arma::size(before) != arma::size(now)) return moved;
   for (std::size_t i = 0; i < now.n_rows; ++i)

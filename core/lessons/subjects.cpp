@@ -14,6 +14,8 @@
 namespace core::lessons {
 namespace {
 
+using core::attention::Stage;
+
 using attention::Model;
 using experiment::Place;
 using experiment::Reading;
@@ -145,15 +147,16 @@ std::vector<std::size_t> changed_sequences(const Moment& m) {
 
 bool only_last_token_changed(const Moment& m) {
   if (m.model.n_tokens() != m.start.n_tokens()) return false;
-  const arma::vec rows = row_differences(m.before.embeddings, m.trace.embeddings);
+  const arma::vec rows =
+      row_differences(m.before.at(attention::Stage::embeddings), m.trace.at(attention::Stage::embeddings));
   return rows.max() > 0 && arma::all(rows.head(rows.n_elem - 1) == 0);
 }
 
 /// Visible weights that dropout set to zero, of all heads.
 double dropped_weights(const Moment& m) {
   double dropped = 0;
-  for (const auto& head : m.trace.heads)
-    dropped += arma::accu((*head.dropout_mask == 0) % (*m.trace.mask == 1));
+  for (std::size_t h = 0; h < m.trace.n_heads(); ++h)
+    dropped += arma::accu((*m.trace.at(Stage::dropout_mask, h) == 0) % (*m.trace.at(Stage::mask) == 1));
   return dropped;
 }
 
@@ -173,8 +176,8 @@ std::optional<Value> of_moment(const Moment& m, const Query& query) {
     return found->second(model);
   if (const attention::StageInfo* stage = attention::find_stage(query.name)) {
     const std::size_t head = query.head.value_or(0);
-    if (stage->per_head && head >= trace.heads.size()) return arma::mat();
-    return arma::mat(stage->matrix(trace, head));
+    if (stage->per_head && head >= trace.n_heads()) return arma::mat();
+    return arma::mat(trace.at(stage->stage, head));
   }
   if (query.name == "token") return token(model, number(0));
   if (query.name == "has_bug" && name(0) == "groups_tiled") return as_truth(model.makes("groups_tiled"));
@@ -183,14 +186,14 @@ std::optional<Value> of_moment(const Moment& m, const Query& query) {
   if (query.name == "first_changed_sequence") return count(changed_sequences(m).front());
   if (query.name == "n_dropped") return dropped_weights(m);
   if (query.name == "dropout_distance") {
-    attention::DropoutStudy study(m.model, 0, 0, m.trace.heads.front().weights);
+    attention::DropoutStudy study(m.model, 0, 0, m.trace.at(attention::Stage::weights, 0));
     study.advance(static_cast<std::size_t>(number(0)));
     return study.distances().back();
   }
   if (query.name == "preset_weights") {
     const editing::Preset* preset = editing::find_preset(name(0));
     if (!preset) throw Error("there is no preset " + name(0));
-    return arma::mat(attention::attend(preset->make()).heads.front().weights);
+    return arma::mat(attention::attend(preset->make()).at(attention::Stage::weights, 0));
   }
   return std::nullopt;
 }

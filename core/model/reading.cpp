@@ -47,7 +47,8 @@ arma::fmat added_in(const attention::Model& model, const attention::Trace& trace
   arma::fmat added(model.n_heads, weight.n_cols, arma::fill::zeros);
   for (std::size_t h = 0; h < model.n_heads; ++h)
     if (!model.is_off(h))
-      added.row(h) = in_float32(trace.heads[h].contexts.row(row) * weight.rows(h * d, h * d + d - 1));
+      added.row(h) =
+          in_float32(trace.at(attention::Stage::contexts, h).row(row) * weight.rows(h * d, h * d + d - 1));
   return added;
 }
 
@@ -56,14 +57,15 @@ LayerHeads heads_of(const attention::Model& model, const attention::Trace& trace
                     const std::vector<std::size_t>& ids, std::size_t row) {
   LayerHeads layer;
   layer.is_edited = true;
-  for (const auto& head : trace.heads) {
-    const arma::mat& weights = head.dropped_weights;
+  for (std::size_t head = 0; head < trace.n_heads(); ++head) {
+    const arma::mat& weights = trace.at(attention::Stage::dropped_weights, head);
     layer.heads.push_back(
         {transformer::pooled(weights, block), transformer::roles_of(in_float32(weights), ids)});
   }
   layer.added = added_in(model, trace, row);
   if (model.mask.hides())
-    layer.visible = std::make_shared<const arma::mat>(transformer::pooled(*trace.mask, block));
+    layer.visible =
+        std::make_shared<const arma::mat>(transformer::pooled(*trace.at(attention::Stage::mask), block));
   return layer;
 }
 
@@ -112,7 +114,7 @@ std::vector<Edit> edits_of(const WholeModel& model, const Experiment& experiment
       const attention::Model after = edited(of_pass, edit);
       attention::require(after, "Layer " + std::to_string(layer) + ": ");
       attend_to(after, [&](const attention::Trace& trace) {
-        output = std::make_shared<const arma::fmat>(in_float32(*trace.output));
+        output = std::make_shared<const arma::fmat>(in_float32(*trace.at(attention::Stage::output)));
         if (watch) watch(layer, after, trace);
       });
     }

@@ -69,7 +69,7 @@ std::vector<const StageInfo*> wanted_stages(const Model& model, const std::vecto
 
 LabelledMatrix labelled_stage(const Model& model, const Trace& trace, const StageInfo& stage,
                               std::size_t head, std::size_t sequence) {
-  const arma::mat& numbers = stage.matrix(trace, head);
+  const arma::mat& numbers = trace.at(stage.stage, head);
   const attention::Sequence& of = model.sequences.at(sequence);
   return {numbers, row_tokens(stage, of),
           stage.columns == Columns::tokens ? of.keys() : attention::numbered_tokens(numbers.n_cols)};

@@ -499,7 +499,7 @@ Range range_of(const Source& s, const StageInfo& stage, std::size_t head) {
   if (s.options.range) return s.options.range(stage.stage, head);
   if (stage.coloring != Coloring::signed_values) return {0, attention::top_of_range(s.model, stage.stage)};
   double largest = 0;
-  for (const double v : *stage.matrix(s.trace, head))
+  for (const double v : *s.trace.at(stage.stage, head))
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   return {-largest, largest};
 }
@@ -534,8 +534,8 @@ Map map_of_stage(const Source& s, const StageInfo& stage, std::size_t head, cons
   const bool of_tokens = stage.columns == Columns::tokens;
   Map map{.matrix = formats::labelled_stage(s.model, s.trace, stage, head, s.options.sequence), .title = {}};
   map.shading = {map_of(s.options, stage.coloring), range.low, range.high, range.least};
-  if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.mask);
-  if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.heads[head].dropout_mask);
+  if (weights) map.visible = &static_cast<const arma::mat&>(s.trace.at(Stage::mask));
+  if (drops) map.kept = &static_cast<const arma::mat&>(s.trace.at(Stage::dropout_mask, head));
   if (of_tokens && !scores && info(Stage::mask).present(s.model)) map.by_hand = s.model.mask.cells;
   map.tokens_above = of_tokens;
   map.plain_one = stage.coloring != Coloring::signed_values;

@@ -178,7 +178,7 @@ using attention::Trace;
 
 std::string stage_array(const StageInfo& stage, const std::vector<Trace>& traces, const Model& model) {
   const std::size_t matrices = n_matrices(model, stage.stage);  // heads share keys and values of a group
-  const arma::mat& first = stage.matrix(traces.front(), 0);
+  const arma::mat& first = traces.front().at(stage.stage, 0);
   std::vector<std::size_t> shape{first.n_rows, first.n_cols};
   if (stage.per_head) shape.insert(shape.begin(), matrices);
   if (traces.size() > 1) shape.insert(shape.begin(), traces.size());
@@ -186,7 +186,7 @@ std::string stage_array(const StageInfo& stage, const std::vector<Trace>& traces
   bytes.reserve(bytes.size() + traces.size() * matrices * first.n_elem * sizeof(double));
   for (const Trace& trace : traces)
     for (std::size_t k = 0; k < matrices; ++k)
-      append_rows(bytes, stage.matrix(trace, head_of_matrix(model, stage.stage, k)));
+      append_rows(bytes, trace.at(stage.stage, head_of_matrix(model, stage.stage, k)));
   return bytes;
 }
 

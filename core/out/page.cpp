@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -24,8 +25,8 @@
 namespace core::formats {
 namespace {
 
-using attention::HeadTrace;
 using attention::Model;
+using attention::Stage;
 using attention::StageMatrix;
 using attention::Trace;
 
@@ -97,6 +98,7 @@ struct Page {
   std::vector<double> scales, caps;
   std::vector<arma::rowvec> sinks;
   bool has_sinks = false;
+  bool computes_scores = true, computes_contexts = true;  // whether the page's own arithmetic gives them
   std::vector<PageStage> stages;
 };
 
@@ -115,59 +117,95 @@ void add(Page& page, const std::string& name, std::size_t n_heads, const arma::m
     for (arma::uword j = 0; j < matrix.n_cols; ++j) stage.numbers.push_back(matrix(i, j));
 }
 
-/// The queries, or keys, that meet in the scores: after norm and rotation.
-const StageMatrix& prepared(const StageMatrix& plain, const StageMatrix& normed, const StageMatrix& rotated) {
-  return rotated.n_rows() > 0 ? rotated : normed.n_rows() > 0 ? normed : plain;
+/// The queries, or keys, of which the scores are dot products: after norm and rotation.
+const StageMatrix& before_scores(const Trace& trace, std::size_t head, std::array<Stage, 3> last_first) {
+  for (const Stage stage : last_first)
+    if (const StageMatrix& matrix = trace.at(stage, head); matrix.n_rows() > 0) return matrix;
+  return trace.at(last_first.back(), head);
 }
+constexpr std::array last_queries{Stage::rotated_queries, Stage::normed_queries, Stage::queries};
+constexpr std::array last_keys{Stage::rotated_keys, Stage::normed_keys, Stage::keys};
 
-/// What is added to the scores after scale and cap; 0 where both are infinite.
-arma::mat bias_of(const HeadTrace& head) {
-  const arma::mat& before =
-      head.adjusted.capped_scores.n_rows() > 0 ? *head.adjusted.capped_scores : *head.scaled_scores;
-  arma::mat bias = *head.adjusted.biased_scores - before;
+/// What is added to the scores after scale and cap, 0 where both are infinite; nothing when it is not known.
+arma::mat bias_of(const Model& model, const Trace& trace, std::size_t head) {
+  const Stage stage = stage_before(model, Stage::masked_scores);
+  const arma::mat &sum = trace.at(stage, head), &before = trace.at(stage_before(model, stage), head);
+  if (!model.additions.has_bias() || arma::size(sum) != arma::size(before)) return {};
+  arma::mat bias = sum - before;
   bias.replace(arma::datum::nan, 0);
   return bias;
 }
 
-/// Whether the page can compute the scores itself, as the model does.
-bool computes_scores(const Model& model, const Trace& trace) {
-  using attention::Stage;
-  const auto is_before = [](const attention::GivenStage& given) {
-    return attention::is_projected(given.stage);
-  };
-  return std::ranges::all_of(model.given.stages, is_before) && model.given.cells.empty() &&
-         trace.heads.front().queries.n_rows() > 0 && model.scores == attention::ScoreRule::query_key;
+double cap_of(const Model& model) {
+  return mistakes::as_used(model).additions.score_cap.value_or(0);
 }
 
-void add_heads(Page& page, const Model& model, const Trace& trace, bool with_stages) {
-  const std::size_t kv_heads = model.kv_heads();
-  bool drops = false;
-  for (const HeadTrace& head : trace.heads) {
-    add(page, "weights", model.n_heads, head.weights);
-    drops = drops || arma::any(arma::vectorise(*head.dropout_mask) != 1);
+/// Whether two matrices agree within what float32 stores, where cells are visible and numbers finite.
+bool agree(const arma::mat& a, const arma::mat& b, const arma::mat& visible) {
+  if (arma::size(a) != arma::size(b)) return false;
+  double largest = 0, apart = 0;
+  for (arma::uword k = 0; k < a.n_elem; ++k) {
+    if (visible[k] == 0 || !std::isfinite(b[k])) continue;
+    largest = std::max(largest, std::abs(b[k]));
+    apart = std::isfinite(a[k]) ? std::max(apart, std::abs(a[k] - b[k])) : arma::datum::inf;
   }
-  if (drops && with_stages)
-    for (const HeadTrace& head : trace.heads) {
-      add(page, "dropout_mask", model.n_heads, head.dropout_mask);
-      add(page, "dropped_weights", model.n_heads, head.dropped_weights);
-    }
-  if (!with_stages) return;
-  for (const HeadTrace& head : trace.heads) {
-    if (head.queries.n_rows() > 0)
-      add(page, "queries", model.n_heads,
-          prepared(head.queries, head.prepared.normed_queries, head.prepared.rotated_queries));
-    if (head.adjusted.biased_scores.n_rows() > 0 && computes_scores(model, trace))
-      add(page, "bias", model.n_heads, bias_of(head));
+  return apart <= 1e-5 * largest;
+}
+
+/// Whether scale, cap and bias make of queries and keys the scores that the softmax reads, as the page would
+/// compute them; mistakes and given stages may make others.
+bool computes_scores(const Model& model, const Trace& trace, std::size_t head) {
+  const arma::mat &queries = before_scores(trace, head, last_queries),
+                  &keys = before_scores(trace, head, last_keys);
+  if (queries.n_cols != keys.n_cols || queries.empty()) return false;
+  arma::mat scores = queries * keys.t() * attention::scale_factor(model);
+  if (const double cap = cap_of(model); cap > 0) scores = cap * arma::tanh(scores / cap);
+  if (const arma::mat bias = bias_of(model, trace, head); !bias.empty()) scores += bias;
+  return agree(scores, trace.at(Stage::masked_scores, head), trace.at(Stage::mask));
+}
+
+/// Whether the context vectors are the sums of values that the page would compute.
+bool computes_contexts(const Trace& trace, std::size_t head) {
+  const arma::mat &weights = trace.at(Stage::dropped_weights, head), &values = trace.at(Stage::values, head),
+                  &contexts = trace.at(Stage::contexts, head);
+  return weights.n_cols == values.n_rows &&
+         agree(weights * values, contexts, arma::ones(arma::size(contexts)));
+}
+
+/// Adds a stage of all heads, where it is known.
+void add_stage(Page& page, const Model& model, const Trace& trace, Stage stage) {
+  for (std::size_t h = 0; h < (info(stage).per_head ? model.n_heads : 1); ++h)
+    if (const StageMatrix& numbers = trace.at(stage, h); numbers.n_cols() > 0)
+      add(page, info(stage).name, info(stage).per_head ? model.n_heads : 1, numbers);
+}
+
+void add_heads(Page& page, const Model& model, const Trace& trace) {
+  const std::size_t n_heads = model.n_heads, kv_heads = model.kv_heads();
+  add_stage(page, model, trace, Stage::weights);
+  bool drops = false;
+  for (std::size_t h = 0; h < n_heads; ++h) {
+    drops = drops || arma::any(arma::vectorise(*trace.at(Stage::dropout_mask, h)) != 1);
+    page.computes_scores = page.computes_scores && computes_scores(model, trace, h);
+    page.computes_contexts = page.computes_contexts && computes_contexts(trace, h);
+  }
+  if (drops)
+    for (const Stage stage : {Stage::dropout_mask, Stage::dropped_weights})
+      add_stage(page, model, trace, stage);
+  for (std::size_t h = 0; h < n_heads; ++h) {
+    if (const StageMatrix& queries = before_scores(trace, h, last_queries); queries.n_rows() > 0)
+      add(page, "queries", n_heads, queries);
+    if (const arma::mat bias = bias_of(model, trace, h); !bias.empty()) add(page, "bias", n_heads, bias);
   }
   for (std::size_t group = 0; group < kv_heads; ++group) {
-    const HeadTrace& head = trace.heads[group * model.n_heads / kv_heads];
-    if (head.keys.n_rows() > 0)
-      add(page, "keys", kv_heads, prepared(head.keys, head.prepared.normed_keys, head.prepared.rotated_keys));
-    if (head.values.n_rows() > 0) add(page, "values", kv_heads, head.values);
+    const std::size_t head = group * n_heads / kv_heads;
+    if (const StageMatrix& keys = before_scores(trace, head, last_keys); keys.n_rows() > 0)
+      add(page, "keys", kv_heads, keys);
+    if (const StageMatrix& values = trace.at(Stage::values, head); values.n_rows() > 0)
+      add(page, "values", kv_heads, values);
   }
 }
 
-void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alone) {
+void add_layer(Page& page, const Model& model, std::size_t sequence) {
   if (sequence >= model.sequences.size())
     throw Error("a page: expected a sequence below " + std::to_string(model.sequences.size()) + ", got " +
                 std::to_string(sequence));
@@ -175,29 +213,40 @@ void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alo
   const attention::Sequence& of = model.sequences[sequence];
   if (page.n_layers == 0) {
     page.tokens = of.tokens, page.n_heads = model.n_heads;
-    if (!of.key_tokens.empty() || trace.mask.n_cols() != of.tokens.size()) page.keys = of.keys();
+    if (!of.key_tokens.empty() || trace.at(Stage::mask).n_cols() != of.tokens.size()) page.keys = of.keys();
   }
   if (model.n_heads != page.n_heads || of.tokens.size() != page.tokens.size())
     throw Error("a page: expected layers with the same tokens and numbers of heads");
   ++page.n_layers;
-  page.visible.push_back(trace.mask);
+  page.visible.push_back(trace.at(Stage::mask));
   page.scales.push_back(attention::scale_factor(model));
-  const attention::Additions used = mistakes::as_used(model).additions;
-  page.caps.push_back(used.score_cap.value_or(0));
+  page.caps.push_back(cap_of(model));
   page.sinks.emplace_back();
-  if (used.sink) page.sinks.back() = arma::rowvec(**used.sink), page.has_sinks = true;
-  add_heads(page, model, trace, true);
-  if (!is_alone) return;
-  if (!computes_scores(model, trace)) {
+  if (const auto sink = mistakes::as_used(model).additions.sink)
+    page.sinks.back() = arma::rowvec(**sink), page.has_sinks = true;
+  add_heads(page, model, trace);
+}
+
+/// Adds what only a page of one layer has.
+void complete(Page& page, const Model& model, std::size_t sequence) {
+  const Trace trace = attention::attend(model, sequence);
+  if (!page.computes_scores)
+    for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
+      add_stage(page, model, trace, stage);
+  if (!page.computes_contexts) add_stage(page, model, trace, Stage::contexts);
+  add_stage(page, model, trace, Stage::embeddings);
+  if (model.projections && model.projections->output) add_stage(page, model, trace, Stage::output);
+}
+
+/// Leaves out what the page would compute otherwise than the model does.
+void leave_out_what_differs(Page& page) {
+  if (!page.computes_scores) {
     page.scales.clear();
-    for (const HeadTrace& head : trace.heads) {
-      if (head.scores.n_rows() > 0) add(page, "scores", model.n_heads, head.scores);
-      if (head.scaled_scores.n_rows() > 0) add(page, "scaled_scores", model.n_heads, head.scaled_scores);
-      if (head.masked_scores.n_rows() > 0) add(page, "masked_scores", model.n_heads, head.masked_scores);
-    }
+    std::erase_if(page.stages, [](const PageStage& stage) { return stage.name == "bias"; });
   }
-  if (trace.embeddings.n_cols() > 0) add(page, "embeddings", 1, trace.embeddings);
-  if (model.projections && model.projections->output) add(page, "output", 1, trace.output);
+  const bool has_contexts = std::ranges::find(page.stages, "contexts", &PageStage::name) != page.stages.end();
+  if (!page.computes_contexts && !has_contexts)
+    std::erase_if(page.stages, [](const PageStage& stage) { return stage.name == "values"; });
 }
 
 /// Leaves the weights of many layers alone where the other stages are many.
@@ -394,7 +443,9 @@ void fill(std::string& page, std::string_view mark, const std::string& content) 
 std::string page_text(const std::vector<Model>& layers, const PageOptions& options) {
   if (layers.empty()) throw Error("a page: expected at least one layer");
   Page data;
-  for (const Model& model : layers) add_layer(data, model, options.sequence, layers.size() == 1);
+  for (const Model& model : layers) add_layer(data, model, options.sequence);
+  if (layers.size() == 1) complete(data, layers.front(), options.sequence);
+  leave_out_what_differs(data);
   leave_out_large_stages(data);
   const bool computes = std::ranges::any_of(
       data.stages, [](const PageStage& stage) { return stage.name == "keys" || stage.name == "values"; });

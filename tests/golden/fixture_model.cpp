@@ -31,39 +31,39 @@ arma::mat head_of(const arma::mat& all, std::size_t head, std::size_t n_heads) {
 }
 
 /// The stages a head, by the fixture's names.
-const std::map<std::string, StageMatrix HeadTrace::*> head_stages{
-    {"scores", &HeadTrace::scores},
-    {"scaled", &HeadTrace::scaled_scores},
-    {"masked", &HeadTrace::masked_scores},
-    {"weights_unmasked", &HeadTrace::unmasked_weights},
-    {"weights_zeroed", &HeadTrace::zeroed_weights},
-    {"row_sums", &HeadTrace::row_sums},
-    {"weights", &HeadTrace::weights},
-    {"dropped", &HeadTrace::dropped_weights},
-    {"context_heads", &HeadTrace::contexts},
+const std::map<std::string, Stage> head_stages{
+    {"scores", Stage::scores},
+    {"scaled", Stage::scaled_scores},
+    {"masked", Stage::masked_scores},
+    {"weights_unmasked", Stage::unmasked_weights},
+    {"weights_zeroed", Stage::zeroed_weights},
+    {"row_sums", Stage::row_sums},
+    {"weights", Stage::weights},
+    {"dropped", Stage::dropped_weights},
+    {"context_heads", Stage::contexts},
 };
-const std::map<std::string, StageMatrix HeadTrace::*> projected_stages{
-    {"Q", &HeadTrace::queries}, {"K", &HeadTrace::keys}, {"V", &HeadTrace::values}};
-const std::map<std::string, StageMatrix Trace::*> sequence_stages{
-    {"inputs", &Trace::embeddings}, {"concat", &Trace::concatenated}, {"output", &Trace::output}};
+const std::map<std::string, Stage> projected_stages{
+    {"Q", Stage::queries}, {"K", Stage::keys}, {"V", Stage::values}};
+const std::map<std::string, Stage> sequence_stages{
+    {"inputs", Stage::embeddings}, {"concat", Stage::concatenated}, {"output", Stage::output}};
 
 void expect_tensor(const std::string& name, const Tensor& tensor, const Config& config, std::size_t s,
                    const Trace& trace) {
   const double tolerance = tensor.absolute;
   if (const auto stage = sequence_stages.find(name); stage != sequence_stages.end()) {
-    EXPECT_TRUE(is_near(trace.*stage->second, tensor.matrix({s}), tolerance));
+    EXPECT_TRUE(is_near(trace.at(stage->second), tensor.matrix({s}), tolerance));
     return;
   }
   for (std::size_t h = 0; h < config.n_heads; ++h) {
     SCOPED_TRACE("head " + std::to_string(h));
-    const HeadTrace& head = trace.heads.at(h);
     if (const auto stage = projected_stages.find(name); stage != projected_stages.end())
-      EXPECT_TRUE(is_near(head.*stage->second, head_of(tensor.matrix({s}), h, config.n_heads), tolerance));
-    else if (const auto own = head_stages.find(name); own != head_stages.end())
-      EXPECT_TRUE(is_near(head.*own->second, tensor.matrix({s, h}), tolerance));
-    else if (name == "keep_mask")
       EXPECT_TRUE(
-          is_near(head.dropout_mask, tensor.matrix({s, h}) * (1 / (1 - config.dropout_rate)), tolerance));
+          is_near(trace.at(stage->second, h), head_of(tensor.matrix({s}), h, config.n_heads), tolerance));
+    else if (const auto own = head_stages.find(name); own != head_stages.end())
+      EXPECT_TRUE(is_near(trace.at(own->second, h), tensor.matrix({s, h}), tolerance));
+    else if (name == "keep_mask")
+      EXPECT_TRUE(is_near(trace.at(Stage::dropout_mask, h),
+                          tensor.matrix({s, h}) * (1 / (1 - config.dropout_rate)), tolerance));
     else
       ADD_FAILURE() << "the test does not know this tensor";
   }
@@ -121,7 +121,7 @@ void expect_printed(const Fixture& fixture, const Model& model) {
   const Trace trace = attend(model);
   for (const auto& [name, tensor] : fixture.printed) {
     SCOPED_TRACE("printed " + name);
-    const arma::mat& found = name == "output" ? *trace.output : *(trace.heads.front().*head_stages.at(name));
+    const arma::mat& found = name == "output" ? *trace.at(Stage::output) : *trace.at(head_stages.at(name));
     EXPECT_TRUE(is_near(found, tensor.matrix(), tensor.absolute, tensor.relative));
   }
 }

@@ -49,7 +49,7 @@ void expect_modern_stages(const Case& expected, const attention::Trace& trace) {
     const auto matrices = heads.items("a matrix for each head");
     ASSERT_EQ(matrices.size(), stage->per_head ? expected.model.n_heads : 1);
     for (std::size_t h = 0; h < matrices.size(); ++h)
-      EXPECT_TRUE(support::is_near(stage->matrix(trace, h), matrices[h].matrix(core::formats::Numbers::any),
+      EXPECT_TRUE(support::is_near(trace.at(stage->stage, h), matrices[h].matrix(core::formats::Numbers::any),
                                    rounding, rounding));
     found.insert(name);
   }

@@ -12,6 +12,8 @@
 namespace golden {
 namespace {
 
+using core::attention::Stage;
+
 using core::attention::Trace;
 using support::is_near;
 
@@ -30,25 +32,27 @@ TEST(ChapterPreset, GivesThePublishedContextsAndOutputs) {
       multi_head{{0.3190, 0.4858}, {0.2943, 0.3897}, {0.2856, 0.3593},
                  {0.2693, 0.3873}, {0.2639, 0.3928}, {0.2575, 0.4028}};
   for (const std::size_t sequence : {0, 1}) {
-    EXPECT_TRUE(is_near(trace_of("chapter-causal-class", sequence).output, first_head, four_decimals));
-    const arma::mat two_heads = trace_of("chapter-two-heads", sequence).output;
+    EXPECT_TRUE(
+        is_near(trace_of("chapter-causal-class", sequence).at(Stage::output), first_head, four_decimals));
+    const arma::mat two_heads = trace_of("chapter-two-heads", sequence).at(Stage::output);
     EXPECT_TRUE(is_near(two_heads.head_cols(2), first_head, four_decimals));
     EXPECT_TRUE(is_near(two_heads.submat(0, 2, 1, 3), second_head, four_decimals));
-    EXPECT_TRUE(is_near(trace_of("chapter-multi-head", sequence).output, multi_head, four_decimals));
+    EXPECT_TRUE(
+        is_near(trace_of("chapter-multi-head", sequence).at(Stage::output), multi_head, four_decimals));
   }
 }
 
 TEST(ChapterPreset, DroppedWeightsLoseTheSecondRowAndKeepTheThird) {
-  const arma::mat dropped = trace_of("chapter-dropped-weights").heads[0].dropped_weights;
+  const arma::mat dropped = trace_of("chapter-dropped-weights").at(Stage::dropped_weights, 0);
   EXPECT_TRUE(is_near(dropped.row(1), arma::zeros(1, 6), 0));
   EXPECT_TRUE(is_near(dropped.row(2), arma::rowvec{0.7599, 0.6194, 0.6206, 0, 0, 0}, four_decimals));
 }
 
 TEST(ChapterPreset, RawScoresAndWeightsOfTheSecondWordAreThePublishedOnes) {
   const Trace trace = trace_of("001-dot-product");
-  EXPECT_TRUE(is_near(trace.heads[0].scores.row(1),
+  EXPECT_TRUE(is_near(trace.at(Stage::scores, 0).row(1),
                       arma::rowvec{0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865}, four_decimals));
-  EXPECT_TRUE(is_near(trace.heads[0].weights.row(1),
+  EXPECT_TRUE(is_near(trace.at(Stage::weights, 0).row(1),
                       arma::rowvec{0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581}, four_decimals));
 }
 
@@ -110,16 +114,16 @@ std::map<std::string, std::vector<double>> flattened(const attention::Model& mod
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const attention::Trace trace = attention::attend(model, s);
     arma::mat q, k, v;
-    for (const auto& head : trace.heads) {
-      q = arma::join_rows(q, *head.queries);
-      k = arma::join_rows(k, *head.keys);
-      v = arma::join_rows(v, *head.values);
-      append(all["weights"], head.weights);
+    for (std::size_t h = 0; h < trace.n_heads(); ++h) {
+      q = arma::join_rows(q, *trace.at(Stage::queries, h));
+      k = arma::join_rows(k, *trace.at(Stage::keys, h));
+      v = arma::join_rows(v, *trace.at(Stage::values, h));
+      append(all["weights"], trace.at(Stage::weights, h));
     }
     append(all["Q"], q);
     append(all["K"], k);
     append(all["V"], v);
-    append(all["output"], trace.output);
+    append(all["output"], trace.at(Stage::output));
   }
   return all;
 }
@@ -156,11 +160,12 @@ void expect_average(const char* name, const char* id) {
   ASSERT_EQ(model.sequences.size(), 4u);
   for (std::size_t s = 0; s < 4; ++s) {
     const attention::Trace trace = attention::attend(model, s);
-    EXPECT_TRUE(is_near(trace.embeddings, tensors.at("inputs").matrix({s}), 0));
-    EXPECT_TRUE(is_near(trace.mask, tensors.at("mask").matrix(), 0));
+    EXPECT_TRUE(is_near(trace.at(Stage::embeddings), tensors.at("inputs").matrix({s}), 0));
+    EXPECT_TRUE(is_near(trace.at(Stage::mask), tensors.at("mask").matrix(), 0));
     EXPECT_TRUE(
-        is_near(trace.heads[0].weights, tensors.at("weights").matrix(), tensors.at("weights").absolute));
-    EXPECT_TRUE(is_near(trace.output, tensors.at("output").matrix({s}), tensors.at("output").absolute));
+        is_near(trace.at(Stage::weights, 0), tensors.at("weights").matrix(), tensors.at("weights").absolute));
+    EXPECT_TRUE(
+        is_near(trace.at(Stage::output), tensors.at("output").matrix({s}), tensors.at("output").absolute));
   }
 }
 
@@ -169,25 +174,26 @@ TEST(Averaging, ByATriangleDividedByItsRowSumsEqualsVersionOne) {
   // The notebook sums rows of the mask itself; here the mask multiplies weights of 1/8, eight times as small.
   const auto sums = support::read_fixture("s002_v1_uniform").tensors.at("row_sums").matrix();
   const attention::Trace trace = attention::attend(preset("002-average"));
-  EXPECT_TRUE(is_near(arma::sum(*trace.mask, 1), sums, 0));
-  EXPECT_TRUE(is_near(*trace.heads[0].row_sums * 8, sums, 1e-12));
+  EXPECT_TRUE(is_near(arma::sum(*trace.at(Stage::mask), 1), sums, 0));
+  EXPECT_TRUE(is_near(*trace.at(Stage::row_sums, 0) * 8, sums, 1e-12));
 }
 
 TEST(Averaging, BySoftmaxOfZerosEqualsVersionTwo) {
   expect_average("002-softmax-zeros", "s002_v2_softmax_zeros");
   const auto masked = support::read_fixture("s002_v2_softmax_zeros").tensors.at("masked").matrix();
-  EXPECT_TRUE(is_near(attention::attend(preset("002-softmax-zeros")).heads[0].masked_scores, masked, 0));
+  EXPECT_TRUE(is_near(attention::attend(preset("002-softmax-zeros")).at(Stage::masked_scores, 0), masked, 0));
 }
 
 TEST(MaskedScores, EqualTheDrawnMatrixMaskedAndNormalised) {
   const auto tensors = support::read_fixture("s003_masked_scores_weights").tensors;
   const auto trace = attention::attend(preset("003-masked-scores"));
-  const auto& head = trace.heads.front();
-  EXPECT_TRUE(is_near(head.scores, tensors.at("scores").matrix(), 0));
-  EXPECT_TRUE(is_near(head.masked_scores, tensors.at("masked").matrix(), tensors.at("masked").absolute));
-  EXPECT_TRUE(is_near(head.weights, tensors.at("weights").matrix(), tensors.at("weights").absolute));
-  EXPECT_TRUE(is_near(arma::sum(*head.weights, 1).t(), tensors.at("row_sums").matrix(), 1e-12));
-  EXPECT_TRUE(is_near(trace.output, head.weights, 0));  // one-hot values
+  EXPECT_TRUE(is_near(trace.at(Stage::scores), tensors.at("scores").matrix(), 0));
+  EXPECT_TRUE(
+      is_near(trace.at(Stage::masked_scores), tensors.at("masked").matrix(), tensors.at("masked").absolute));
+  EXPECT_TRUE(
+      is_near(trace.at(Stage::weights), tensors.at("weights").matrix(), tensors.at("weights").absolute));
+  EXPECT_TRUE(is_near(arma::sum(*trace.at(Stage::weights), 1).t(), tensors.at("row_sums").matrix(), 1e-12));
+  EXPECT_TRUE(is_near(trace.at(Stage::output), trace.at(Stage::weights), 0));  // one-hot values
 }
 
 TEST(TenOnes, UnderDropoutAreWhatTheReferenceKept) {
@@ -198,8 +204,8 @@ TEST(TenOnes, UnderDropoutAreWhatTheReferenceKept) {
   arma::rowvec expected(10);
   for (std::size_t k = 0; k < 10; ++k) expected(k) = op->kept_bits.at(k) == '1' ? op->kept_value : 0;
   const auto trace = attention::attend(preset("003-dropout"));
-  EXPECT_TRUE(is_near(trace.embeddings, arma::ones(1, 10), 0));
-  EXPECT_TRUE(is_near(trace.output, expected, 0));
+  EXPECT_TRUE(is_near(trace.at(Stage::embeddings), arma::ones(1, 10), 0));
+  EXPECT_TRUE(is_near(trace.at(Stage::output), expected, 0));
 }
 
 TEST(Library, GivesEachBookItsRelevance) {
@@ -211,7 +217,7 @@ TEST(Library, GivesEachBookItsRelevance) {
   std::vector<double> weights = demo.weights;
   weights.push_back(0);  // the question itself
   ASSERT_EQ(weights.size(), 6u);
-  EXPECT_TRUE(is_near(attention::attend(model).heads[0].weights.row(5), arma::rowvec(weights), 1e-15));
+  EXPECT_TRUE(is_near(attention::attend(model).at(Stage::weights, 0).row(5), arma::rowvec(weights), 1e-15));
 }
 
 }  // namespace

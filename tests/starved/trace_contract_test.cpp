@@ -91,13 +91,15 @@ TEST(TraceContract, HoldsWhateverAllocationOfAnUpdateOfTheEngineFails) {
       Model after = before;
       edit.make(after);
       Engine engine(2);
-      fail_each([&] { engine.compute(before); }, [&] { engine.update(after); },
-                [&] {
-                  expect_true(engine.model(), engine.trace(), before, after);
-                  EXPECT_TRUE(arma::approx_equal(arma::mat(engine.output()),
-                                                 arma::mat(*engine.trace().output), "absdiff", 0) ||
-                              !engine.trace().output->is_finite());
-                });
+      fail_each(
+          [&] { engine.compute(before); }, [&] { engine.update(after); },
+          [&] {
+            expect_true(engine.model(), engine.trace(), before, after);
+            EXPECT_TRUE(arma::approx_equal(arma::mat(engine.output()),
+                                           arma::mat(*engine.trace().at(core::attention::Stage::output)),
+                                           "absdiff", 0) ||
+                        !engine.trace().at(core::attention::Stage::output)->is_finite());
+          });
       if (testing::Test::HasFatalFailure()) return;
     }
 }

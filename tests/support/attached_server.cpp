@@ -14,6 +14,8 @@
 namespace support {
 namespace {
 
+using core::attention::Stage;
+
 using core::Error;
 using core::attached::Array;
 using core::attached::array_of;
@@ -290,14 +292,15 @@ AttachedServer::Answer AttachedServer::layer(const transformer::Pass& pass, std:
   const auto trace = core::attention::attend(of);
   std::vector<arma::fmat> queries, keys, values;
   for (std::size_t h = 0; h < of.n_heads; ++h) {
-    const auto& head = trace.heads[h];
-    const auto last = [](const auto& rotated, const auto& normed, const auto& plain) {
-      return narrow(rotated.n_rows() > 0 ? *rotated : normed.n_rows() > 0 ? *normed : *plain);
+    const auto last = [&](std::initializer_list<Stage> last_first) {
+      for (const Stage stage : last_first)
+        if (trace.at(stage, h).n_rows() > 0) return narrow(*trace.at(stage, h));
+      return arma::fmat();
     };
-    queries.push_back(last(head.prepared.rotated_queries, head.prepared.normed_queries, head.queries));
+    queries.push_back(last({Stage::rotated_queries, Stage::normed_queries, Stage::queries}));
     if (h % (of.n_heads / of.kv_heads()) != 0) continue;
-    keys.push_back(last(head.prepared.rotated_keys, head.prepared.normed_keys, head.keys));
-    values.push_back(narrow(*head.values));
+    keys.push_back(last({Stage::rotated_keys, Stage::normed_keys, Stage::keys}));
+    values.push_back(narrow(*trace.at(Stage::values, h)));
   }
   answer.arrays.insert(answer.arrays.end(),
                        {stack_of("queries", queries), stack_of("keys", keys), stack_of("values", values)});

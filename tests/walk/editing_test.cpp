@@ -42,7 +42,8 @@ TEST_F(DraggedNumber, IsSeenInTheHeatmapOfTheNextFrame) {
     ++changes;
     ui.play({input});
     EXPECT_TRUE(
-        alike(color_of_weight(2, 0), color_for(core::attention::attend(ui.model()).heads[0].weights(2, 0))));
+        alike(color_of_weight(2, 0),
+              color_for(core::attention::attend(ui.model()).at(core::attention::Stage::weights, 0)(2, 0))));
   }
   EXPECT_GE(changes, 5u);
   EXPECT_GT(number(), (*before.sequences[0].embeddings)(2, 0) + 0.5);
@@ -132,12 +133,14 @@ TEST_F(EditorInTheWindow, CopiesTheNumberInFull) {
 TEST_F(EditorInTheWindow, ChangesAProjectionOfOneHead) {
   ui.click("edit/tab/W_v");
   const arma::mat before = *ui.model().projections->value.weight;
-  const arma::mat first = ui.store.live().trace().heads[0].contexts,
-                  second = ui.store.live().trace().heads[1].contexts;
+  const arma::mat first = ui.store.live().trace().at(core::attention::Stage::contexts, 0),
+                  second = ui.store.live().trace().at(core::attention::Stage::contexts, 1);
   ui.drag("edit/cell/0/0", 60, 0);
   EXPECT_NE((*ui.model().projections->value.weight)(0, 0), before(0, 0));
-  EXPECT_FALSE(arma::approx_equal(*ui.store.live().trace().heads[0].contexts, first, "absdiff", 0));
-  EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().heads[1].contexts, second, "absdiff", 0));
+  EXPECT_FALSE(arma::approx_equal(*ui.store.live().trace().at(core::attention::Stage::contexts, 0), first,
+                                  "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().at(core::attention::Stage::contexts, 1), second,
+                                 "absdiff", 0));
 }
 
 struct ModelInTheWindow : Program {
@@ -164,7 +167,7 @@ TEST_F(ModelInTheWindow, GrowsToTwentyTokensAndShrinksToOne) {
     ASSERT_EQ(ui.model().n_tokens(), n);
   }
   EXPECT_TRUE(arma::approx_equal(ui.model().sequences[0].embeddings->rows(0, 5), numbers, "absdiff", 0));
-  EXPECT_EQ(ui.store.live().trace().heads[0].weights.n_rows(), 20u);
+  EXPECT_EQ(ui.store.live().trace().at(core::attention::Stage::weights, 0).n_rows(), 20u);
   ui.fill_in("model/tokens", "3");
   EXPECT_EQ(ui.model().n_tokens(), 3u);
   ui.right_click("edit/token/1");

@@ -15,6 +15,8 @@
 #include "tests/walk/walk.hpp"
 
 namespace walk {
+
+using core::attention::Stage;
 namespace {
 
 namespace editing = core::editing;
@@ -82,10 +84,11 @@ TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
   const core::attention::Model& model = ui.store.model();
   ASSERT_EQ(ui.store.live().model(), model);
   const core::attention::Trace expected = core::attention::attend(model, ui.store.view().look.sequence);
-  EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().output, *expected.output, "both", 1e-12, 1e-10));
+  EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().at(Stage::output), *expected.at(Stage::output),
+                                 "both", 1e-12, 1e-10));
   for (std::size_t h = 0; h < n_heads; ++h)
-    EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().heads[h].weights, *expected.heads[h].weights,
-                                   "both", 1e-12, 1e-10))
+    EXPECT_TRUE(arma::approx_equal(*ui.store.live().trace().at(Stage::weights, h),
+                                   *expected.at(Stage::weights, h), "both", 1e-12, 1e-10))
         << h;
 }
 
@@ -181,13 +184,13 @@ double largest_finite(const arma::mat& matrix) {
 /// The weights that are shown against the plain computation of them, but for the roundings of scores.
 void expect_right_weights(Walk& ui, std::size_t event) {
   while (ui.store.is_working() || ui.store.live().is_behind()) ui.run(1);
-  const auto& shown = ui.store.live().trace().heads;
-  const auto expected = core::attention::attend(ui.store.live().model(), ui.store.view().look.sequence).heads;
-  ASSERT_EQ(shown.size(), expected.size()) << "event " << event;
-  for (std::size_t h = 0; h < shown.size(); ++h) {
-    const arma::mat &got = *shown[h].weights, &right = *expected[h].weights;
+  const core::attention::Trace& shown = ui.store.live().trace();
+  const auto expected = core::attention::attend(ui.store.live().model(), ui.store.view().look.sequence);
+  ASSERT_EQ(shown.n_heads(), expected.n_heads()) << "event " << event;
+  for (std::size_t h = 0; h < shown.n_heads(); ++h) {
+    const arma::mat &got = *shown.at(Stage::weights, h), &right = *expected.at(Stage::weights, h);
     ASSERT_EQ(got.n_elem, right.n_elem) << "event " << event;
-    const double tolerance = 1e-9 + 1e-13 * largest_finite(*expected[h].masked_scores);
+    const double tolerance = 1e-9 + 1e-13 * largest_finite(*expected.at(Stage::masked_scores, h));
     for (std::size_t k = 0; k < got.n_elem; ++k)
       ASSERT_TRUE((std::isnan(got[k]) && std::isnan(right[k])) || got[k] == right[k] ||
                   std::abs(got[k] - right[k]) <= tolerance)
@@ -226,9 +229,9 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
     ASSERT_FALSE(problem.has_value()) << "event " << i << ": " << problem->path << ": " << problem->message;
     const core::attention::Trace& trace = ui.store.live().trace();
     const core::attention::Model& of_trace = ui.store.live().model();
-    ASSERT_EQ(trace.heads.size(), of_trace.n_heads) << "event " << i;
-    ASSERT_EQ(trace.output.n_rows(), of_trace.n_tokens()) << "event " << i;
-    ASSERT_EQ(trace.output.n_cols(), of_trace.d_output()) << "event " << i;
+    ASSERT_EQ(trace.n_heads(), of_trace.n_heads) << "event " << i;
+    ASSERT_EQ(trace.at(Stage::output).n_rows(), of_trace.n_tokens()) << "event " << i;
+    ASSERT_EQ(trace.at(Stage::output).n_cols(), of_trace.d_output()) << "event " << i;
   }
   EXPECT_GT(changes, n / 150) << "the hands have hit too little";
   if (n > n_events) {

@@ -62,7 +62,7 @@ void Walk::ask_to_close() {
 }
 
 double Walk::weight(std::size_t row, std::size_t column) const {
-  return store.live().trace().heads.at(store.view().look.head).weights(row, column);
+  return store.live().trace().at(core::attention::Stage::weights, store.view().look.head)(row, column);
 }
 
 app::Rgb Walk::pixel(ImVec2 at) {

@@ -34,10 +34,10 @@ TEST_F(LargeModel, IsShownWithoutAStageThatTheWindowsThreadMade) {
   ui.store.dispatch(app::ApplyEdit{core::editing::SetCell{{}, 0, 0, 0.5}});
   while (ui.store.live().is_behind()) ui.store.update();
   ui.loop.frame();
-  EXPECT_FALSE(ui.store.live().trace().heads[0].scores.is_made());
-  EXPECT_FALSE(ui.store.live().trace().mask.is_made());
+  EXPECT_FALSE(ui.store.live().trace().at(core::attention::Stage::scores, 0).is_made());
+  EXPECT_FALSE(ui.store.live().trace().at(core::attention::Stage::mask).is_made());
   rest();
-  EXPECT_TRUE(ui.store.live().trace().heads[0].scores.is_made());
+  EXPECT_TRUE(ui.store.live().trace().at(core::attention::Stage::scores, 0).is_made());
 }
 
 TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
@@ -47,12 +47,12 @@ TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
   put_space(true);
   while (!ui.store.comparing().kept()) ui.store.update();
   const auto trace = ui.store.comparing().kept()->read_lock().trace;
-  EXPECT_FALSE(trace->heads[0].scores.is_made());
+  EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_made());
   ui.loop.frame();  // the first one that may show it
-  EXPECT_FALSE(trace->heads[0].scores.is_made());
+  EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_made());
   EXPECT_TRUE(ui.loop.is_working());
   rest();
-  EXPECT_TRUE(trace->heads[0].scores.is_made());
+  EXPECT_TRUE(trace->at(core::attention::Stage::scores, 0).is_made());
   put_space(false);
   EXPECT_EQ(ui.store.comparing().kept(), nullptr);
   rest();

@@ -135,7 +135,7 @@ constexpr std::array steps{
 /// The neighbour of the pinned cell; with nothing pinned the first cell; nothing at the edge.
 std::optional<std::pair<CellRef, Shape>> neighbour(const Situation& s, const Step& step) {
   const auto& stage = core::attention::info(stage_at_hand(s));
-  const core::attention::StageMatrix& numbers = stage.matrix(s.displayed.trace, s.displayed.look.head);
+  const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, s.displayed.look.head);
   const Shape shape{numbers.n_rows(), numbers.n_cols()};
   CellRef cell{stage.stage, stage.per_head ? s.displayed.look.head : 0, 0, 0};
   const auto moved = [](std::size_t from, int by, std::size_t count) {
@@ -179,7 +179,7 @@ std::optional<CellRef> in_stage(const Situation& s, int by) {
   while (at >= 0 && at < count && !shown(at)) at += by;
   if (at < 0 || at >= count) return std::nullopt;
   const auto& stage = all[static_cast<std::size_t>(at)];
-  const core::attention::StageMatrix& numbers = stage.matrix(s.displayed.trace, s.displayed.look.head);
+  const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, s.displayed.look.head);
   CellRef cell{stage.stage, stage.per_head ? s.displayed.look.head : 0, 0, 0};
   if (s.displayed.selection.pinned) {
     cell.row = std::min<std::size_t>(s.displayed.selection.pinned->row, numbers.n_rows() - 1);

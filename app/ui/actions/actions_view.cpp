@@ -167,7 +167,7 @@ namespace {
 Asked zoom_by(const Situation& s, double factor) {
   const auto& stage = core::attention::info(s.displayed.selection.pinned ? s.displayed.selection.pinned->stage
                                                                          : Stage::weights);
-  const core::attention::StageMatrix& numbers = stage.matrix(s.displayed.trace, s.displayed.look.head);
+  const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, s.displayed.look.head);
   const Shape shape{numbers.n_rows(), numbers.n_cols()};
   const CellWindow part = shown_part(s.displayed.look, shape);
   const double row = s.displayed.selection.pinned

@@ -15,6 +15,8 @@
 
 namespace app::widgets {
 
+using core::attention::Stage;
+
 namespace {
 
 namespace ex = core::explain;
@@ -102,7 +104,8 @@ bool is_masked_before(const Frame& frame, double value) {
 /// Why a number is none; what lies after the weights is not a number because they are not.
 std::string nan_reason(const Frame& frame, const CellRef& cell) {
   const core::attention::Trace& trace = frame.displayed.trace;
-  const bool sees_nothing = cell.row < trace.mask.n_rows() && arma::accu(trace.mask.row(cell.row)) == 0;
+  const bool sees_nothing =
+      cell.row < trace.at(Stage::mask).n_rows() && arma::accu(trace.at(Stage::mask).row(cell.row)) == 0;
   const auto& model = frame.displayed.model;
   const bool of_weights = cell.stage >= Stage::unmasked_weights;
   if (of_weights && sees_nothing && model.mask.empty_rows == core::attention::EmptyRows::nan &&
@@ -112,8 +115,7 @@ std::string nan_reason(const Frame& frame, const CellRef& cell) {
                : "NaN: its row of weights is 0/0";
   if (cell.stage == Stage::unmasked_weights || cell.stage == Stage::weights) {
     const bool masked = core::attention::info(Stage::masked_scores).present(model);
-    const auto& scores =
-        core::attention::info(masked ? Stage::masked_scores : Stage::scaled_scores).matrix(trace, cell.head);
+    const auto& scores = trace.at(masked ? Stage::masked_scores : Stage::scaled_scores, cell.head);
     bool all_minus_infinity = scores.n_cols() > 0;
     for (std::size_t j = 0; j < scores.n_cols() && all_minus_infinity; ++j)
       all_minus_infinity = scores(cell.row, j) == -arma::datum::inf;
@@ -130,7 +132,7 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
   if (frame.displayed.model.given.find(cell.stage)) return "overridden, not computed";
   if (std::isnan(value)) return nan_reason(frame, cell);
   if (stage.columns != Columns::tokens) return "";
-  const bool hidden = frame.displayed.trace.mask(cell.row, cell.column) == 0;
+  const bool hidden = frame.displayed.trace.at(Stage::mask)(cell.row, cell.column) == 0;
   switch (cell.stage) {
     case Stage::mask:
       return hidden_reason(frame, cell);
@@ -141,9 +143,10 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
       return hidden && value == 0 ? hidden_reason(frame, cell) : "";
     case Stage::dropout_mask:
     case Stage::dropped_weights: {
-      const double factor = frame.displayed.trace.heads[cell.head].dropout_mask(cell.row, cell.column);
+      const double factor = frame.displayed.trace.at(Stage::dropout_mask, cell.head)(cell.row, cell.column);
       const bool is_weight = cell.stage == Stage::dropped_weights;
-      if (hidden && is_weight && frame.displayed.trace.heads[cell.head].weights(cell.row, cell.column) == 0)
+      if (hidden && is_weight &&
+          frame.displayed.trace.at(Stage::weights, cell.head)(cell.row, cell.column) == 0)
         return hidden_reason(frame, cell);
       const bool on_scores = frame.displayed.model.dropout.place != core::attention::DropoutPlace::weights;
       if (is_weight && on_scores) return "dropout was applied to the scores, not the weights";
@@ -185,7 +188,7 @@ std::string stage_formula(const Frame& frame, Stage stage, bool brief) {
 }
 
 double cell_value(const Frame& frame, const CellRef& cell) {
-  return core::attention::info(cell.stage).matrix(frame.displayed.trace, cell.head)(cell.row, cell.column);
+  return frame.displayed.trace.at(cell.stage, cell.head)(cell.row, cell.column);
 }
 
 CellWords cell_words(const Frame& frame, const CellRef& cell) {

@@ -40,7 +40,7 @@ TEST_F(GivenInWindow, TypesANumberOverThePinnedCellAndTakesItBack) {
   program.type("0.5");
   program.key(Key::enter);
   ASSERT_TRUE(model().given.find(GivenPlace{scores, 0, 0, 2, 1}));
-  EXPECT_EQ(program.store.live().trace().heads[0].scores(2, 1), 0.5);
+  EXPECT_EQ(program.store.live().trace().at(Stage::scores, 0)(2, 1), 0.5);
   EXPECT_EQ(program.store.document().steps.undo_words, "number typed over Scores, row 2, column 1");
   program.click("inspector/computed");
   EXPECT_TRUE(model().given.empty());
@@ -73,7 +73,7 @@ TEST_F(GivenInWindow, SwitchesTheChosenHead) {
 
 TEST_F(GivenInWindow, KeepsAStageAndComputesItAgain) {
   pin({weights, 0, 2, 1});
-  const double before = program.store.live().trace().heads[0].weights(2, 1);
+  const double before = program.store.live().trace().at(Stage::weights, 0)(2, 1);
   program.key(Key::i);
   program.click("give/keep");
   ASSERT_TRUE(model().given.find(weights));
@@ -81,7 +81,7 @@ TEST_F(GivenInWindow, KeepsAStageAndComputesItAgain) {
   EXPECT_FALSE(program.has("strip/scores"));
   EXPECT_TRUE(program.has("strip/weights"));
   program.edit(core::editing::SetScale{{core::attention::ScaleRule::none, 1}});
-  EXPECT_EQ(program.store.live().trace().heads[0].weights(2, 1), before);
+  EXPECT_EQ(program.store.live().trace().at(Stage::weights, 0)(2, 1), before);
   program.click("model/given");
   program.click("give/compute");
   EXPECT_TRUE(model().given.empty());
@@ -98,16 +98,16 @@ TEST_F(GivenInWindow, PastesTheChosenHeadOrAllOfThem) {
   }
   one += "]";
   pin({scores, 0, 0, 0});
-  const double other = program.store.live().trace().heads[1].scores(2, 1);
+  const double other = program.store.live().trace().at(Stage::scores, 1)(2, 1);
   ImGui::SetClipboardText(one.c_str());
   program.key(Key::i);
   program.click("give/paste");
-  EXPECT_EQ(program.store.live().trace().heads[0].scores(2, 1), 21);
-  EXPECT_EQ(program.store.live().trace().heads[1].scores(2, 1), other);
+  EXPECT_EQ(program.store.live().trace().at(Stage::scores, 0)(2, 1), 21);
+  EXPECT_EQ(program.store.live().trace().at(Stage::scores, 1)(2, 1), other);
   ImGui::SetClipboardText(("tensor([" + one + ", " + one + "])").c_str());
   program.key(Key::i);
   program.click("give/paste");
-  EXPECT_EQ(program.store.live().trace().heads[1].scores(2, 1), 21);
+  EXPECT_EQ(program.store.live().trace().at(Stage::scores, 1)(2, 1), 21);
   ImGui::SetClipboardText("[[1, 2]]");
   program.key(Key::i);
   program.click("give/paste");
@@ -132,7 +132,7 @@ TEST_F(GivenInWindow, TakesAStageFromAFile) {
   program.store.dispatch(app::GiveFile{weights, directory / "theirs.txt"});
   program.run();
   ASSERT_TRUE(model().given.find(weights)) << program.store.message().text;
-  EXPECT_EQ(program.store.live().trace().heads[1].weights(2, 5), 0.25);
+  EXPECT_EQ(program.store.live().trace().at(Stage::weights, 1)(2, 5), 0.25);
 }
 
 TEST_F(GivenInWindow, TakesTheCountingLineOfATableForNames) {
@@ -150,7 +150,7 @@ TEST_F(GivenInWindow, TakesTheCountingLineOfATableForNames) {
   program.store.dispatch(app::GiveFile{weights, directory / "theirs.csv"});
   program.run();
   ASSERT_TRUE(model().given.find(weights)) << program.store.message().text;
-  EXPECT_EQ(program.store.live().trace().heads[0].weights(0, 1), 0.125);
+  EXPECT_EQ(program.store.live().trace().at(Stage::weights, 0)(0, 1), 0.125);
   EXPECT_THAT(program.store.message().text, testing::HasSubstr("was taken for the names of the columns"));
 }
 

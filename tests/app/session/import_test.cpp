@@ -37,7 +37,8 @@ TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
   const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
   program.run();
   EXPECT_EQ(program.store.model().n_heads, 4u);
-  const arma::mat computed = core::attention::attend(program.store.model()).heads[3].weights;
+  const arma::mat computed =
+      core::attention::attend(program.store.model()).at(core::attention::Stage::weights, 3);
   EXPECT_LT(arma::abs(computed - weights).max(), 1e-6);
   EXPECT_FALSE(program.store.document().modified);
   EXPECT_EQ(program.store.document().recent.front().filename(), "attention.safetensors");
@@ -286,7 +287,7 @@ std::string npy_of_layers(int n_layers) {
 }
 
 double first_weight(const Program& program) {
-  return program.store.live().trace().heads[0].weights(0, 0);
+  return program.store.live().trace().at(core::attention::Stage::weights, 0)(0, 0);
 }
 
 TEST(OpenedWeights, AreShownAtOnceAndAnotherLayerIsAClickAway) {
@@ -335,7 +336,10 @@ TEST(ImportDialog, GivesTheStagesThatAreNamed) {
   ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
   const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
   const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
-  EXPECT_EQ(arma::abs(arma::mat(program.store.live().trace().heads[3].weights) - weights).max(), 0);
+  EXPECT_EQ(
+      arma::abs(arma::mat(program.store.live().trace().at(core::attention::Stage::weights, 3)) - weights)
+          .max(),
+      0);
 }
 
 TEST(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {

@@ -32,7 +32,8 @@ TEST_F(Laboratory, ShowsTheMeanOfAsManyMasksAsAreAskedFor) {
   ASSERT_NE(p.store.laboratory(), nullptr);
   const app::Laboratory& lab = *p.store.laboratory();
   EXPECT_EQ(lab.count(), app::Laboratory::max_masks);
-  core::attention::DropoutStudy study(p.store.model(), 0, 0, p.store.live().trace().heads[0].weights);
+  core::attention::DropoutStudy study(p.store.model(), 0, 0,
+                                      p.store.live().trace().at(core::attention::Stage::weights, 0));
   study.advance(64);
   EXPECT_TRUE(arma::approx_equal(lab.mean, study.mean(), "absdiff", 0));
   EXPECT_TRUE(arma::approx_equal(lab.difference, study.mean() - study.weights(), "absdiff", 0));
@@ -46,7 +47,8 @@ TEST_F(Laboratory, TakesTheNumberOfMasksFromItsField) {
   p.key(Key::enter);
   settle();
   EXPECT_EQ(p.store.laboratory()->n_masks, 16u);
-  core::attention::DropoutStudy study(p.store.model(), 0, 0, p.store.live().trace().heads[0].weights);
+  core::attention::DropoutStudy study(p.store.model(), 0, 0,
+                                      p.store.live().trace().at(core::attention::Stage::weights, 0));
   study.advance(16);
   EXPECT_TRUE(arma::approx_equal(p.store.laboratory()->mean, study.mean(), "absdiff", 0));
 }

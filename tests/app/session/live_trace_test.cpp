@@ -39,8 +39,10 @@ bool same_numbers(const Trace& a, const Trace& b) {
   const auto same = [](const arma::mat& x, const arma::mat& y) {
     return arma::size(x) == arma::size(y) && arma::approx_equal(x, y, "both", 1e-12, 1e-10);
   };
-  return a.heads.size() == b.heads.size() && same(a.output, b.output) &&
-         same(a.heads.back().weights, b.heads.back().weights);
+  return a.n_heads() == b.n_heads() &&
+         same(a.at(core::attention::Stage::output), b.at(core::attention::Stage::output)) &&
+         same(a.at(core::attention::Stage::weights, a.n_heads() - 1),
+              b.at(core::attention::Stage::weights, a.n_heads() - 1));
 }
 
 Model scaled(Model model, double factor) {
@@ -65,7 +67,7 @@ TEST(LiveTrace, OfALargeModelLeavesTheLastOneUntilItIsComplete) {
   EXPECT_TRUE(live.is_behind());
   EXPECT_EQ(live.version(), version);
   EXPECT_EQ(live.model(), small_model());
-  EXPECT_EQ(live.trace().output.n_rows(), 5u);
+  EXPECT_EQ(live.trace().at(core::attention::Stage::output).n_rows(), 5u);
   support::catch_up(jobs, live, large_model());
   EXPECT_FALSE(live.is_behind());
   EXPECT_GT(live.version(), version);
@@ -145,7 +147,8 @@ TEST(LiveTrace, OfALargeModelGoesToFloat32AndBackAndIsEditedInBoth) {
       const Trace expected = core::attention::attend(model);
       const bool is_float64 = precision == Precision::float64;
       for (std::size_t h = 0; h < 8; ++h)
-        EXPECT_TRUE(arma::approx_equal(*live.trace().heads[h].weights, *expected.heads[h].weights, "absdiff",
+        EXPECT_TRUE(arma::approx_equal(*live.trace().at(core::attention::Stage::weights, h),
+                                       *expected.at(core::attention::Stage::weights, h), "absdiff",
                                        is_float64 ? 1e-12 : 1e-6));
       EXPECT_EQ(same_numbers(live.trace(), expected), is_float64);
       model.sequences[0].embeddings.set(17, 3, 0.25 * k);
@@ -159,11 +162,11 @@ TEST(LiveTrace, ChangesNothingInPlaceThatSomebodyReads) {
   LiveTrace live(jobs, model, 1e9);
   const ReadLock lock = live.read_lock();
   const auto& read = lock.trace;
-  const arma::mat before = read->output;
+  const arma::mat before = read->at(core::attention::Stage::output);
   model = scaled(model, 2);
   support::catch_up(jobs, live, model);
   EXPECT_EQ(live.model(), model);
-  EXPECT_TRUE(arma::approx_equal(*read->output, before, "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(*read->at(core::attention::Stage::output), before, "absdiff", 0));
   EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(model)));
 }
 
@@ -241,7 +244,7 @@ TEST_F(LargeModel, MayBeLeftForAnotherShapeWhileItIsComputed) {
   });
   EXPECT_EQ(ui.store.view().look.head, 7u);
   EXPECT_LT(ui.store.shown_view().look.head,
-            ui.store.live().trace().heads.size());  // the pictures have two heads of six tokens
+            ui.store.live().trace().n_heads());  // the pictures have two heads of six tokens
   EXPECT_FALSE(ui.store.shown_view().selection.pinned);
   ui.run();
   wait();

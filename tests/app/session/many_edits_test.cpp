@@ -46,10 +46,11 @@ TEST_P(ManyEdits, EndWithTheTraceOfTheLastModel) {
   }
   support::catch_up(jobs, live, model);
   const core::attention::Trace expected = core::attention::attend(model);
-  EXPECT_TRUE(arma::approx_equal(*live.trace().output, *expected.output, "both", 1e-12, 1e-10));
+  EXPECT_TRUE(
+      arma::approx_equal(*live.trace().at(Stage::output), *expected.at(Stage::output), "both", 1e-12, 1e-10));
   for (std::size_t h = 0; h < 4; ++h)
-    EXPECT_TRUE(
-        arma::approx_equal(*live.trace().heads[h].weights, *expected.heads[h].weights, "both", 1e-12, 1e-10))
+    EXPECT_TRUE(arma::approx_equal(*live.trace().at(Stage::weights, h), *expected.at(Stage::weights, h),
+                                   "both", 1e-12, 1e-10))
         << h;
 }
 

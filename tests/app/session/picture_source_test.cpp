@@ -47,8 +47,8 @@ TEST(PictureSource, MakesStagesOfALargeTraceBesideTheWindow) {
   (jobs.finish(), source.follow(live));
   EXPECT_FALSE(source.is_ready(Stage::scores, 1));
   while (source.is_making()) (jobs.finish(), source.follow(live));
-  EXPECT_TRUE(live.trace().heads[1].scores.is_made());
-  EXPECT_FALSE(live.trace().heads[0].scores.is_made());
+  EXPECT_TRUE(live.trace().at(Stage::scores, 1).is_made());
+  EXPECT_FALSE(live.trace().at(Stage::scores, 0).is_made());
   EXPECT_TRUE(source.is_ready(Stage::scores, 1));
 }
 
@@ -59,7 +59,7 @@ TEST(PictureSource, KnowsTheExtentOfWhatItMade) {
   (jobs.finish(), source.follow(live));
   EXPECT_EQ(source.extent(Stage::scores, 1), nullptr);
   while (!source.is_ready(Stage::scores, 1)) (jobs.finish(), source.follow(live));
-  const arma::mat scores = core::attention::attend(live.model()).heads[1].scores;
+  const arma::mat scores = core::attention::attend(live.model()).at(Stage::scores, 1);
   ASSERT_NE(source.extent(Stage::scores, 1), nullptr);
   EXPECT_NEAR(source.extent(Stage::scores, 1)->largest, scores.max(), 1e-12);
   EXPECT_NEAR(source.extent(Stage::scores, 1)->smallest, scores.min(), 1e-12);
@@ -74,7 +74,7 @@ TEST(PictureSource, CountsWhatIsBeyondARangeBesideTheWindow) {
   EXPECT_EQ(source.out_of_range(Stage::scores, 1, range), nullptr);
   const Beyond* cells = nullptr;
   while (!(cells = source.out_of_range(Stage::scores, 1, range))) (jobs.finish(), source.follow(live));
-  const arma::mat scores = core::attention::attend(live.model()).heads[1].scores;
+  const arma::mat scores = core::attention::attend(live.model()).at(Stage::scores, 1);
   EXPECT_EQ(cells->below, arma::accu(scores < -1));
   EXPECT_EQ(cells->above, arma::accu(scores > 0.5));
   EXPECT_EQ(source.out_of_range(Stage::scores, 1, {-1, 1, 0}), nullptr) << "another range, other cells";
@@ -94,7 +94,7 @@ TEST(PictureSource, HoldsAKeptTraceAsLongAsItIsRead) {
   support::catch_up(jobs, kept, model);
   do (jobs.finish(), source.follow(kept));
   while (!source.is_ready(Stage::scores, 1));
-  EXPECT_TRUE(kept.trace().heads[1].scores.is_made());
+  EXPECT_TRUE(kept.trace().at(Stage::scores, 1).is_made());
 }
 
 TEST(PictureSource, MakesNothingOfATraceThatHasGone) {
@@ -107,7 +107,7 @@ TEST(PictureSource, MakesNothingOfATraceThatHasGone) {
   live.follow(with_other_number(live.model()), 0);
   do (jobs.finish(), source.follow(live));
   while (source.is_making());
-  EXPECT_FALSE(live.trace().heads[1].scores.is_made());
+  EXPECT_FALSE(live.trace().at(Stage::scores, 1).is_made());
 }
 
 TEST(PictureSource, MakesTheMaskAnewOnlyForAnotherMask) {
@@ -126,7 +126,7 @@ TEST(PictureSource, MakesTheMaskAnewOnlyForAnotherMask) {
   live.follow(with_other_number(live.model()), 0);
   (jobs.finish(), source.follow(live));
   EXPECT_EQ(source.visible(), before);
-  EXPECT_FALSE(live.trace().mask.is_made());
+  EXPECT_FALSE(live.trace().at(Stage::mask).is_made());
   Model other = live.model();
   other.mask.causal = !other.mask.causal;
   live.follow(other, 0);
@@ -142,7 +142,7 @@ TEST(ValueRanges, KeepTheLastOneUntilTheNextIsWorkedOut) {
   extents.of(trace, 2, Stage::queries, 1);
   extents.of(trace, 3, Stage::queries, 1);
   EXPECT_EQ(extents.last(Stage::scores, 1).largest, largest);
-  EXPECT_EQ(largest, arma::mat(trace.heads[1].scores).max());
+  EXPECT_EQ(largest, arma::mat(trace.at(Stage::scores, 1)).max());
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct StatisticsOfATrace : testing::Test {
     return statistics.heads(live->trace(), version, tokens);
   }
   std::optional<double> entropy_of(std::size_t head) const {
-    return core::attention::head_facts(live->trace().heads[head].weights, tokens).entropy_bits;
+    return core::attention::head_facts(live->trace().at(Stage::weights, head), tokens).entropy_bits;
   }
 };
 
@@ -70,7 +70,7 @@ TEST_F(StatisticsOfATrace, OfTheRowsOfTwoStagesAreThereInTheEnd) {
   while (!ask()) {
   }
   EXPECT_EQ(statistics.rows(live->trace(), 1, Stage::weights, 2)[399].entropy_bits,
-            core::attention::row_facts(live->trace().heads[2].weights, 399).entropy_bits);
+            core::attention::row_facts(live->trace().at(Stage::weights, 2), 399).entropy_bits);
 }
 
 TEST_F(StatisticsOfATrace, OfRowsOfAHeadThatTheNextTraceHasNotAreForgotten) {

@@ -29,7 +29,7 @@ ApplyEdit change(double value) {
 TEST(Store, StartsWithTheDefaultPresetComputed) {
   const Store store;
   EXPECT_EQ(store.model(), core::editing::default_preset().make());
-  EXPECT_EQ(store.live().trace().heads.size(), store.model().n_heads);
+  EXPECT_EQ(store.live().trace().n_heads(), store.model().n_heads);
   EXPECT_FALSE(store.document().modified);
 }
 
@@ -57,8 +57,9 @@ TEST(Store, ComputesTheTraceOfTheEditedModel) {
   store.update();
   EXPECT_GT(store.live().version(), version);
   const auto expected = core::attention::attend(store.model());
-  EXPECT_TRUE(arma::approx_equal(*store.live().trace().output, *expected.output, "absdiff", 0));
-  EXPECT_EQ(store.live().trace().embeddings(1, 2), 2.5);
+  EXPECT_TRUE(arma::approx_equal(*store.live().trace().at(core::attention::Stage::output),
+                                 *expected.at(core::attention::Stage::output), "absdiff", 0));
+  EXPECT_EQ(store.live().trace().at(core::attention::Stage::embeddings)(1, 2), 2.5);
 }
 
 TEST(Store, ComputesNothingWhenNothingChanged) {

@@ -10,9 +10,10 @@ using app::TokenLine;
 using testing::ElementsAre;
 
 core::attention::Trace three_tokens(std::vector<arma::mat> weights) {
-  core::attention::Trace trace;
-  trace.mask = arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}};
-  for (arma::mat& w : weights) trace.heads.emplace_back().weights = std::move(w);
+  core::attention::Trace trace(weights.size());
+  trace.at(core::attention::Stage::mask) = arma::mat{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}};
+  for (std::size_t h = 0; h < weights.size(); ++h)
+    trace.at(core::attention::Stage::weights, h) = std::move(weights[h]);
   return trace;
 }
 
@@ -47,12 +48,12 @@ TEST(TokenLines, AreTheStrongestAndThoseOfTheQueryWhenTheyAreTooMany) {
 
 TEST(TokenLines, AreTheStrongestOfVeryMany) {
   constexpr std::size_t n = 60;
-  core::attention::Trace trace;
-  trace.mask = arma::mat(n, n, arma::fill::ones);
+  core::attention::Trace trace(1);
+  trace.at(core::attention::Stage::mask) = arma::mat(n, n, arma::fill::ones);
   arma::mat weights(n, n);
   for (std::size_t k = 0; k < n * n; ++k)
     weights[k] = static_cast<double>((k * 1009 + 1) % (n * n)) / (n * n);
-  trace.heads.emplace_back().weights = weights;
+  trace.at(core::attention::Stage::weights) = weights;
   const auto found = app::token_lines(trace, {{0}, 0.125, std::nullopt, 2});
   const std::vector<double> largest{found.lines.at(0).weight, found.lines.at(1).weight};
   EXPECT_THAT(largest, ElementsAre((n * n - 2.0) / (n * n), (n * n - 1.0) / (n * n)));

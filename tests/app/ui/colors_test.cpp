@@ -32,7 +32,7 @@ struct Colors : testing::Test {
   }
   double largest(Stage stage, std::size_t head) const {
     const auto trace = core::attention::attend(ui.model(), 0);
-    return arma::abs(*core::attention::info(stage).matrix(trace, head)).max();
+    return arma::abs(*trace.at(stage, head)).max();
   }
   void open() {
     ui.click("view/range");

@@ -92,12 +92,13 @@ TEST_F(Compare, NamesTheFirstStageAndTheLargestChangeOfEachAsTheEngineComputesTh
     double largest = 0;
     for (std::size_t h = 0; h < (stage.per_head ? 2u : 1u); ++h)
       for (std::size_t i = 0; i < 6; ++i)
-        for (std::size_t j = 0; j < stage.matrix(a, h).n_cols(); ++j)
-          if (const double x = stage.matrix(a, h)(i, j); std::isfinite(x))
-            largest = std::max(largest, std::abs(x - stage.matrix(b, h)(i, j)));
+        for (std::size_t j = 0; j < a.at(stage.stage, h).n_cols(); ++j)
+          if (const double x = a.at(stage.stage, h)(i, j); std::isfinite(x))
+            largest = std::max(largest, std::abs(x - b.at(stage.stage, h)(i, j)));
     EXPECT_EQ(d.largest, largest) << stage.name;
-    EXPECT_EQ(std::abs(stage.matrix(a, d.head)(d.row, d.column) - stage.matrix(b, d.head)(d.row, d.column)),
-              largest)
+    EXPECT_EQ(
+        std::abs(a.at(stage.stage, d.head)(d.row, d.column) - b.at(stage.stage, d.head)(d.row, d.column)),
+        largest)
         << stage.name;
     EXPECT_TRUE(ui.has(std::string("compare/row/") + stage.name));
   }
@@ -156,14 +157,16 @@ TEST_F(Compare, GivesAAndBOneRangeAndTheDifferenceOneThatIsSymmetric) {
   const auto& b = painter.pictures.at("compare/scaled_scores/b");
   const auto& d = painter.pictures.at("compare/scaled_scores/difference");
   const double most =
-      arma::abs(*store.comparing().comparison()->trace->heads[0].scaled_scores).max();  // unscaled, so larger
+      arma::abs(*store.comparing().comparison()->trace->at(core::attention::Stage::scaled_scores, 0))
+          .max();  // unscaled, so larger
   EXPECT_EQ(a.low, -most);
   EXPECT_EQ(a.high, most);
   EXPECT_EQ(b.low, -most);
   EXPECT_EQ(b.high, most);
   EXPECT_EQ(d.low, -d.high);
-  const arma::mat apart = *store.comparing().comparison()->trace->heads[0].scaled_scores -
-                          *store.live().trace().heads[0].scaled_scores;
+  const arma::mat apart =
+      *store.comparing().comparison()->trace->at(core::attention::Stage::scaled_scores, 0) -
+      *store.live().trace().at(Stage::scaled_scores, 0);
   EXPECT_EQ(d.high, arma::abs(apart).max()) << "of the shown head";
 }
 
@@ -221,7 +224,8 @@ TEST_F(Compare, DoesNotShowAnAOfAnotherShapeInPlaceOfBAndSaysWhy) {
   EXPECT_TRUE(store.message().is_error);
   EXPECT_THAT(store.message().text,
               testing::AllOf(testing::HasSubstr("A is 6×3"), testing::HasSubstr("B 5×3")));
-  EXPECT_EQ(painter.pictures.at("strip/embeddings").cells.numbers, &*store.live().trace().embeddings);
+  EXPECT_EQ(painter.pictures.at("strip/embeddings").cells.numbers,
+            &*store.live().trace().at(Stage::embeddings));
 }
 
 TEST_F(Compare, ScrollsToTheStageOfARowAndPinsTheCellThatDiffersMost) {

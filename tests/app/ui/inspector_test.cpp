@@ -45,7 +45,7 @@ struct Inspector : testing::Test {
   void click_cell(Stage stage, std::size_t row, std::size_t column) {
     const auto& info = core::attention::info(stage);
     const auto trace = core::attention::attend(ui.model());
-    const arma::mat& numbers = info.matrix(trace, ui.view().look.head);
+    const arma::mat& numbers = trace.at(info.stage, ui.view().look.head);
     const auto rect = ui.landmarks().find(std::string("strip/") + info.name);
     ASSERT_TRUE(rect) << info.name;
     const float width = (rect->max.x - rect->min.x) / static_cast<float>(numbers.n_cols);
@@ -67,7 +67,7 @@ TEST_F(Inspector, HidesAndShowsACellOfTheMaskByHand) {
   follow("mask");
   ASSERT_EQ(ui.model().mask.cells.size(), 1u);
   EXPECT_EQ(ui.model().mask.cells.front(), (core::attention::MaskCell{3, 1, false}));
-  EXPECT_EQ(core::attention::attend(ui.model()).heads[0].weights(3, 1), 0);
+  EXPECT_EQ(core::attention::attend(ui.model()).at(Stage::weights, 0)(3, 1), 0);
   follow("mask");
   EXPECT_TRUE(ui.model().mask.cells.empty());
   click_cell(Stage::scores, 0, 5);
@@ -184,7 +184,7 @@ void hold_number(const Frame& frame, const CellRef& cell, double value, const st
   const Trace& trace = frame.displayed.trace;
   EXPECT_EQ(std::isnan(value), says(words, "NaN")) << words;
   if (!std::isnan(value)) return;
-  const bool no_key = arma::accu(arma::mat(trace.mask).row(cell.row)) == 0;
+  const bool no_key = arma::accu(arma::mat(trace.at(Stage::mask)).row(cell.row)) == 0;
   if (says(words, "attends to no key") || says(words, "its row of weights is 0/0")) {
     EXPECT_TRUE(no_key) << words;
     EXPECT_EQ(model.mask.empty_rows, core::attention::EmptyRows::nan) << words;
@@ -194,7 +194,7 @@ void hold_number(const Frame& frame, const CellRef& cell, double value, const st
     return;
   }
   if (says(words, "every score of this query is −∞")) {
-    const arma::mat scores = trace.heads[cell.head].masked_scores;
+    const arma::mat scores = trace.at(Stage::masked_scores, cell.head);
     EXPECT_TRUE(arma::all(scores.row(cell.row) == -arma::datum::inf)) << words;
     ++seen.empty_softmax;
     return;
@@ -203,7 +203,7 @@ void hold_number(const Frame& frame, const CellRef& cell, double value, const st
   for (const auto& cells : core::explain::operands(model, trace, cell)) {
     const Stage* of = std::get_if<Stage>(&cells.source);
     if (!of) continue;
-    const arma::mat numbers = core::attention::info(*of).matrix(trace, cells.head);
+    const arma::mat numbers = trace.at(*of, cells.head);
     const arma::mat part = numbers.submat(cells.row0, cells.column0, cells.row1 - 1, cells.column1 - 1);
     any_odd = any_odd || !part.is_finite();
   }
@@ -219,9 +219,9 @@ void hold_dropout(const Frame& frame, const CellRef& cell, double value, const s
     EXPECT_THAT(words, testing::Not(StartsWith("kept"))) << words;
     return;
   }
-  const auto& head = frame.displayed.trace.heads[cell.head];
-  const double factor = head.dropout_mask(cell.row, cell.column),
-               weight = head.weights(cell.row, cell.column);
+  const core::attention::Trace& trace = frame.displayed.trace;
+  const double factor = trace.at(Stage::dropout_mask, cell.head)(cell.row, cell.column),
+               weight = trace.at(Stage::weights, cell.head)(cell.row, cell.column);
   if (words == "dropped") {
     EXPECT_EQ(factor, 0);
     EXPECT_EQ(value, 0);
@@ -242,7 +242,7 @@ void hold_dropout(const Frame& frame, const CellRef& cell, double value, const s
 void hold_hidden(const Frame& frame, const CellRef& cell, double value, const std::string& words,
                  Seen& seen) {
   if (!words.starts_with("masked") || cell.stage == Stage::mask) return;
-  EXPECT_EQ(frame.displayed.trace.mask(cell.row, cell.column), 0) << words;
+  EXPECT_EQ(frame.displayed.trace.at(Stage::mask)(cell.row, cell.column), 0) << words;
   if (cell.stage != Stage::masked_scores) {
     EXPECT_EQ(value, 0) << words << ": what counts is not hidden";
   }
@@ -253,7 +253,7 @@ void hold_every_cell(const Frame& frame, Seen& seen) {
   for (const auto& stage : core::attention::stages()) {
     if (!stage.present(frame.displayed.model)) continue;
     for (std::size_t h = 0; h < (stage.per_head ? frame.displayed.model.n_heads : 1); ++h) {
-      const auto& numbers = stage.matrix(frame.displayed.trace, h);
+      const auto& numbers = frame.displayed.trace.at(stage.stage, h);
       for (std::size_t i = 0; i < numbers.n_rows(); ++i)
         for (std::size_t j = 0; j < numbers.n_cols(); ++j) {
           const CellRef cell{stage.stage, h, i, j};

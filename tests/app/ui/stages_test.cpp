@@ -138,7 +138,7 @@ struct PositionsThatTurn : testing::Test {
                  middle = ui.centre("positions/circle/" + std::to_string(pair));
     return {at.x - middle.x, middle.y - at.y};
   }
-  arma::rowvec rotated(const Model& m) const { return attend(m, 0).heads[1].prepared.rotated_queries.row(4); }
+  arma::rowvec rotated(const Model& m) const { return attend(m, 0).at(Stage::rotated_queries, 1).row(4); }
 };
 
 TEST_F(PositionsThatTurn, ShowArrowsThatPointWhereTheRotatedNumbersDo) {

@@ -60,7 +60,8 @@ struct HeadsPanel : testing::Test {
   /// The mean weight on the previous token, as it stands under a head.
   std::string previous_figure(std::size_t head) const {
     const auto trace = core::attention::attend(ui.model(), 0);
-    const auto facts = core::attention::head_facts(trace.heads[head].weights, ui.model().sequences[0].tokens);
+    const auto facts =
+        core::attention::head_facts(trace.at(Stage::weights, head), ui.model().sequences[0].tokens);
     return app::panels::figure_text(
         HeadFigure::previous, facts.*core::attention::info(HeadFigure::previous).value, ui.model().n_keys());
   }

@@ -157,7 +157,7 @@ struct Window : testing::Test {
           numbers.push_back(&t);
           if (const int d = decimals_of(t.text); d >= 0) of_map.insert(d);
         }
-      const int has = decimals_in(*stage.matrix(trace, 0));
+      const int has = decimals_in(*trace.at(stage.stage, 0));
       EXPECT_LE(of_map.size(), 1u) << where << ": " << name << " has numbers of several counts of decimals";
       if (!of_map.empty()) {
         found[name] = *of_map.begin();

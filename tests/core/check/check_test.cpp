@@ -171,7 +171,7 @@ TEST_F(OneCheck, NamesAllCausesThatTheTensorsCannotTellApart) {
   const auto trace = attention::attend(wrong);
   Tensor output;
   output.name = "output", output.shape = {4, 4};
-  const arma::mat rows = arma::mat(trace.output).t();
+  const arma::mat rows = arma::mat(trace.at(attention::Stage::output)).t();
   output.numbers.assign(rows.begin(), rows.end());
   const Report report = checked(square, {output});
   EXPECT_THAT(report.causes(), UnorderedElementsAre("scale_twice", "scale_sqrt_d_model", "scale_d_head"));
@@ -319,8 +319,8 @@ TEST_F(OneCheck, GivesTheirTensorsAsATrace) {
   const ObservedTrace observed = observed_trace(model, matched, report, 0);
   EXPECT_THAT(observed.stages, ElementsAre(Stage::queries, Stage::weights, Stage::output));
   const Tensor weights = tensor("no_scale", "weights", "weights");
-  EXPECT_EQ(observed.trace.heads[1].weights(4, 2), weights.numbers[25 + 4 * 5 + 2]);
-  EXPECT_EQ(observed.trace.heads[0].scores.n_rows(), 0u);
+  EXPECT_EQ(observed.trace.at(attention::Stage::weights, 1)(4, 2), weights.numbers[25 + 4 * 5 + 2]);
+  EXPECT_EQ(observed.trace.at(attention::Stage::scores, 0).n_rows(), 0u);
 }
 
 }  // namespace

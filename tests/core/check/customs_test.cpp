@@ -197,11 +197,11 @@ TEST(OutputProjection, IsMissedInAnOutputOfAnotherWidth) {
     const arma::mat by_rows = numbers.t();
     return made(name, {numbers.n_rows, numbers.n_cols}, {by_rows.begin(), by_rows.end()});
   };
-  const Report report = checked(model, {tensor_of("output", trace.concatenated)});
+  const Report report = checked(model, {tensor_of("output", trace.at(attention::Stage::concatenated))});
   EXPECT_FALSE(report.agrees);
   EXPECT_THAT(report.causes(), ElementsAre("output_projection_missing"));
   EXPECT_THAT(report_text(report), Not(HasSubstr("another shape were not looked at")));
-  EXPECT_TRUE(checked(model, {tensor_of("output", trace.output)}).agrees);
+  EXPECT_TRUE(checked(model, {tensor_of("output", trace.at(attention::Stage::output))}).agrees);
 }
 
 }  // namespace

@@ -133,8 +133,8 @@ TEST_F(Llama, ADifferenceInAGroupIsOneOfItsHeads) {
   const Matched matched = match(model, support::tensors_in_memory({keys}), {});
   const ObservedTrace observed = observed_trace(model, matched, check(model, matched, {}), 0);
   for (const std::size_t head : {2, 3})
-    EXPECT_EQ(observed.trace.heads[head].keys(0, 4), keys.numbers[46]) << head;
-  EXPECT_EQ(observed.trace.heads[1].keys(0, 4), keys.numbers[4]);
+    EXPECT_EQ(observed.trace.at(attention::Stage::keys, head)(0, 4), keys.numbers[46]) << head;
+  EXPECT_EQ(observed.trace.at(attention::Stage::keys, 1)(0, 4), keys.numbers[4]);
 }
 
 TEST_F(Llama, QueriesThatWereTurnedUnderThePlainNameAreSaidToBe) {

@@ -17,6 +17,8 @@
 namespace core::editing {
 namespace {
 
+using core::attention::Stage;
+
 using attention::MaskCell;
 using attention::Model;
 using testing::ElementsAre;
@@ -451,7 +453,7 @@ const arma::mat& given_of(const Model& model, attention::Stage stage) {
 TEST(GiveStage, IsTakenBackByComputingIt) {
   const Model before = three_tokens();
   const Model given = editing::apply(before, GiveStage{counted(weights, 3, 3)});
-  EXPECT_EQ(attention::attend(given).heads[1].weights(2, 1), 21);
+  EXPECT_EQ(attention::attend(given).at(Stage::weights, 1)(2, 1), 21);
   EXPECT_EQ(editing::apply(given, ComputeStage{weights}), before);
   EXPECT_EQ(editing::apply(before, ComputeStage{weights}), before);
 }
@@ -476,7 +478,7 @@ TEST(GiveStage, ForgetsCellsThatItHides) {
 TEST(TypeOver, SetsAndTakesBackOneCell) {
   const Model before = three_tokens();
   const Model typed = editing::apply(before, TypeOver{{scores, 0, 1, 2, 0}, 0.5});
-  EXPECT_EQ(attention::attend(typed).heads[1].scores(2, 0), 0.5);
+  EXPECT_EQ(attention::attend(typed).at(Stage::scores, 1)(2, 0), 0.5);
   const Model again = editing::apply(typed, TypeOver{{scores, 0, 1, 2, 0}, 0.75});
   EXPECT_EQ(again.given.cells.size(), 1u);
   EXPECT_EQ(editing::apply(again, TypeOver{{scores, 0, 1, 2, 0}, std::nullopt}), before);

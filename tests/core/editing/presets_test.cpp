@@ -69,9 +69,9 @@ TEST(Presets, AreTheSameModelEachTimeAndCanBeComputed) {
 TEST(MultiHeadAsWritten, LeaksLaterTokensAndTheCorrectOneDoesNot) {
   for (const bool correct : {true, false}) {
     attention::Model model = find_preset(correct ? "001-multi-head" : "001-multi-head-as-written")->make();
-    const arma::mat before = attention::attend(model).output;
+    const arma::mat before = attention::attend(model).at(attention::Stage::output);
     model.sequences[0].embeddings.edit().row(3) += 1;
-    const arma::mat moved = arma::abs(*attention::attend(model).output - before);
+    const arma::mat moved = arma::abs(*attention::attend(model).at(attention::Stage::output) - before);
     if (correct)
       EXPECT_EQ(moved.head_rows(3).max(), 0);
     else
@@ -81,7 +81,7 @@ TEST(MultiHeadAsWritten, LeaksLaterTokensAndTheCorrectOneDoesNot) {
 
 TEST(ModernRotary, HasScoresOfTheDistanceAlone) {
   const attention::Trace trace = attention::attend(find_preset("modern-rotary")->make());
-  const arma::mat& scores = trace.heads[0].scores;
+  const arma::mat& scores = trace.at(attention::Stage::scores, 0);
   for (std::size_t i = 0; i < scores.n_rows; ++i)
     for (std::size_t j = 0; j <= i; ++j) {
       // Two pairs of ones, of frequencies 1 and 0.1, turned apart by the distance: 2·cos of each angle.
@@ -93,7 +93,7 @@ TEST(ModernRotary, HasScoresOfTheDistanceAlone) {
 TEST(ModernAlibi, HasWeightsThatFallWithDistance) {
   const attention::Trace trace = attention::attend(find_preset("modern-alibi")->make());
   for (std::size_t h = 0; h < 8; ++h) {
-    const arma::mat& weights = trace.heads[h].weights;
+    const arma::mat& weights = trace.at(attention::Stage::weights, h);
     const double slope = std::pow(2.0, -double(h + 1));
     for (std::size_t j = 1; j < 8; ++j)
       EXPECT_NEAR(std::log(weights(7, j) / weights(7, j - 1)), slope, 1e-12) << "head " << h;
@@ -103,7 +103,9 @@ TEST(ModernAlibi, HasWeightsThatFallWithDistance) {
 TEST(ModernDecode, IsTheLastRowOfTheWholePass) {
   const attention::Trace one = attention::attend(find_preset("modern-decode")->make());
   const attention::Trace all = attention::attend(find_preset("modern-llama")->make());
-  EXPECT_TRUE(arma::approx_equal(*one.output, arma::mat(all.output->tail_rows(1)), "absdiff", 1e-12));
+  EXPECT_TRUE(arma::approx_equal(*one.at(attention::Stage::output),
+                                 arma::mat(all.at(attention::Stage::output)->tail_rows(1)), "absdiff",
+                                 1e-12));
 }
 
 TEST(HandBuiltHeads, LookWhereTheirNamesSay) {
@@ -117,7 +119,7 @@ TEST(HandBuiltHeads, LookWhereTheirNamesSay) {
         Case{"head-same-token", {{0}, {1}, {2}, {0, 3}, {1, 4}, {2, 5}}},  // a rose is a rose is
         Case{"head-average", {{}, {}, {}, {}, {}, {}}},
         Case{"head-induction", {{}, {}, {}, {}, {1}, {2}, {3}}}})  // the cat sat and the cat sat
-    EXPECT_TRUE(is_near(attention::attend(find_preset(preset)->make()).heads[0].weights,
+    EXPECT_TRUE(is_near(attention::attend(find_preset(preset)->make()).at(attention::Stage::weights, 0),
                         matching_weights(matches), 1e-14))
         << preset;
 }
@@ -125,9 +127,9 @@ TEST(HandBuiltHeads, LookWhereTheirNamesSay) {
 TEST(HeadInduction, CarriesTheWordThatShouldComeNext) {
   const attention::Trace trace = attention::attend(find_preset("head-induction")->make());
   // Words by number: the 0, cat 1, sat 2, and 3. After the second "the" comes "cat", and so on.
-  EXPECT_EQ(trace.output.row(4).index_max(), 1u);
-  EXPECT_EQ(trace.output.row(5).index_max(), 2u);
-  EXPECT_EQ(trace.output.row(6).index_max(), 3u);
+  EXPECT_EQ(trace.at(attention::Stage::output).row(4).index_max(), 1u);
+  EXPECT_EQ(trace.at(attention::Stage::output).row(5).index_max(), 2u);
+  EXPECT_EQ(trace.at(attention::Stage::output).row(6).index_max(), 3u);
 }
 
 }  // namespace

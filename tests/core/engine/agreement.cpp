@@ -23,7 +23,7 @@ testing::AssertionResult agree(const Model& model, const Trace& found, const Tra
   for (const StageInfo& stage : stages()) {
     if (!stage.present(model)) continue;
     for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h) {
-      const arma::mat &a = stage.matrix(found, h), &b = stage.matrix(reference, h);
+      const arma::mat &a = found.at(stage.stage, h), &b = reference.at(stage.stage, h);
       if (arma::size(a) != arma::size(b))
         return testing::AssertionFailure() << stage.name << " has another shape";
       const bool weights = stage.stage == Stage::weights;

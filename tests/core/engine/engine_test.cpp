@@ -154,7 +154,7 @@ TEST(Engine, RowsAreTheStagesOrWhatWeightsAreMadeOf) {
     for (const Stage stage : {Stage::masked_scores, Stage::weights, Stage::dropped_weights})
       for (std::size_t h = 0; h < 2; ++h) {
         const RowView view = engine.rows(stage, h);
-        const arma::mat& expected = info(stage).matrix(engine.trace(), h);
+        const arma::mat& expected = engine.trace().at(stage, h);
         ASSERT_TRUE(view);
         ASSERT_EQ(view.n_rows, 30u);
         for (std::size_t i = 0; i < 30; ++i) {
@@ -188,7 +188,7 @@ TEST(Engine, RowsAndCellsReadAloneAreThoseOfTheWholeStage) {
     engine.compute(m);
     for (const StageInfo& stage : stages()) {
       if (!stage.present(m)) continue;
-      const StageMatrix& numbers = stage.matrix(engine.trace(), 1);
+      const StageMatrix& numbers = engine.trace().at(stage.stage, 1);
       std::vector<arma::rowvec> rows;
       arma::mat cells(numbers.n_rows(), numbers.n_cols());
       for (std::size_t i = 0; i < cells.n_rows; ++i) {
@@ -256,12 +256,12 @@ TEST(Engine, GivesCellsOfTheOutputWhileAnotherThreadReadsAllOfIt) {
       std::vector<std::jthread> readers;
       for (std::size_t reader = 0; reader < read.size(); ++reader)
         readers.emplace_back([&trace, &numbers = read[reader], reader] {
-          if (reader == 0) numbers = *trace.output;
+          if (reader == 0) numbers = *trace.at(Stage::output);
           for (std::size_t i = 0; i < numbers.n_rows; ++i)
-            for (std::size_t j = 0; j < numbers.n_cols; ++j) numbers(i, j) = trace.output(i, j);
+            for (std::size_t j = 0; j < numbers.n_cols; ++j) numbers(i, j) = trace.at(Stage::output)(i, j);
         });
     }
-    const arma::mat expected = *attend(m).output;
+    const arma::mat expected = *attend(m).at(Stage::output);
     for (const arma::mat& numbers : read)
       ASSERT_TRUE(arma::approx_equal(numbers, expected, "both", rounding, rounding)) << round;
   }

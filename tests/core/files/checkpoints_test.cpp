@@ -118,9 +118,11 @@ TEST(CheckpointNaming, OfMultiheadAttentionGivesItsWeightsAndResult) {
   const attention::Trace trace = attention::attend(model);
   for (std::size_t head = 0; head < 2; ++head) {
     const arma::mat want = matrix(file.read("want.weights"), std::vector{head});
-    EXPECT_TRUE(arma::approx_equal(*trace.heads[head].weights, want, "absdiff", 1e-13)) << head;
+    EXPECT_TRUE(arma::approx_equal(*trace.at(attention::Stage::weights, head), want, "absdiff", 1e-13))
+        << head;
   }
-  EXPECT_TRUE(arma::approx_equal(*trace.output, matrix(file.read("want.result")), "absdiff", 1e-13));
+  EXPECT_TRUE(arma::approx_equal(*trace.at(attention::Stage::output), matrix(file.read("want.result")),
+                                 "absdiff", 1e-13));
 }
 
 TEST(CheckpointLayer, IsChosenByNumberOrPrefix) {
@@ -307,10 +309,10 @@ TEST(TinyGpt, GivesTheGoldenQueriesKeysValuesAndWeightsOfEachLayer) {
         return arma::abs(ours - matrix(golden.read(name + what), std::vector{head})).max();
       };
       // The golden vectors were rounded to float32: to 2^-24 of numbers up to 20, and so were the embeddings.
-      EXPECT_LT(worst(trace.heads[head].queries, "q"), 4e-6) << layer << "." << head;
-      EXPECT_LT(worst(trace.heads[head].keys, "k"), 4e-6) << layer << "." << head;
-      EXPECT_LT(worst(trace.heads[head].values, "v"), 4e-6) << layer << "." << head;
-      EXPECT_LT(worst(trace.heads[head].weights, "attn"), 4e-6) << layer << "." << head;
+      EXPECT_LT(worst(trace.at(attention::Stage::queries, head), "q"), 4e-6) << layer << "." << head;
+      EXPECT_LT(worst(trace.at(attention::Stage::keys, head), "k"), 4e-6) << layer << "." << head;
+      EXPECT_LT(worst(trace.at(attention::Stage::values, head), "v"), 4e-6) << layer << "." << head;
+      EXPECT_LT(worst(trace.at(attention::Stage::weights, head), "attn"), 4e-6) << layer << "." << head;
     }
   }
 }

@@ -33,11 +33,14 @@ TEST(Folder, OfAnExportHasEveryStageAsOneTensor) {
     for (std::size_t s = 0; s < 2; ++s) {
       const auto trace = attention::attend(model, s);
       const std::size_t whole[] = {s}, head[] = {s, model.n_heads - 1};
-      EXPECT_TRUE(arma::approx_equal(matrix(file.read("output", whole)), *trace.output, "absdiff", 0));
-      EXPECT_TRUE(
-          arma::approx_equal(matrix(file.read("weights", head)), *trace.heads.back().weights, "absdiff", 0));
-      EXPECT_TRUE(
-          arma::approx_equal(matrix(file.read("weights"), head), *trace.heads.back().weights, "absdiff", 0));
+      EXPECT_TRUE(arma::approx_equal(matrix(file.read("output", whole)), *trace.at(attention::Stage::output),
+                                     "absdiff", 0));
+      EXPECT_TRUE(arma::approx_equal(matrix(file.read("weights", head)),
+                                     *trace.at(core::attention::Stage::weights, trace.n_heads() - 1),
+                                     "absdiff", 0));
+      EXPECT_TRUE(arma::approx_equal(matrix(file.read("weights"), head),
+                                     *trace.at(core::attention::Stage::weights, trace.n_heads() - 1),
+                                     "absdiff", 0));
     }
   }
 }

@@ -12,6 +12,8 @@
 namespace core::formats {
 namespace {
 
+using core::attention::Stage;
+
 using enum attention::Stage;
 
 /// Writes float64 numbers 0, 1, 2 … of that shape as NumPy would.
@@ -60,19 +62,19 @@ TEST_F(GivenTensors, StartAModelFromTheLayerThatWasChosen) {
   EXPECT_EQ(m.n_heads, 2u);
   EXPECT_EQ(m.n_tokens(), 3u);
   EXPECT_EQ(m.n_keys(), 5u);
-  EXPECT_EQ(attention::attend(m).heads[1].weights(2, 4), 119);
-  EXPECT_EQ(attention::attend(m).heads[0].weights(0, 1), 91);
+  EXPECT_EQ(attention::attend(m).at(Stage::weights, 1)(2, 4), 119);
+  EXPECT_EQ(attention::attend(m).at(Stage::weights, 0)(0, 1), 91);
 }
 
 TEST_F(GivenTensors, ReplaceAStageOfAModel) {
   const attention::Model m = given(model, "scores", file("2, 3, 3", 18));
-  EXPECT_EQ(attention::attend(m).heads[1].scores(0, 0), 9);
+  EXPECT_EQ(attention::attend(m).at(Stage::scores, 1)(0, 0), 9);
   EXPECT_TRUE(m.has_embeddings());
 }
 
 TEST_F(GivenTensors, CutQueriesOfAllHeadsIntoBands) {
   const attention::Model m = given(model, "queries", file("3, 4", 12));
-  EXPECT_EQ(attention::attend(m).heads[1].queries(2, 0), 10);
+  EXPECT_EQ(attention::attend(m).at(Stage::queries, 1)(2, 0), 10);
 }
 
 TEST_F(GivenTensors, ReplaceTheEmbeddings) {

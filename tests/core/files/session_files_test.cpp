@@ -38,7 +38,7 @@ TEST(TinyGptExample, OpensEveryLayer) {
 
 TEST(TinyGptExample, ShowsTheHeadThatLooksOneTokenBack) {
   const attention::Trace trace = attention::attend(load_session(examples + "layer0.json").model);
-  const arma::mat& weights = trace.heads[2].weights;
+  const arma::mat& weights = trace.at(attention::Stage::weights, 2);
   double sum = 0;
   for (std::size_t i = 1; i < weights.n_rows; ++i) sum += weights(i, i - 1);
   EXPECT_GT(sum / static_cast<double>(weights.n_rows - 1), 0.9);
@@ -49,7 +49,7 @@ TEST(TinyGptExample, ShowsTheHeadThatFindsWhatFollowedBefore) {
   const attention::Trace trace = attention::attend(session.model);
   ASSERT_EQ(session.model.sequences[0].tokens[33], "Z");
   ASSERT_EQ(session.model.sequences[0].tokens[3], "Z");
-  EXPECT_GT(trace.heads[0].weights(33, 4), 0.9);  // 4 is what followed the first Z
+  EXPECT_GT(trace.at(attention::Stage::weights, 0)(33, 4), 0.9);  // 4 is what followed the first Z
 }
 
 class SessionFiles : public testing::Test {
@@ -159,7 +159,7 @@ TEST_F(SessionFiles, TakeFromACheckpointWhatTheyDoNotSay) {
   const attention::Trace trace = attention::attend(model);
   const TensorFile file = open_tensors(directory_ / "model.safetensors");
   for (std::size_t head = 0; head < 4; ++head)
-    EXPECT_TRUE(arma::approx_equal(*trace.heads[head].weights,
+    EXPECT_TRUE(arma::approx_equal(*trace.at(attention::Stage::weights, head),
                                    matrix(file.read("want.weights"), std::vector{head}), "absdiff", 1e-13));
   const attention::Model other = opened(R"("positions": {"rotary": {"base": 500}}, "normalise": null, )");
   EXPECT_EQ(other.additions.positions.rotary->base, 500);

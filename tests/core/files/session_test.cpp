@@ -175,14 +175,14 @@ TEST(SessionGiven, StartsFromWeightsAlone) {
   EXPECT_EQ(model.n_heads, 2u);
   EXPECT_FALSE(model.has_embeddings());
   EXPECT_EQ(model.sequences[0].tokens, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(attend(model).heads[0].weights(1, 0), 0.25);
+  EXPECT_EQ(attend(model).at(Stage::weights, 0)(1, 0), 0.25);
 }
 
 TEST(SessionGiven, TakesOneHeadWithoutAListOfHeads) {
   const Model model =
       model_in(R"({"attnscope": 1, "scale": "none", "given": {"scores": [[0, 1], [2, "-inf"]]}})");
   EXPECT_EQ(model.n_heads, 1u);
-  EXPECT_EQ(attend(model).heads[0].weights(1, 1), 0);
+  EXPECT_EQ(attend(model).at(Stage::weights, 0)(1, 1), 0);
 }
 
 TEST(SessionGiven, TakesABatch) {
@@ -190,7 +190,7 @@ TEST(SessionGiven, TakesABatch) {
       model_in(R"({"attnscope": 1, "given": {"weights": [[[[0.5]], [[0.25]]], [[[1]], [[0.125]]]]}})");
   ASSERT_EQ(model.sequences.size(), 2u);
   EXPECT_EQ(model.n_heads, 2u);
-  EXPECT_EQ(attend(model, 1).heads[1].weights(0, 0), 0.125);
+  EXPECT_EQ(attend(model, 1).at(Stage::weights, 1)(0, 0), 0.125);
 }
 
 TEST(SessionGiven, TakesFewerQueriesThanKeys) {
@@ -198,13 +198,13 @@ TEST(SessionGiven, TakesFewerQueriesThanKeys) {
     "given": {"queries": [[[1, 2]]], "keys": [[[1, 0], [0, 1], [1, 1]]]}})");
   EXPECT_EQ(model.n_tokens(), 1u);
   EXPECT_EQ(model.sequences[0].keys()[1], "b");
-  EXPECT_EQ(attend(model).heads[0].scores(0, 2), 3);
+  EXPECT_EQ(attend(model).at(Stage::scores, 0)(0, 2), 3);
 }
 
 TEST(SessionGiven, TypesSingleCellsOver) {
   const Model model = model_in(R"({"attnscope": 1, "embeddings": [[1, 0], [0, 1]],
     "given": {"cells": [{"stage": "scores", "head": 0, "row": 1, "column": 0, "value": 2.5}]}})");
-  EXPECT_EQ(attend(model).heads[0].scores(1, 0), 2.5);
+  EXPECT_EQ(attend(model).at(Stage::scores, 0)(1, 0), 2.5);
 }
 
 TEST(SessionGiven, NamesWhatIsWrong) {

@@ -38,15 +38,15 @@ TEST(QkNorm, OverAllHeadsDividesByTheMeanOfAllColumns) {
   m.additions.normalise = HeadNorm{NormRule::rms, arma::mat{{2, 10}}, ones(1, 2), 0, NormOver::all_heads};
   const Trace all = attend(m);
   const double root = std::sqrt(12.5);
-  EXPECT_NEAR(all.heads[0].prepared.normed_queries(0, 0), 2 * 3 / root, 1e-15);
-  EXPECT_NEAR(all.heads[1].prepared.normed_queries(0, 0), 10 * 4 / root, 1e-15);
-  EXPECT_NEAR(all.heads[1].prepared.normed_keys(0, 0), 4 / root, 1e-15);
+  EXPECT_NEAR(all.at(Stage::normed_queries, 0)(0, 0), 2 * 3 / root, 1e-15);
+  EXPECT_NEAR(all.at(Stage::normed_queries, 1)(0, 0), 10 * 4 / root, 1e-15);
+  EXPECT_NEAR(all.at(Stage::normed_keys, 1)(0, 0), 4 / root, 1e-15);
   m.additions.normalise->over = NormOver::own_head;
   const Trace own = attend(m);
-  EXPECT_NEAR(own.heads[0].prepared.normed_queries(0, 0), 2, 1e-15);
-  EXPECT_NEAR(own.heads[1].prepared.normed_queries(0, 0), 10, 1e-15);
+  EXPECT_NEAR(own.at(Stage::normed_queries, 0)(0, 0), 2, 1e-15);
+  EXPECT_NEAR(own.at(Stage::normed_queries, 1)(0, 0), 10, 1e-15);
   m.additions.normalise->over = NormOver::all_heads, m.additions.normalise->rule = NormRule::layer;
-  EXPECT_NEAR(attend(m).heads[0].prepared.normed_queries(0, 0), -2, 1e-15) << "(3 − 3.5) / 0.5 · 2";
+  EXPECT_NEAR(attend(m).at(Stage::normed_queries, 0)(0, 0), -2, 1e-15) << "(3 − 3.5) / 0.5 · 2";
 }
 
 TEST(Additions, NameWhatDoesNotFit) {
@@ -126,7 +126,8 @@ TEST(Additions, AMinusInfiniteBiasHidesAsAMaskDoes) {
   for (std::size_t i = 0; i < 5; ++i)
     for (std::size_t j = i + 1; j < 5; ++j) triangle(i, j) = -arma::datum::inf;
   biased.additions.score_bias = {triangle};
-  EXPECT_TRUE(arma::approx_equal(*attend(masked).output, *attend(biased).output, "absdiff", 1e-14));
+  EXPECT_TRUE(arma::approx_equal(*attend(masked).at(Stage::output), *attend(biased).at(Stage::output),
+                                 "absdiff", 1e-14));
 }
 
 TEST(Additions, HeadsOfAGroupWithTheirOwnCopiesAreTheSame) {
@@ -146,7 +147,8 @@ TEST(Additions, HeadsOfAGroupWithTheirOwnCopiesAreTheSame) {
     linear->weight = twice(linear->weight);
     if (linear->bias) linear->bias = twice(*linear->bias);
   }
-  EXPECT_TRUE(arma::approx_equal(*attend(grouped).output, *attend(repeated).output, "absdiff", 1e-14));
+  EXPECT_TRUE(arma::approx_equal(*attend(grouped).at(Stage::output), *attend(repeated).at(Stage::output),
+                                 "absdiff", 1e-14));
 }
 
 TEST(Additions, ASinkOfMinusInfinityWouldBeNoneAndAGreatOneTakesAll) {
@@ -154,9 +156,10 @@ TEST(Additions, ASinkOfMinusInfinityWouldBeNoneAndAGreatOneTakesAll) {
   m.additions.sink = ones(1, 4);
   m.additions.sink->edit().fill(-800);
   Model none = four_heads();
-  EXPECT_TRUE(arma::approx_equal(*attend(m).output, *attend(none).output, "absdiff", 1e-15));
+  EXPECT_TRUE(
+      arma::approx_equal(*attend(m).at(Stage::output), *attend(none).at(Stage::output), "absdiff", 1e-15));
   m.additions.sink->edit().fill(800);
-  EXPECT_TRUE(attend(m).heads[0].weights->is_zero());
+  EXPECT_TRUE(attend(m).at(Stage::weights, 0)->is_zero());
 }
 
 }  // namespace

@@ -54,47 +54,53 @@ TEST(Weights, OfEachRowSumToOneUnlessTheyAreLeftAsTheyAre) {
       Model m = support::model(random, 9, 4, 6, 3);
       m.mask.method = method;
       m.mask.causal = causal;
-      for (const HeadTrace& head : attend(m).heads)
-        EXPECT_TRUE(close(arma::sum(*head.weights, 1), arma::ones(9, 1)));
+      const Trace trace = attend(m);
+      for (std::size_t h = 0; h < 3; ++h)
+        EXPECT_TRUE(close(arma::sum(*trace.at(Stage::weights, h), 1), arma::ones(9, 1)));
     }
 }
 
 TEST(ZeroAfterSoftmax, LeavesRowsThatSumToLessThanOne) {
-  for (const HeadTrace& head : attend(with_method(MaskMethod::zero_after_softmax)).heads) {
-    const arma::vec sums = arma::sum(*head.weights, 1);
+  const Trace trace = attend(with_method(MaskMethod::zero_after_softmax));
+  for (std::size_t h = 0; h < trace.n_heads(); ++h) {
+    const arma::vec sums = arma::sum(*trace.at(Stage::weights, h), 1);
     EXPECT_LT(sums.head(5).max(), 1);
     EXPECT_NEAR(sums(5), 1, 1e-14);
   }
 }
 
 TEST(CausalMask, LeavesNoWeightOnLaterTokens) {
-  for (int method = 0; method < 4; ++method)
-    for (const HeadTrace& head : attend(with_method(static_cast<MaskMethod>(method))).heads)
-      EXPECT_TRUE(same(head.weights, arma::trimatl(*head.weights)));
+  for (int method = 0; method < 4; ++method) {
+    const Trace trace = attend(with_method(static_cast<MaskMethod>(method)));
+    for (std::size_t h = 0; h < trace.n_heads(); ++h)
+      EXPECT_TRUE(same(trace.at(Stage::weights, h), arma::trimatl(*trace.at(Stage::weights, h))));
+  }
 }
 
 TEST(CausalMask, BeforeTheSoftmaxKeepsALaterTokenOutToTheLastBit) {
   for (MaskMethod method : {MaskMethod::negative_infinity, MaskMethod::large_negative}) {
     const Model m = with_method(method);
     const Trace before = attend(m), after = attend(with_another_token_5(m));
-    EXPECT_TRUE(same(before.output->head_rows(5), after.output->head_rows(5)));
-    EXPECT_FALSE(arma::approx_equal(before.output.row(5), after.output.row(5), "absdiff", 1e-6));
+    EXPECT_TRUE(same(before.at(Stage::output)->head_rows(5), after.at(Stage::output)->head_rows(5)));
+    EXPECT_FALSE(
+        arma::approx_equal(before.at(Stage::output).row(5), after.at(Stage::output).row(5), "absdiff", 1e-6));
   }
 }
 
 TEST(CausalMask, RenormalisedKeepsALaterTokenOutUpToRounding) {
   const Model m = with_method(MaskMethod::renormalise);
   const Trace before = attend(m), after = attend(with_another_token_5(m));
-  EXPECT_TRUE(close(before.output->head_rows(5), after.output->head_rows(5)));
-  EXPECT_FALSE(arma::approx_equal(before.heads[0].row_sums->head_rows(5),
-                                  after.heads[0].row_sums->head_rows(5), "absdiff", 1e-6));
+  EXPECT_TRUE(close(before.at(Stage::output)->head_rows(5), after.at(Stage::output)->head_rows(5)));
+  EXPECT_FALSE(arma::approx_equal(before.at(Stage::row_sums, 0)->head_rows(5),
+                                  after.at(Stage::row_sums, 0)->head_rows(5), "absdiff", 1e-6));
 }
 
 TEST(ZeroAfterSoftmax, LetsALaterTokenMoveEarlierOutputs) {
   const Model m = with_method(MaskMethod::zero_after_softmax);
   const Trace before = attend(m), after = attend(with_another_token_5(m));
   for (arma::uword i = 0; i < 5; ++i)
-    EXPECT_GT(arma::abs(before.output.row(i) - after.output.row(i)).max(), 1e-6) << "row " << i;
+    EXPECT_GT(arma::abs(before.at(Stage::output).row(i) - after.at(Stage::output).row(i)).max(), 1e-6)
+        << "row " << i;
 }
 
 TEST(ReshapeWithoutTranspose, LeaksALaterTokenIntoAnEarlierOutput) {
@@ -102,8 +108,9 @@ TEST(ReshapeWithoutTranspose, LeaksALaterTokenIntoAnEarlierOutput) {
   m.merge = CombineRule::reshape_without_transpose;
   const Trace before = attend(m), after = attend(with_another_token_5(m));
   // [2 heads][6 tokens][2 columns] read as [6][4]: token 5 of head 0 is the second half of row 2.
-  EXPECT_GT(arma::abs(before.output.row(2) - after.output.row(2)).max(), 1e-6);
-  EXPECT_TRUE(same(before.output->rows(arma::uvec{0, 1, 3, 4}), after.output->rows(arma::uvec{0, 1, 3, 4})));
+  EXPECT_GT(arma::abs(before.at(Stage::output).row(2) - after.at(Stage::output).row(2)).max(), 1e-6);
+  EXPECT_TRUE(same(before.at(Stage::output)->rows(arma::uvec{0, 1, 3, 4}),
+                   after.at(Stage::output)->rows(arma::uvec{0, 1, 3, 4})));
 }
 
 TEST(Softmax, IgnoresAConstantAddedToTheScores) {
@@ -113,35 +120,35 @@ TEST(Softmax, IgnoresAConstantAddedToTheScores) {
   Model shifted = plain;
   shifted.projections->key.bias = arma::mat{{3, -1, 2, 5}};
   const Trace a = attend(plain), b = attend(shifted);
-  EXPECT_GT(arma::abs(*a.heads[0].scores - *b.heads[0].scores).min(), 1e-3);
-  EXPECT_TRUE(arma::approx_equal(*a.heads[0].weights, *b.heads[0].weights, "absdiff", 1e-13));
-  EXPECT_TRUE(arma::approx_equal(*a.output, *b.output, "absdiff", 1e-13));
+  EXPECT_GT(arma::abs(*a.at(Stage::scores, 0) - *b.at(Stage::scores, 0)).min(), 1e-3);
+  EXPECT_TRUE(arma::approx_equal(*a.at(Stage::weights, 0), *b.at(Stage::weights, 0), "absdiff", 1e-13));
+  EXPECT_TRUE(arma::approx_equal(*a.at(Stage::output), *b.at(Stage::output), "absdiff", 1e-13));
 }
 
 TEST(Renormalise, EqualsNegativeInfinityForModerateScores) {
   const Trace a = attend(with_method(MaskMethod::renormalise));
   const Trace b = attend(with_method(MaskMethod::negative_infinity));
-  for (std::size_t h = 0; h < 2; ++h) EXPECT_TRUE(close(a.heads[h].weights, b.heads[h].weights));
-  EXPECT_TRUE(arma::approx_equal(*a.output, *b.output, "absdiff", 1e-13));
+  for (std::size_t h = 0; h < 2; ++h) EXPECT_TRUE(close(a.at(Stage::weights, h), b.at(Stage::weights, h)));
+  EXPECT_TRUE(arma::approx_equal(*a.at(Stage::output), *b.at(Stage::output), "absdiff", 1e-13));
 }
 
 TEST(Renormalise, Gives0Over0WhereALaterScoreTakesTheWholeRow) {
   // Scores 1·1, 1·1000 in row 0: the softmax leaves 0 for the only key that may be seen.
   Model m = without_projections(arma::vec{1, 1000});
   m.mask.method = MaskMethod::renormalise;
-  const HeadTrace renormalised = attend(m).heads[0];
-  EXPECT_EQ(renormalised.row_sums(0, 0), 0);
-  EXPECT_TRUE(std::isnan(renormalised.weights(0, 0)));
+  const Trace renormalised = attend(m);
+  EXPECT_EQ(renormalised.at(Stage::row_sums)(0, 0), 0);
+  EXPECT_TRUE(std::isnan(renormalised.at(Stage::weights)(0, 0)));
   m.mask.method = MaskMethod::negative_infinity;
-  EXPECT_EQ(attend(m).heads[0].weights(0, 0), 1);
+  EXPECT_EQ(attend(m).at(Stage::weights, 0)(0, 0), 1);
 }
 
 TEST(Scale, MultipliesTheScoresByItsRule) {
   Model m = six_tokens();
-  const arma::mat scores = attend(m).heads[1].scores;
+  const arma::mat scores = attend(m).at(Stage::scores, 1);
   const auto scaled = [&](Scale scale) {
     m.scale = scale;
-    return attend(m).heads[1].scaled_scores;
+    return attend(m).at(Stage::scaled_scores, 1);
   };
   EXPECT_TRUE(close(scaled({ScaleRule::inverse_sqrt_d_head}), scores / std::sqrt(2.0)));
   EXPECT_TRUE(close(scaled({ScaleRule::inverse_sqrt_d_model}), scores / std::sqrt(3.0)));
@@ -152,17 +159,17 @@ TEST(Scale, MultipliesTheScoresByItsRule) {
 TEST(UniformScores, AverageTheVisibleTokens) {
   Model m = without_projections({{3, 0}, {5, 2}, {1, 4}});
   m.scores = ScoreRule::uniform;
-  EXPECT_TRUE(close(attend(m).output, {{3, 0}, {4, 1}, {3, 2}}));
+  EXPECT_TRUE(close(attend(m).at(Stage::output), {{3, 0}, {4, 1}, {3, 2}}));
   m.mask.causal = false;
-  EXPECT_TRUE(close(attend(m).output, {{3, 2}, {3, 2}, {3, 2}}));
+  EXPECT_TRUE(close(attend(m).at(Stage::output), {{3, 2}, {3, 2}, {3, 2}}));
 }
 
 TEST(Projections, WithoutThemQueriesKeysAndValuesAreTheEmbeddings) {
   const Model m = without_projections({{3, 0}, {5, 2}, {1, 4}});
   const Trace t = attend(m);
-  for (const StageMatrix* stage : {&t.heads[0].queries, &t.heads[0].keys, &t.heads[0].values})
+  for (const StageMatrix* stage : {&t.at(Stage::queries, 0), &t.at(Stage::keys, 0), &t.at(Stage::values, 0)})
     EXPECT_TRUE(same(*stage, m.sequences[0].embeddings));
-  EXPECT_EQ(t.heads[0].scores(1, 2), 5 * 1 + 2 * 4);
+  EXPECT_EQ(t.at(Stage::scores, 0)(1, 2), 5 * 1 + 2 * 4);
 }
 
 TEST(GivenDropoutMask, ScalesSurvivorsAndDropsTheRest) {
@@ -172,9 +179,10 @@ TEST(GivenDropoutMask, ScalesSurvivorsAndDropsTheRest) {
   for (int k = 0; k < 4; ++k) m.dropout.given.emplace_back(support::zeros_and_ones(random, 6, 6));
   const Trace t = attend(m, 1);
   for (std::size_t h = 0; h < 2; ++h) {
-    EXPECT_TRUE(close(t.heads[h].dropout_mask, *m.dropout.given[2 + h] * 1.25));
-    EXPECT_TRUE(close(t.heads[h].dropped_weights, *t.heads[h].weights % *m.dropout.given[2 + h] * 1.25));
-    EXPECT_TRUE(close(t.heads[h].contexts, *t.heads[h].dropped_weights * *t.heads[h].values));
+    EXPECT_TRUE(close(t.at(Stage::dropout_mask, h), *m.dropout.given[2 + h] * 1.25));
+    EXPECT_TRUE(
+        close(t.at(Stage::dropped_weights, h), *t.at(Stage::weights, h) % *m.dropout.given[2 + h] * 1.25));
+    EXPECT_TRUE(close(t.at(Stage::contexts, h), *t.at(Stage::dropped_weights, h) * *t.at(Stage::values, h)));
   }
 }
 
@@ -182,16 +190,16 @@ TEST(Dropout, ChangesNothingInEvaluation) {
   Model m = six_tokens();
   const Trace expected = attend(m);
   m.dropout.rate = 0.5;
-  EXPECT_FALSE(same(attend(m).output, expected.output));
+  EXPECT_FALSE(same(attend(m).at(Stage::output), expected.at(Stage::output)));
   m.dropout.training = false;
-  EXPECT_TRUE(same(attend(m).output, expected.output));
+  EXPECT_TRUE(same(attend(m).at(Stage::output), expected.at(Stage::output)));
 }
 
 TEST(Dropout, AtRateOneDropsEverything) {
   Model m = six_tokens();
   m.projections->output.reset();
   m.dropout.rate = 1;
-  EXPECT_TRUE(same(attend(m).output, arma::zeros(6, 4)));
+  EXPECT_TRUE(same(attend(m).at(Stage::output), arma::zeros(6, 4)));
 }
 
 TEST(Dropout, ScalesTheSurvivorsByOneOverOneMinusTheRate) {
@@ -208,9 +216,9 @@ TEST(Batch, ComputesEachSequenceAsIfAlone) {
   for (std::size_t s = 0; s < 3; ++s) {
     Model alone = batch;
     alone.sequences = {batch.sequences[s]};
-    EXPECT_TRUE(same(attend(batch, s).output, attend(alone).output));
+    EXPECT_TRUE(same(attend(batch, s).at(Stage::output), attend(alone).at(Stage::output)));
   }
-  EXPECT_FALSE(same(attend(batch, 0).output, attend(batch, 1).output));
+  EXPECT_FALSE(same(attend(batch, 0).at(Stage::output), attend(batch, 1).at(Stage::output)));
 }
 
 TEST(Batch, DrawsDropoutForASequenceAfterTheOnesBeforeIt) {
@@ -234,14 +242,14 @@ TEST(Batch, DrawsDropoutForASequenceAfterTheOnesBeforeIt) {
 TEST(EmptyRow, IsNaNByTheFormulaAndZerosOnRequest) {
   Model m = six_tokens();
   m.mask.cells = {{0, 0, false}};
-  const HeadTrace by_formula = attend(m).heads[0];
-  EXPECT_EQ(arma::uvec(arma::find_nan(*by_formula.weights)).n_elem, 6u);
-  EXPECT_TRUE(by_formula.weights.row(0).has_nan());
+  const Trace by_formula = attend(m);
+  EXPECT_EQ(arma::uvec(arma::find_nan(*by_formula.at(Stage::weights))).n_elem, 6u);
+  EXPECT_TRUE(by_formula.at(Stage::weights).row(0).has_nan());
   m.mask.empty_rows = EmptyRows::zeros;
   const Trace zeros = attend(m);
-  EXPECT_TRUE(zeros.heads[0].weights.row(0).is_zero());
-  EXPECT_TRUE(zeros.heads[0].contexts->row(0).is_zero());
-  EXPECT_TRUE(same(zeros.heads[0].weights->tail_rows(5), by_formula.weights->tail_rows(5)));
+  EXPECT_TRUE(zeros.at(Stage::weights, 0).row(0).is_zero());
+  EXPECT_TRUE(zeros.at(Stage::contexts, 0)->row(0).is_zero());
+  EXPECT_TRUE(same(zeros.at(Stage::weights, 0)->tail_rows(5), by_formula.at(Stage::weights)->tail_rows(5)));
 }
 
 TEST(EmptyRow, IsZeroOnRequestWhereABiasLeavesNoScore) {
@@ -250,19 +258,19 @@ TEST(EmptyRow, IsZeroOnRequestWhereABiasLeavesNoScore) {
   for (const MaskMethod method : {MaskMethod::negative_infinity, MaskMethod::zero_after_softmax}) {
     Model m = six_tokens();
     m.mask.method = method;
-    const HeadTrace unbiased = attend(m).heads[0];
+    const Trace unbiased = attend(m);
     m.additions.score_bias = {SharedMatrix(bias)};
     const bool is_before = method == MaskMethod::negative_infinity;  // else 0 where hidden, and no 0/0
-    EXPECT_EQ(attend(m).heads[0].weights.row(2).has_nan(), is_before);
+    EXPECT_EQ(attend(m).at(Stage::weights, 0).row(2).has_nan(), is_before);
     m.mask.empty_rows = EmptyRows::zeros;
-    const HeadTrace zeros = attend(m).heads[0];
-    EXPECT_TRUE(zeros.weights.row(2).is_zero());
-    EXPECT_TRUE(zeros.contexts->row(2).is_zero());
-    EXPECT_TRUE(same(zeros.weights->tail_rows(3), unbiased.weights->tail_rows(3)));
-    EXPECT_TRUE(same(zeros.weights->head_rows(2), unbiased.weights->head_rows(2)));
+    const Trace zeros = attend(m);
+    EXPECT_TRUE(zeros.at(Stage::weights).row(2).is_zero());
+    EXPECT_TRUE(zeros.at(Stage::contexts)->row(2).is_zero());
+    EXPECT_TRUE(same(zeros.at(Stage::weights)->tail_rows(3), unbiased.at(Stage::weights)->tail_rows(3)));
+    EXPECT_TRUE(same(zeros.at(Stage::weights)->head_rows(2), unbiased.at(Stage::weights)->head_rows(2)));
     fast::Engine engine(1);
     engine.compute(m);
-    EXPECT_TRUE(engine.trace().heads[0].weights.row(2).is_zero());
+    EXPECT_TRUE(engine.trace().at(Stage::weights, 0).row(2).is_zero());
   }
 }
 
@@ -270,10 +278,10 @@ TEST(MaskCells, OverrideTheCausalRule) {
   Model m = six_tokens();
   m.mask.cells = {{0, 5, true}, {3, 1, false}};
   const Trace t = attend(m);
-  EXPECT_GT(t.heads[0].weights(0, 5), 0);
-  EXPECT_EQ(t.heads[0].weights(3, 1), 0);
-  EXPECT_EQ(t.heads[0].masked_scores(3, 1), -INFINITY);
-  EXPECT_EQ(arma::accu(*t.mask), 21);  // 21 of the causal rule, one more, one less
+  EXPECT_GT(t.at(Stage::weights, 0)(0, 5), 0);
+  EXPECT_EQ(t.at(Stage::weights, 0)(3, 1), 0);
+  EXPECT_EQ(t.at(Stage::masked_scores, 0)(3, 1), -INFINITY);
+  EXPECT_EQ(arma::accu(*t.at(Stage::mask)), 21);  // 21 of the causal rule, one more, one less
 }
 
 TEST(Attend, RefusesAModelOrASequenceThatItCannotCompute) {

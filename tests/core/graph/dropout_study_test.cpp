@@ -22,7 +22,7 @@ Model dropped_model(DropoutStream stream = DropoutStream::mt19937) {
 }
 
 DropoutStudy study_of(const Model& model, std::size_t sequence, std::size_t head) {
-  return DropoutStudy(model, sequence, head, attend(model, sequence).heads[head].weights);
+  return DropoutStudy(model, sequence, head, attend(model, sequence).at(Stage::weights, head));
 }
 
 TEST(DropoutStudy, FirstMaskIsTheModelsOwnInEveryHeadSequenceAndStream) {
@@ -33,7 +33,7 @@ TEST(DropoutStudy, FirstMaskIsTheModelsOwnInEveryHeadSequenceAndStream) {
         DropoutStudy study = study_of(m, s, h);
         study.advance(1);
         const Trace trace = attend(m, s);
-        EXPECT_TRUE(arma::approx_equal(study.mean(), *trace.heads[h].dropped_weights, "absdiff", 0));
+        EXPECT_TRUE(arma::approx_equal(study.mean(), *trace.at(Stage::dropped_weights, h), "absdiff", 0));
       }
 }
 
@@ -44,7 +44,7 @@ TEST(DropoutStudy, SecondMaskGoesOnWhereTheWholeFirstCallLeftOff) {
   // A batch of four draws the two calls' numbers in one go: its sequence 3 is sequence 1 of the second call.
   Model twice = m;
   twice.sequences.insert(twice.sequences.end(), m.sequences.begin(), m.sequences.end());
-  const arma::mat w = attend(m, 1).heads[0].weights;
+  const arma::mat w = attend(m, 1).at(Stage::weights, 0);
   const arma::mat expected =
       (w % sampled_dropout_masks(twice, 1)[0] + w % sampled_dropout_masks(twice, 3)[0]) / 2;
   EXPECT_TRUE(arma::approx_equal(study.mean(), expected, "absdiff", 0));
@@ -63,7 +63,7 @@ TEST(DropoutStudy, SumsTheRowsOfEachMask) {
   DropoutStudy study = study_of(m, 0, 0);
   study.advance(3);
   ASSERT_EQ(study.row_sums().size(), 3u);
-  const arma::vec expected = arma::sum(*attend(m, 0).heads[0].dropped_weights, 1);  // of the first mask
+  const arma::vec expected = arma::sum(*attend(m, 0).at(Stage::dropped_weights, 0), 1);  // of the first mask
   EXPECT_TRUE(arma::approx_equal(study.row_sums()[0], expected, "absdiff", 0));
 }
 

@@ -16,7 +16,7 @@ namespace {
 using attention::attend;
 
 double cell_of(const Trace& trace, const CellAddress& cell) {
-  return attention::info(cell.stage).matrix(trace, cell.head)(cell.row, cell.column);
+  return trace.at(cell.stage, cell.head)(cell.row, cell.column);
 }
 
 /// What is added up in the steps of the cell itself; where sums cancel, rounding is relative to that.
@@ -79,12 +79,12 @@ TEST(Explanation, ResultFollowsTheOperandsAndNotTheCell) {
   Trace trace = attend(model);
   const CellAddress cell{Stage::scores, 1, 2, 0};
   const double before = explain(model, trace, cell).result;
-  trace.heads[1].scores = arma::mat(4, 4, arma::fill::value(99));
+  trace.at(attention::Stage::scores, 1) = arma::mat(4, 4, arma::fill::value(99));
   EXPECT_EQ(explain(model, trace, cell).result, before);
-  arma::mat queries = trace.heads[1].queries;
+  arma::mat queries = trace.at(attention::Stage::queries, 1);
   queries(2, 1) += 1;
-  trace.heads[1].queries = queries;
-  EXPECT_NEAR(explain(model, trace, cell).result - before, trace.heads[1].keys(0, 1), 1e-12);
+  trace.at(attention::Stage::queries, 1) = queries;
+  EXPECT_NEAR(explain(model, trace, cell).result - before, trace.at(attention::Stage::keys, 1)(0, 1), 1e-12);
 }
 
 /// The weight of journey for Your in the notebook's two columns.
@@ -133,7 +133,8 @@ TEST(Explanation, UnfoldsAnOutputAlongItsLargestTerm) {
   std::vector<std::string> titles;
   for (const Step& step : output.steps) titles.push_back(step.title);
   EXPECT_THAT(titles, testing::ElementsAre("Context vector", "Concatenated", "Projected", "Bias"));
-  const arma::rowvec terms = trace.concatenated.row(2) % model.projections->output->weight->col(1).t();
+  const arma::rowvec terms =
+      trace.at(attention::Stage::concatenated).row(2) % model.projections->output->weight->col(1).t();
   const CellAddress merged{Stage::concatenated, 0, 2, arma::abs(terms).index_max()};
   EXPECT_EQ(output.steps[1].cell, merged);
 }

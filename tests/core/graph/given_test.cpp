@@ -58,10 +58,10 @@ TEST_F(GivenStages, OfPyTorchGiveWhatPyTorchMakesOfThem) {
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const Trace trace = attend(other, s);
     for (std::size_t h = 0; h < model.n_heads; ++h) {
-      EXPECT_TRUE(is_near(trace.heads[h].weights, reference("weights", s, h), 1e-12));
-      EXPECT_TRUE(is_near(trace.heads[h].contexts, reference("context_heads", s, h), 1e-12));
+      EXPECT_TRUE(is_near(trace.at(Stage::weights, h), reference("weights", s, h), 1e-12));
+      EXPECT_TRUE(is_near(trace.at(Stage::contexts, h), reference("context_heads", s, h), 1e-12));
     }
-    EXPECT_TRUE(is_near(trace.output, fixture.tensors.at("output").matrix({s}), 1e-12));
+    EXPECT_TRUE(is_near(trace.at(Stage::output), fixture.tensors.at("output").matrix({s}), 1e-12));
   }
 }
 
@@ -73,8 +73,8 @@ TEST_F(GivenStages, ReplaceWhatIsComputedAndLeadOn) {
         arma::mat(arma::size(*model.projections->query.weight));  // no longer counts
     give(other, given(stage, name));
     const Trace trace = attend(other, 1);
-    EXPECT_TRUE(is_near(trace.heads[1].weights, reference("weights", 1, 1), 1e-12)) << name;
-    EXPECT_TRUE(is_near(trace.output, fixture.tensors.at("output").matrix({1}), 1e-12)) << name;
+    EXPECT_TRUE(is_near(trace.at(Stage::weights, 1), reference("weights", 1, 1), 1e-12)) << name;
+    EXPECT_TRUE(is_near(trace.at(Stage::output), fixture.tensors.at("output").matrix({1}), 1e-12)) << name;
   }
 }
 
@@ -104,8 +104,8 @@ TEST_F(GivenStages, ShareTheirNumbersWithTheModel) {
   const GivenStage stage = given(weights, "weights");
   give(model, stage);
   const Trace trace = attend(model, 1);
-  EXPECT_EQ(&*trace.heads[1].weights, &*stage.matrices[model.n_heads + 1]);
-  EXPECT_EQ(&*Trace(trace).heads[1].weights, &*stage.matrices[model.n_heads + 1]);
+  EXPECT_EQ(&*trace.at(Stage::weights, 1), &*stage.matrices[model.n_heads + 1]);
+  EXPECT_EQ(&*Trace(trace).at(Stage::weights, 1), &*stage.matrices[model.n_heads + 1]);
 }
 
 TEST(GivenAlone, WeightsShowNothingThatWouldLeadToThem) {
@@ -113,19 +113,19 @@ TEST(GivenAlone, WeightsShowNothingThatWouldLeadToThem) {
   EXPECT_THAT(stages_of(model), ElementsAre(weights, dropout_mask, dropped_weights));
   EXPECT_EQ(model.n_heads, 2u);
   const Trace trace = attend(model);
-  EXPECT_EQ(trace.heads[0].weights(1, 1), 0.75);
-  EXPECT_TRUE(arma::approx_equal(*trace.mask, arma::ones(2, 2), "absdiff", 0));
+  EXPECT_EQ(trace.at(Stage::weights, 0)(1, 1), 0.75);
+  EXPECT_TRUE(arma::approx_equal(*trace.at(Stage::mask), arma::ones(2, 2), "absdiff", 0));
 }
 
 TEST(GivenAlone, WeightsAndValuesGiveContexts) {
   const arma::mat w{{1, 0, 0}, {0.5, 0.5, 0}, {0.25, 0.25, 0.5}}, v{{4, 0}, {0, 8}, {2, 2}};
   const Trace trace = attend(model_of({{weights, {w}}, {values, {v}}}));
-  EXPECT_TRUE(is_near(trace.output, arma::mat{{4, 0}, {2, 4}, {2, 3}}, 1e-15));
+  EXPECT_TRUE(is_near(trace.at(Stage::output), arma::mat{{4, 0}, {2, 4}, {2, 3}}, 1e-15));
 }
 
 TEST(GivenAlone, ScoresAreNotScaledByAWidthThatNobodyKnows) {
   Model model = model_of({{scores, {arma::mat{{0, std::log(3.0)}}}}});
-  EXPECT_TRUE(is_near(attend(model).heads[0].weights, arma::mat{{0.25, 0.75}}, 1e-15));
+  EXPECT_TRUE(is_near(attend(model).at(Stage::weights, 0), arma::mat{{0.25, 0.75}}, 1e-15));
   model.scale.rule = ScaleRule::inverse_sqrt_d_head;
   EXPECT_EQ(check(model)->path + ": " + check(model)->message,
             "scale: expected \"none\" or a number, as what is given does not tell d_head");
@@ -148,10 +148,10 @@ struct FewerQueries : testing::Test {
 
   Model last_four(bool causal) const {
     GivenStage q{queries, {}}, k{keys, {}}, v{values, {}};
-    for (const HeadTrace& head : all.heads) {
-      q.matrices.emplace_back(arma::mat(head.queries->tail_rows(4)));
-      k.matrices.emplace_back(*head.keys);
-      v.matrices.emplace_back(*head.values);
+    for (std::size_t h = 0; h < all.n_heads(); ++h) {
+      q.matrices.emplace_back(arma::mat(all.at(queries, h)->tail_rows(4)));
+      k.matrices.emplace_back(*all.at(keys, h));
+      v.matrices.emplace_back(*all.at(values, h));
     }
     Model model = model_of({q, k, v});
     model.mask.causal = causal;
@@ -163,8 +163,8 @@ struct FewerQueries : testing::Test {
 TEST_F(FewerQueries, SeeWhatTheLastRowsOfAllTokensSee) {
   const Trace trace = attend(last_four(true));
   for (std::size_t h = 0; h < 2; ++h) {
-    EXPECT_TRUE(is_near(trace.heads[h].weights, all.heads[h].weights->tail_rows(4), 1e-15));
-    EXPECT_TRUE(is_near(trace.heads[h].contexts, all.heads[h].contexts->tail_rows(4), 1e-15));
+    EXPECT_TRUE(is_near(trace.at(Stage::weights, h), all.at(Stage::weights, h)->tail_rows(4), 1e-15));
+    EXPECT_TRUE(is_near(trace.at(Stage::contexts, h), all.at(Stage::contexts, h)->tail_rows(4), 1e-15));
   }
 }
 
@@ -176,7 +176,7 @@ TEST_F(FewerQueries, HaveShapesOfTheirOwn) {
   const Trace trace = attend(model);
   for (const StageInfo& stage : stages()) {
     if (!stage.present(model)) continue;
-    const arma::mat& m = stage.matrix(trace, 0);
+    const arma::mat& m = trace.at(stage.stage, 0);
     EXPECT_EQ((StageShape{m.n_rows, m.n_cols}), shape_of(model, stage.stage)) << stage.name;
     EXPECT_EQ(row_tokens(stage, model.sequences[0]).size(), m.n_rows) << stage.name;
   }
@@ -184,13 +184,13 @@ TEST_F(FewerQueries, HaveShapesOfTheirOwn) {
 
 TEST(MoreQueriesThanKeys, AreTheLastKeysOrTheFirst) {
   Model model = model_of({{scores, {arma::mat(3, 2, arma::fill::zeros)}}});
-  EXPECT_TRUE(is_near(attend(model).heads[0].weights, arma::mat(3, 2).fill(0.5), 0));
+  EXPECT_TRUE(is_near(attend(model).at(Stage::weights, 0), arma::mat(3, 2).fill(0.5), 0));
   model.mask.causal = true;
-  const arma::mat last = attend(model).heads[0].weights;
+  const arma::mat last = attend(model).at(Stage::weights, 0);
   EXPECT_TRUE(last.row(0).has_nan()) << "it stands before the first key";
   EXPECT_TRUE(is_near(last.rows(1, 2), arma::mat("1 0; 0.5 0.5"), 0));
   model.mask.align = MaskAlignment::first;
-  EXPECT_TRUE(is_near(attend(model).heads[0].weights, arma::mat("1 0; 0.5 0.5; 0.5 0.5"), 0));
+  EXPECT_TRUE(is_near(attend(model).at(Stage::weights, 0), arma::mat("1 0; 0.5 0.5; 0.5 0.5"), 0));
 }
 
 TEST(ShapesOfStages, AreThoseOfTheTrace) {
@@ -199,7 +199,7 @@ TEST(ShapesOfStages, AreThoseOfTheTrace) {
   const Trace trace = attend(model);
   for (const StageInfo& stage : stages()) {
     if (!stage.present(model)) continue;
-    const arma::mat& m = stage.matrix(trace, 1);
+    const arma::mat& m = trace.at(stage.stage, 1);
     EXPECT_EQ((StageShape{m.n_rows, m.n_cols}), shape_of(model, stage.stage)) << stage.name;
   }
 }
@@ -210,12 +210,12 @@ TEST(TypedCell, CountsForAllThatFollows) {
   const Trace before = attend(model);
   model.given.cells = {{{scores, 0, 1, 2, 0}, 7.5}};
   const Trace after = attend(model);
-  EXPECT_EQ(after.heads[1].scores(2, 0), 7.5);
-  EXPECT_EQ(after.heads[1].scores(2, 1), before.heads[1].scores(2, 1));
-  EXPECT_NEAR(after.heads[1].scaled_scores(2, 0), 7.5 / std::sqrt(2.0), 1e-15);
-  EXPECT_NEAR(arma::accu(after.heads[1].weights.row(2)), 1, 1e-15);
-  EXPECT_TRUE(is_near(after.heads[0].weights, before.heads[0].weights, 0));
-  EXPECT_TRUE(is_near(after.heads[1].weights.row(1), before.heads[1].weights.row(1), 0));
+  EXPECT_EQ(after.at(Stage::scores, 1)(2, 0), 7.5);
+  EXPECT_EQ(after.at(Stage::scores, 1)(2, 1), before.at(Stage::scores, 1)(2, 1));
+  EXPECT_NEAR(after.at(Stage::scaled_scores, 1)(2, 0), 7.5 / std::sqrt(2.0), 1e-15);
+  EXPECT_NEAR(arma::accu(after.at(Stage::weights, 1).row(2)), 1, 1e-15);
+  EXPECT_TRUE(is_near(after.at(Stage::weights, 0), before.at(Stage::weights, 0), 0));
+  EXPECT_TRUE(is_near(after.at(Stage::weights, 1).row(1), before.at(Stage::weights, 1).row(1), 0));
 }
 
 TEST(TypedCell, CanStandInAnyStageButTheModelsOwnNumbers) {
@@ -234,7 +234,7 @@ TEST(TypedCell, CanStandInAnyStageButTheModelsOwnNumbers) {
       EXPECT_TRUE(check(model).has_value()) << stage.name;
       continue;
     }
-    EXPECT_EQ(stage.matrix(attend(model), head)(1, 0), 0.125) << stage.name;
+    EXPECT_EQ(attend(model).at(stage.stage, head)(1, 0), 0.125) << stage.name;
   }
 }
 
@@ -242,8 +242,8 @@ TEST(TypedCell, BelongsToOneSequence) {
   support::Random random(25);
   Model model = support::model(random, 3, 3, 4, 2, 2);
   model.given.cells = {{{weights, 1, 0, 0, 0}, 0.5}};
-  EXPECT_EQ(attend(model, 0).heads[0].weights(0, 0), 1);
-  EXPECT_EQ(attend(model, 1).heads[0].weights(0, 0), 0.5);
+  EXPECT_EQ(attend(model, 0).at(Stage::weights, 0)(0, 0), 1);
+  EXPECT_EQ(attend(model, 1).at(Stage::weights, 0)(0, 0), 0.5);
 }
 
 TEST(HeadSwitchedOff, CountsAsZeroWhenHeadsAreMerged) {
@@ -252,12 +252,14 @@ TEST(HeadSwitchedOff, CountsAsZeroWhenHeadsAreMerged) {
   const Trace before = attend(model);
   model.heads_off = {0};
   const Trace after = attend(model);
-  EXPECT_TRUE(is_near(after.heads[0].contexts, before.heads[0].contexts, 0));
-  EXPECT_TRUE(is_near((*after.concatenated).head_cols(2), arma::zeros(3, 2), 0));
-  EXPECT_TRUE(is_near((*after.concatenated).tail_cols(2), (*before.concatenated).tail_cols(2), 0));
+  EXPECT_TRUE(is_near(after.at(Stage::contexts, 0), before.at(Stage::contexts, 0), 0));
+  EXPECT_TRUE(is_near((*after.at(Stage::concatenated)).head_cols(2), arma::zeros(3, 2), 0));
+  EXPECT_TRUE(is_near((*after.at(Stage::concatenated)).tail_cols(2),
+                      (*before.at(Stage::concatenated)).tail_cols(2), 0));
   const arma::mat rest =
-      (*before.concatenated).tail_cols(2) * model.projections->output->weight->tail_rows(2);
-  EXPECT_TRUE(is_near(after.output, rest + arma::repmat(**model.projections->output->bias, 3, 1), 1e-14));
+      (*before.at(Stage::concatenated)).tail_cols(2) * model.projections->output->weight->tail_rows(2);
+  EXPECT_TRUE(
+      is_near(after.at(Stage::output), rest + arma::repmat(**model.projections->output->bias, 3, 1), 1e-14));
   EXPECT_EQ(computed_formula(info(Stage::concatenated), model, false), "1 head on");
 }
 

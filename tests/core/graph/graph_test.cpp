@@ -59,7 +59,7 @@ TEST(Graph, TakesANewStageAsAnOperationAndALine) {
   EXPECT_TRUE(std::ranges::count(lines, "masked_scores = capped_scores.masked_fill(mask == 0, -torch.inf)"));
 
   Trace trace = attention::attend(model);
-  trace.heads[1].adjusted.capped_scores = roots;
+  trace.at(attention::Stage::capped_scores, 1) = roots;
   const Cell cell{g, *g.find(Stage::capped_scores), model, trace, 1, 3, 1};
   EXPECT_EQ(cell.cells(0), (Cells{Stage::scaled_scores, 1, 3, 4, 1, 2}));
   Derivation steps{{Stage::capped_scores, 1, 3, 1}};
@@ -75,7 +75,7 @@ TEST(Graph, WorksACellOutThroughAHiddenStage) {
   const Trace trace = attention::attend(model);
   const Cell cell{g, *g.find(Stage::contexts), model, trace, 1, 3, 1};
   const Operand before = cell.operand(0);
-  EXPECT_NEAR(before.value, trace.heads[1].contexts(3, 1), 1e-12);
+  EXPECT_NEAR(before.value, trace.at(attention::Stage::contexts, 1)(3, 1), 1e-12);
   EXPECT_FALSE(before.place);
   EXPECT_EQ(std::ranges::count(forward_lines(g, model), "contexts = (dropped_weights @ values).abs().sqrt()"),
             1);
@@ -116,7 +116,8 @@ TEST(Graph, KnowsWhereACombinedCellComesFromAndBack) {
     for (std::size_t row = 0; row < 3; ++row)
       for (std::size_t column = 0; column < 4; ++column) {
         const HeadCell from = layout.split({row, column}, combined_sizes(model));
-        EXPECT_EQ(trace.concatenated(row, column), trace.heads[from.head].contexts(from.row, from.column));
+        EXPECT_EQ(trace.at(attention::Stage::concatenated)(row, column),
+                  trace.at(attention::Stage::contexts, from.head)(from.row, from.column));
         const JoinedCell back = layout.joined(from, combined_sizes(model));
         EXPECT_TRUE(back.row == row && back.column == column);
       }

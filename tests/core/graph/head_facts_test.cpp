@@ -24,12 +24,12 @@ auto is(double value) {
 
 HeadFacts facts_of_preset(const char* name) {
   const Model model = editing::find_preset(name)->make();
-  return head_facts(attend(model).heads[0].weights, model.sequences[0].tokens);
+  return head_facts(attend(model).at(Stage::weights, 0), model.sequences[0].tokens);
 }
 
 Trace heads_of(std::vector<arma::mat> weights) {
-  Trace trace;
-  for (arma::mat& w : weights) trace.heads.emplace_back().weights = std::move(w);
+  Trace trace(weights.size());
+  for (std::size_t h = 0; h < weights.size(); ++h) trace.at(Stage::weights, h) = std::move(weights[h]);
   return trace;
 }
 

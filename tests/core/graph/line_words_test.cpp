@@ -32,8 +32,7 @@ double worst_sum(const arma::mat& numbers, int along) {
 
 /// Each sentence that the words contain must be so in the numbers, and what is so must not be denied.
 void hold_against(const Model& model, const Trace& trace, std::size_t head) {
-  const auto& h = trace.heads[head];
-  const arma::mat weights = h.weights, dropped = h.dropped_weights;
+  const arma::mat weights = trace.at(Stage::weights, head), dropped = trace.at(Stage::dropped_weights, head);
   const std::string second = line_words(model, trace, head, 2), third = line_words(model, trace, head, 3);
   const bool numbers = !weights.has_nan();
   EXPECT_EQ(says(third, "some weights are not numbers"), !numbers) << third;
@@ -62,7 +61,7 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
     EXPECT_TRUE(arma::approx_equal(dropped, weights, "absdiff", 0) || weights.has_nan()) << third;
   }
   if (attention::info(Stage::masked_scores).present(model)) {
-    const arma::mat masked = h.masked_scores;
+    const arma::mat masked = trace.at(Stage::masked_scores, head);
     for (std::size_t i = 0; i < masked.n_rows; ++i)
       for (std::size_t j = 0; j < masked.n_cols; ++j) {
         const bool hidden = masked(i, j) < -1e8;
@@ -93,10 +92,10 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
 /// Why a key is hidden must be so: what comes after must come after, what comes before, before.
 void hold_reasons(const Model& model, const Trace& trace) {
   if (!attention::info(Stage::mask).present(model)) return;  // nobody asks
-  for (std::size_t i = 0; i < trace.mask.n_rows(); ++i)
-    for (std::size_t j = 0; j < trace.mask.n_cols(); ++j) {
+  for (std::size_t i = 0; i < trace.at(Stage::mask).n_rows(); ++i)
+    for (std::size_t j = 0; j < trace.at(Stage::mask).n_cols(); ++j) {
       const std::string words = visibility_words(model, 0, i, j);
-      const bool visible = trace.mask(i, j) != 0;
+      const bool visible = trace.at(Stage::mask)(i, j) != 0;
       EXPECT_NE(visible, words.starts_with("masked")) << words;
       const auto place = attention::place_of_query(model, i), key = static_cast<std::int64_t>(j);
       if (says(words, "comes after query") && !says(words, "shifted")) {
@@ -156,7 +155,7 @@ TEST(LineWords, HoldForGivenStagesAndTypedCells) {
     const Trace trace = attention::attend(model, 0);
     attention::GivenStage given{stage, {}};
     for (std::size_t h = 0; h < model.n_heads; ++h)
-      given.matrices.emplace_back(arma::mat(attention::info(stage).matrix(trace, h)) * 0.5);
+      given.matrices.emplace_back(arma::mat(trace.at(stage, h)) * 0.5);
     hold(editing::apply(model, editing::GiveStage{given}));
     const auto typed = editing::apply(model, editing::TypeOver{{stage, 0, 0, 0, 1}, 0.7});
     hold(typed);

@@ -55,7 +55,7 @@ TEST(Links, WhatACellLeadsToIsMadeOfIt) {
     const Model model = any_model(random);
     const Trace trace = attend(model);
     for_each_cell(model, trace, [&](const CellAddress& cell) {
-      const double value = attention::info(cell.stage).matrix(trace, cell.head)(cell.row, cell.column);
+      const double value = trace.at(cell.stage, cell.head)(cell.row, cell.column);
       if (value == -arma::datum::inf) return;  // adds nothing to a softmax
       for_each_stage_cell(results(model, trace, cell), [&](const CellAddress& made) {
         ASSERT_TRUE(contains(model, operands(model, trace, made), cell))

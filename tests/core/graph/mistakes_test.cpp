@@ -264,16 +264,17 @@ TEST_F(MistakenModel, SoftmaxOverQueriesMakesColumnsSumToOne) {
   model.mask.causal = false;
   make("softmax_over_queries");
   const Trace trace = attend(model);
-  const arma::mat e = arma::exp(arma::mat(trace.heads[1].scaled_scores));
+  const arma::mat e = arma::exp(arma::mat(trace.at(Stage::scaled_scores, 1)));
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 3; ++j)
-      EXPECT_NEAR(trace.heads[1].weights(i, j), e(i, j) / (e(0, j) + e(1, j) + e(2, j)), 1e-15);
+      EXPECT_NEAR(trace.at(Stage::weights, 1)(i, j), e(i, j) / (e(0, j) + e(1, j) + e(2, j)), 1e-15);
 }
 
 TEST_F(MistakenModel, SwappedScoresAreTheTransposedOnes) {
-  const arma::mat before = attend(model).heads[0].scores;
+  const arma::mat before = attend(model).at(Stage::scores, 0);
   make("query_key_swapped");
-  EXPECT_TRUE(arma::approx_equal(arma::mat(attend(model).heads[0].scores), before.t(), "absdiff", 1e-15));
+  EXPECT_TRUE(
+      arma::approx_equal(arma::mat(attend(model).at(Stage::scores, 0)), before.t(), "absdiff", 1e-15));
 }
 
 TEST(CausalMask, ShowsEachQueryItselfAndEarlierKeys) {
@@ -301,51 +302,51 @@ TEST_F(MistakenModel, TransposedMaskShowsWhatComesAfter) {
 TEST_F(MistakenModel, LargeNegativeIsWhatHiddenCellsHold) {
   model.mask.method = MaskMethod::large_negative;
   model.mask.large_negative = -1e4;
-  EXPECT_EQ(attend(model).heads[0].masked_scores(0, 2), -1e4);
+  EXPECT_EQ(attend(model).at(Stage::masked_scores, 0)(0, 2), -1e4);
 }
 
 TEST_F(MistakenModel, DroppedScoreBeforeTheMaskIsZeroAndNotHidden) {
   drop_by(arma::mat("0 1 1; 1 0 1; 1 1 1"));
   model.dropout.place = DropoutPlace::scaled_scores;
   const Trace trace = attend(model);
-  const arma::mat s = trace.heads[0].scaled_scores, m = trace.heads[0].masked_scores,
-                  w = trace.heads[0].weights;
+  const arma::mat s = trace.at(Stage::scaled_scores, 0), m = trace.at(Stage::masked_scores, 0),
+                  w = trace.at(Stage::weights, 0);
   EXPECT_EQ(m(1, 0), 2 * s(1, 0));
   EXPECT_EQ(m(1, 1), 0);
   EXPECT_EQ(m(1, 2), -infinity);
   EXPECT_NEAR(w(1, 0), std::exp(2 * s(1, 0)) / (std::exp(2 * s(1, 0)) + 1), 1e-15);
-  EXPECT_TRUE(arma::approx_equal(arma::mat(trace.heads[0].dropped_weights), w, "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(arma::mat(trace.at(Stage::dropped_weights, 0)), w, "absdiff", 0));
 }
 
 TEST_F(MistakenModel, DroppedMinusInfinityIsNaN) {
   drop_by(arma::mat("1 1 0; 1 1 1; 1 1 1"));
   model.dropout.place = DropoutPlace::masked_scores;
   const Trace trace = attend(model);
-  EXPECT_TRUE(std::isnan(trace.heads[0].weights(0, 0)));
-  const arma::mat s = trace.heads[0].scaled_scores;
-  EXPECT_NEAR(trace.heads[0].weights(1, 0), 1 / (1 + std::exp(2 * (s(1, 1) - s(1, 0)))), 1e-15);
+  EXPECT_TRUE(std::isnan(trace.at(Stage::weights, 0)(0, 0)));
+  const arma::mat s = trace.at(Stage::scaled_scores, 0);
+  EXPECT_NEAR(trace.at(Stage::weights, 0)(1, 0), 1 / (1 + std::exp(2 * (s(1, 1) - s(1, 0)))), 1e-15);
 }
 
 TEST_F(MistakenModel, DropoutThatDoesNotRescaleKeepsWeights) {
   drop_by(arma::mat("1 1 1; 0 1 1; 1 1 1"));
   model.dropout.rescale = false;
   const Trace trace = attend(model);
-  EXPECT_EQ(trace.heads[0].dropped_weights(1, 0), 0);
-  EXPECT_EQ(trace.heads[0].dropped_weights(2, 1), trace.heads[0].weights(2, 1));
+  EXPECT_EQ(trace.at(Stage::dropped_weights, 0)(1, 0), 0);
+  EXPECT_EQ(trace.at(Stage::dropped_weights, 0)(2, 1), trace.at(Stage::weights, 0)(2, 1));
 }
 
 TEST_F(MistakenModel, InterleavedHeadOwnsEveryNthColumn) {
   make("heads_interleaved");
   const arma::mat q = *model.sequences[0].embeddings * *model.projections->query.weight;
-  const arma::mat queries = attend(model).heads[1].queries;
+  const arma::mat queries = attend(model).at(Stage::queries, 1);
   EXPECT_TRUE(arma::approx_equal(queries, arma::mat(arma::join_rows(q.col(1), q.col(3))), "absdiff", 0));
 }
 
 TEST_F(MistakenModel, InterleavedMergeTakesAColumnOfEachHeadInTurn) {
   make("heads_interleaved:combined");
   const Trace trace = attend(model);
-  const arma::mat all = trace.concatenated;
-  for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(all(2, c), trace.heads[c % 2].contexts(2, c / 2)) << c;
+  const arma::mat all = trace.at(Stage::concatenated);
+  for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(all(2, c), trace.at(Stage::contexts, c % 2)(2, c / 2)) << c;
 }
 
 TEST_F(MistakenModel, EveryComputedStageOfAPrecisionIsOnItsGrid) {
@@ -355,10 +356,11 @@ TEST_F(MistakenModel, EveryComputedStageOfAPrecisionIsOnItsGrid) {
     const auto on_grid = [&](const arma::mat& m) {
       return arma::all(arma::vectorise(m == rounded(precision, m)));
     };
-    for (const HeadTrace& head : trace.heads)
-      EXPECT_TRUE(on_grid(head.queries) && on_grid(head.scores) && on_grid(head.scaled_scores) &&
-                  on_grid(head.weights) && on_grid(head.contexts));
-    EXPECT_TRUE(on_grid(trace.output));
+    for (std::size_t h = 0; h < trace.n_heads(); ++h)
+      for (const Stage stage :
+           {Stage::queries, Stage::scores, Stage::scaled_scores, Stage::weights, Stage::contexts})
+        EXPECT_TRUE(on_grid(trace.at(stage, h))) << info(stage).name;
+    EXPECT_TRUE(on_grid(trace.at(Stage::output)));
   }
 }
 

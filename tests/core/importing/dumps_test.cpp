@@ -170,7 +170,7 @@ TEST_F(Dump, WithABiasAddsItToTheScores) {
   const Imported dump = opened({q, k, v, bias}, strict());
   EXPECT_TRUE(dump.model.mask.causal);
   EXPECT_THAT(dump.account.used, Contains("attn_bias [3, 3] as a bias of the scores"));
-  const arma::mat weights = attention::attend(dump.model).heads[0].weights;
+  const arma::mat weights = attention::attend(dump.model).at(Stage::weights, 0);
   const double own = std::exp(2), first = std::exp(1 - 1);
   EXPECT_NEAR(weights(1, 0), first / (own + first), 1e-12);
   EXPECT_EQ(weights(1, 2), 0);
@@ -180,9 +180,9 @@ TEST_F(Dump, WithABiasAddsItToTheScores) {
   const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};
   const Imported of_heads = opened({two_q, two_k, {"attn_bias", {2, 2, 2}, {0, 3, 0, 0, 0, -inf, 5, 0}}});
   const auto trace = attention::attend(of_heads.model);
-  EXPECT_NEAR(trace.heads[0].weights(0, 1), std::exp(2 + 3) / (std::exp(1) + std::exp(2 + 3)), 1e-12);
-  EXPECT_EQ(trace.heads[1].weights(0, 1), 0);
-  EXPECT_NEAR(trace.heads[1].weights(1, 0), std::exp(12 + 5) / (std::exp(12 + 5) + std::exp(16)), 1e-12);
+  EXPECT_NEAR(trace.at(Stage::weights, 0)(0, 1), std::exp(2 + 3) / (std::exp(1) + std::exp(2 + 3)), 1e-12);
+  EXPECT_EQ(trace.at(Stage::weights, 1)(0, 1), 0);
+  EXPECT_NEAR(trace.at(Stage::weights, 1)(1, 0), std::exp(12 + 5) / (std::exp(12 + 5) + std::exp(16)), 1e-12);
 }
 
 TEST_F(Dump, WithABiasOfASequenceOrAMaskAHeadIsRefusedUnlessIgnored) {
@@ -225,7 +225,7 @@ TEST_F(Dump, WithScoresIsToldByQueriesAndKeysWhetherTheyAreScaled) {
   // Either way the softmax is of i·j/2: the second row's first weight is e¹/(e¹ + e² + e³).
   const double first = std::exp(1) / (std::exp(1) + std::exp(2) + std::exp(3));
   for (const Imported* each : {&raw, &scaled})
-    EXPECT_NEAR(attention::attend(each->model).heads[0].weights(1, 0), first, 1e-12);
+    EXPECT_NEAR(attention::attend(each->model).at(Stage::weights, 0)(1, 0), first, 1e-12);
 }
 
 TEST_F(Dump, OfWeightsWithTheirHeadsLastIsTurned) {
@@ -422,7 +422,7 @@ TEST_F(StagesInAFile, AreTheLatestOfTheScoresWithTheValues) {
   const auto model = imported().model;
   EXPECT_EQ(model.given.stages.size(), 2u);
   // The second row of weights is 1/4, 3/4.
-  EXPECT_EQ(attention::attend(model).heads[0].contexts(1, 0), 0.25 * 4 + 0.75 * 8);
+  EXPECT_EQ(attention::attend(model).at(Stage::contexts, 0)(1, 0), 0.25 * 4 + 0.75 * 8);
   write(path, {q, k, v});
   EXPECT_EQ(imported().model.given.stages.size(), 3u);
 }

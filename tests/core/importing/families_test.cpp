@@ -162,7 +162,7 @@ arma::mat want(const formats::TensorFile& file, const Family& family, const std:
 }
 
 /// The rows that meet the others: turned, normed, or as they were projected.
-const arma::mat& meeting(const arma::mat& turned, const arma::mat& normed, const arma::mat& plain) {
+const arma::mat& last_of(const arma::mat& turned, const arma::mat& normed, const arma::mat& plain) {
   return !turned.empty() ? turned : !normed.empty() ? normed : plain;
 }
 
@@ -178,14 +178,20 @@ TEST(Family, GivesWhatNumpyMakesOfItsLayout) {
       return arma::abs(ours - want(file, family, what, head)).max();
     };
     for (std::size_t head = 0; head < family.n_heads; ++head) {
-      const attention::HeadTrace& h = trace.heads[head];
-      const auto& [normed_q, normed_k, turned_q, turned_k] = h.prepared;
-      EXPECT_LT(worst(meeting(turned_q, normed_q, h.queries), "q", head), 1e-13) << head;
-      EXPECT_LT(worst(meeting(turned_k, normed_k, h.keys), "k", head), 1e-13) << head;
-      EXPECT_LT(worst(h.values, "v", head), 1e-13) << head;
-      EXPECT_LT(worst(h.weights, "weights", head), 1e-13) << head;
+      const auto at = [&](Stage stage) -> const auto& {
+        return trace.at(stage, head);
+      };
+      EXPECT_LT(worst(last_of(at(Stage::rotated_queries), at(Stage::normed_queries), at(Stage::queries)), "q",
+                      head),
+                1e-13)
+          << head;
+      EXPECT_LT(worst(last_of(at(Stage::rotated_keys), at(Stage::normed_keys), at(Stage::keys)), "k", head),
+                1e-13)
+          << head;
+      EXPECT_LT(worst(at(Stage::values), "v", head), 1e-13) << head;
+      EXPECT_LT(worst(at(Stage::weights), "weights", head), 1e-13) << head;
     }
-    EXPECT_LT(worst(*trace.output, "out", 0), 1e-12);
+    EXPECT_LT(worst(*trace.at(Stage::output), "out", 0), 1e-12);
   }
 }
 
@@ -242,7 +248,7 @@ TEST(Family, WithCrossAttentionTakesEncoderStatesBesideTheEmbeddings) {
   const auto& projections = *both.model.projections;
   const arma::mat keys =
       memory * *projections.key.weight + arma::repmat(arma::mat(*projections.key.bias), memory.n_rows, 1);
-  const arma::mat second = arma::mat(attention::attend(both.model).heads[1].keys);
+  const arma::mat second = arma::mat(attention::attend(both.model).at(attention::Stage::keys, 1));
   EXPECT_EQ(second.n_rows, 2u);
   EXPECT_LT(arma::abs(second - keys.cols(second.n_cols, 2 * second.n_cols - 1)).max(), 1e-12);
 }

@@ -43,7 +43,8 @@ TEST(ImportedCheckpoint, WithEmbeddingsGivesTheGoldenWeights) {
   EXPECT_EQ(result.model.sequences[0].tokens[0], "Mr");
   const arma::mat golden =
       formats::matrix(formats::open_tensors(choices.embeddings).read("L2.attn"), std::vector<std::size_t>{0});
-  EXPECT_LT(arma::abs(*attention::attend(result.model).heads[0].weights - golden).max(), 1e-6);
+  EXPECT_LT(arma::abs(*attention::attend(result.model).at(attention::Stage::weights, 0) - golden).max(),
+            1e-6);
 }
 
 TEST(ImportedCheckpoint, WithoutEmbeddingsDrawsThemAndSaysSo) {

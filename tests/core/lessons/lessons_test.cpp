@@ -202,8 +202,8 @@ TEST(Guesses, AreAskedForOnceInEveryLessonAndCanBeRight) {
       const auto moved = moved_cells({start, before, now, after}, *step.predict, 0);
       ASSERT_FALSE(moved.empty()) << "step " << k << " asks for a stage that does not change";
       const auto& numbers = attention::info(*step.predict);
-      const double by = std::abs(numbers.matrix(after, 0)(moved[0].row, moved[0].column) -
-                                 numbers.matrix(before, 0)(moved[0].row, moved[0].column));
+      const double by = std::abs(after.at(numbers.stage, 0)(moved[0].row, moved[0].column) -
+                                 before.at(numbers.stage, 0)(moved[0].row, moved[0].column));
       EXPECT_DOUBLE_EQ(moved[0].by, by);
       EXPECT_THAT(verdict(moved, moved[0].row, moved[0].column), HasSubstr("You guessed it"));
       EXPECT_THAT(question(step), HasSubstr(step.try_it));

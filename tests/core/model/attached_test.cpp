@@ -132,10 +132,12 @@ TEST(AttachedLayers, AreRebuiltWithEveryRuleOfTheirFamily) {
       EXPECT_EQ(made.projections, expected.projections);
       EXPECT_EQ(made.sequences, expected.sequences);
       const auto a = attention::attend(made), b = attention::attend(expected);
-      EXPECT_TRUE(arma::approx_equal(*a.output, *b.output, "absdiff",
-                                     1e-5 * std::max(1.0, arma::abs(*b.output).max())));
+      EXPECT_TRUE(arma::approx_equal(*a.at(attention::Stage::output), *b.at(attention::Stage::output),
+                                     "absdiff",
+                                     1e-5 * std::max(1.0, arma::abs(*b.at(attention::Stage::output)).max())));
       for (std::size_t h = 0; h < sizes.n_heads; ++h)
-        EXPECT_TRUE(arma::approx_equal(*a.heads[h].weights, *b.heads[h].weights, "absdiff", 1e-6));
+        EXPECT_TRUE(arma::approx_equal(*a.at(attention::Stage::weights, h),
+                                       *b.at(attention::Stage::weights, h), "absdiff", 1e-6));
     }
     server.not_rebuilt = "its scores are secret";  // then its queries, keys and values are given
     const PassRef again = remote->run(ids, {HeadOff{0, 0}}, tools.means);
@@ -144,7 +146,8 @@ TEST(AttachedLayers, AreRebuiltWithEveryRuleOfTheirFamily) {
     EXPECT_FALSE(given.projections);
     const auto a = attention::attend(given), b = attention::attend(layer_model(own, *here, 0, names, {}));
     for (std::size_t h = 0; h < sizes.n_heads; ++h)
-      EXPECT_TRUE(arma::approx_equal(*a.heads[h].weights, *b.heads[h].weights, "absdiff", 1e-5));
+      EXPECT_TRUE(arma::approx_equal(*a.at(attention::Stage::weights, h), *b.at(attention::Stage::weights, h),
+                                     "absdiff", 1e-5));
   }
 }
 

@@ -202,7 +202,7 @@ TEST_F(OnTinyGpt, NumbersOfTheStreamGoFromLayerToLayer) {
       EXPECT_NEAR(here.entering + here.attention + here.mlp, here.leaving, 1e-12);
       const attention::Model as_it_is = layer_of(*model, reading, layer);
       EXPECT_EQ(here.input, (*as_it_is.sequences.front().embeddings)(row, column));
-      EXPECT_NEAR(here.attention, attention::attend(as_it_is).output(row, column), 1e-4);
+      EXPECT_NEAR(here.attention, attention::attend(as_it_is).at(Stage::output)(row, column), 1e-4);
       if (layer == 3) continue;
       EXPECT_EQ(here.leaving, model->stream(*reading.pass, layer + 1, row, column, tools.means).entering);
     }

@@ -47,10 +47,12 @@ TEST(LayerModel, IsTheLayerOfThePass) {
     for (std::size_t l = 0; l < model->architecture().sizes.n_layers; ++l) {
       const auto layer = layer_model(*model, *pass, l, token_names(*model, tokens), {});
       const auto trace = attention::attend(layer, 0);
-      EXPECT_LT(relative_difference(in_float32(trace.output), attention_output(*model, *pass, l, tools)),
+      EXPECT_LT(relative_difference(in_float32(trace.at(attention::Stage::output)),
+                                    attention_output(*model, *pass, l, tools)),
                 1e-5);
       for (std::size_t h = 0; h < layer.n_heads; ++h)
-        EXPECT_LT(relative_difference(in_float32(trace.heads[h].weights), golden.matrix("attention", {l, h})),
+        EXPECT_LT(relative_difference(in_float32(trace.at(attention::Stage::weights, h)),
+                                      golden.matrix("attention", {l, h})),
                   2e-5)
             << name << " " << l << "." << h;
     }

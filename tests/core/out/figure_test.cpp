@@ -83,7 +83,7 @@ TEST(Figure, FollowsTheMapsAndTheRangeThatWereChosen) {
   };
   EXPECT_EQ(boxes_of(one), 1u);
   options.range = [](Stage, std::size_t) { return Range{0, 0.25}; };
-  const arma::mat weights = core::attention::attend(model).heads[0].weights;
+  const arma::mat weights = core::attention::attend(model).at(Stage::weights, 0);
   EXPECT_EQ(boxes_of(one), arma::accu(weights >= 0.25));
   EXPECT_THAT(words(drawn(model, options)), Contains("above the range"));
   EXPECT_THAT(words(drawn(model, options)), Contains("0.25"));
@@ -101,7 +101,7 @@ TEST(Figure, MarksDroppedWeightsOtherwiseThanZeros) {
   FigureOptions options;
   options.stage = Stage::dropped_weights;
   const DisplayList list = figure(model, trace, options);
-  const arma::mat dropped = trace.heads[0].dropout_mask, visible = trace.mask;
+  const arma::mat dropped = trace.at(Stage::dropout_mask, 0), visible = trace.at(Stage::mask);
   const auto visible_and_dropped = arma::accu((dropped == 0) % (visible == 1));
   ASSERT_GT(visible_and_dropped, 0u);
   EXPECT_EQ(all<Lines>(list).front().ends.size(), 2 * visible_and_dropped);

@@ -75,8 +75,7 @@ TEST(Npz, IsReadBackToTheLastBit) {
   const auto trace = core::attention::attend(model, 1);
   const std::vector<std::size_t> place{1, 0};
   const arma::mat keys = core::formats::matrix(file.read("keys", place));
-  EXPECT_TRUE(arma::approx_equal(keys, *core::attention::info(core::attention::Stage::keys).matrix(trace, 0),
-                                 "absdiff", 0));
+  EXPECT_TRUE(arma::approx_equal(keys, *trace.at(core::attention::Stage::keys, 0), "absdiff", 0));
 }
 
 TEST(Npz, HoldsOnlyTheStagesThatAreAskedFor) {

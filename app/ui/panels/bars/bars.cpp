@@ -266,7 +266,7 @@ rows::Rows rows_of_cell(const Frame& frame, const Situation& situation, const Ce
       {.id = "cell/name",
        .title = std::string(stage.one) + " " + std::to_string(cell.row) + ", " + std::to_string(cell.column) +
                 ":  " +
-                widgets::fixed(stage.matrix(frame.displayed.trace, cell.head)(cell.row, cell.column), 4),
+                widgets::fixed(frame.displayed.trace.at(stage.stage, cell.head)(cell.row, cell.column), 4),
        .menu = "Cell"});
   rows::add_copying(all, situation, "Cell/Copy", cell);
   add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",

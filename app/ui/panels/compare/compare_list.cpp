@@ -221,8 +221,8 @@ std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, co
     return std::pair(it->numbers_a(cell.row, cell.column), it->numbers_b(cell.row, cell.column));
   }
   if (c.key.version != frame.displayed.version) return std::nullopt;  // it is being renewed
-  const double kept = info.matrix(*c.trace, cell.head)(cell.row, cell.column);
-  const double live = info.matrix(frame.displayed.trace, cell.head)(cell.row, cell.column);
+  const double kept = c.trace->at(info.stage, cell.head)(cell.row, cell.column);
+  const double live = frame.displayed.trace.at(info.stage, cell.head)(cell.row, cell.column);
   return c.tensors ? std::pair(live, kept) : std::pair(kept, live);
 }
 

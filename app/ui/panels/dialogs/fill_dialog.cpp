@@ -164,7 +164,7 @@ bool is_known(const Frame& frame, const StageInfo& stage) {
 GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
   GivenStage given{stage.stage, {}};
   for (std::size_t h = 0; h < frame.pending.model.n_heads; ++h)
-    given.matrices.emplace_back(stage.matrix(frame.displayed.trace, h));
+    given.matrices.emplace_back(frame.displayed.trace.at(stage.stage, h));
   return given;
 }
 

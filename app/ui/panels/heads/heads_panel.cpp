@@ -52,7 +52,7 @@ std::string figure_words(const Frame& frame, HeadFigure figure) {
 std::vector<std::size_t> sorted_heads(const Frame& frame) {
   if (frame.displayed.look.heads_order)
     return core::attention::heads_by(*frame.displayed.look.heads_order, head_facts(frame));
-  std::vector<std::size_t> order(frame.displayed.trace.heads.size());
+  std::vector<std::size_t> order(frame.displayed.trace.n_heads());
   std::iota(order.begin(), order.end(), std::size_t{0});
   return order;
 }
@@ -124,7 +124,7 @@ ImVec2 Tiling::picture(std::size_t place) const {
 
 Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pictures, ImVec2 room) {
   const Metrics& m = frame.metrics;
-  const core::attention::StageMatrix& numbers = stage.matrix(frame.displayed.trace, 0);
+  const core::attention::StageMatrix& numbers = frame.displayed.trace.at(stage.stage, 0);
   const float least = m.px(smallest_picture);
   Tiling best;
   float best_rank = -1;

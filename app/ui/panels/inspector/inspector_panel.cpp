@@ -22,6 +22,8 @@
 
 namespace app::panels {
 
+using core::attention::Stage;
+
 namespace {
 
 using core::attention::HeadFigure;
@@ -81,7 +83,7 @@ void draw_head(Pen& pen) {
   pen.heading("Attends to");
   for (const HeadFigureInfo& figure : core::attention::head_figures())
     if (figure.figure != HeadFigure::entropy) draw_figure(pen, figure, facts.*figure.value);
-  if (frame.displayed.trace.heads.size() > 1) draw_likeness(pen, head);
+  if (frame.displayed.trace.n_heads() > 1) draw_likeness(pen, head);
 }
 
 namespace {
@@ -258,7 +260,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
 void draw_change(Pen& pen, const CellRef& cell, double value) {
   const Frame& frame = pen.frame;
   if (!frame.work.changes || !frame.work.changes->trace()) return;
-  const auto& now = core::attention::info(cell.stage).matrix(frame.displayed.trace, cell.head);
+  const auto& now = frame.displayed.trace.at(cell.stage, cell.head);
   const auto* before = frame.work.changes->before(cell.stage, cell.head, now);
   if (!before || !differs((*before)(cell.row, cell.column), value)) return;
   pen.skip(10);
@@ -325,14 +327,15 @@ std::size_t n_rows_searched(const core::attention::StageMatrix& weights) {
 std::optional<CellRef> telling_cell(const Frame& frame) {
   const auto& trace = frame.displayed.trace;
   if (!core::attention::info(Stage::weights).present(frame.displayed.model)) return std::nullopt;
-  const auto& weights = trace.heads[frame.displayed.look.head].weights;
+  const auto& weights = trace.at(Stage::weights, frame.displayed.look.head);
   if (weights.n_rows() == 0 || weights.n_cols() == 0) return std::nullopt;
   const std::size_t n = weights.n_rows(), first = n - n_rows_searched(weights);
   CellRef best{Stage::weights, frame.displayed.look.head, n - 1, 0};
   double largest = -1;
   for (std::size_t i = first; i < n; ++i) {
     std::size_t keys = 0;
-    for (std::size_t j = 0; j < weights.n_cols() && keys < 2; ++j) keys += trace.mask(i, j) != 0 ? 1 : 0;
+    for (std::size_t j = 0; j < weights.n_cols() && keys < 2; ++j)
+      keys += trace.at(Stage::mask)(i, j) != 0 ? 1 : 0;
     if (keys < 2 && n > 1) continue;
     const arma::rowvec row = weights.row(i);  // at once: single weights of large models are computed each
     for (std::size_t j = 0; j < row.n_elem; ++j)
@@ -342,7 +345,7 @@ std::optional<CellRef> telling_cell(const Frame& frame) {
 }
 
 std::string searched_words(const Frame& frame) {
-  const auto& weights = frame.displayed.trace.heads[frame.displayed.look.head].weights;
+  const auto& weights = frame.displayed.trace.at(Stage::weights, frame.displayed.look.head);
   const std::size_t n = n_rows_searched(weights);
   return n == weights.n_rows() ? "of rows with several keys" : "of the last " + core::text::counted(n, "row");
 }

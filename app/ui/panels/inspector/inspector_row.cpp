@@ -17,6 +17,8 @@
 
 namespace app::panels {
 
+using core::attention::Stage;
+
 namespace {
 
 using core::attention::Coloring;
@@ -69,7 +71,8 @@ std::string dropout_words(const Frame& frame, const CellRef& cell) {
   const auto& model = frame.displayed.model;
   if (model.dropout.place != core::attention::DropoutPlace::weights)
     return "Dropout was applied to the scores, before the softmax: these are the weights.";
-  const double sum = core::attention::row_facts(frame.displayed.trace.heads[cell.head].weights, cell.row).sum;
+  const double sum =
+      core::attention::row_facts(frame.displayed.trace.at(Stage::weights, cell.head), cell.row).sum;
   constexpr double rounding = 1e-6;
   const std::string before = std::abs(sum - 1) <= rounding
                                  ? "The row sums to 1 before dropout, not after: "
@@ -90,7 +93,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   const auto &tokens = frame.displayed.sequence().tokens, &keys = frame.displayed.sequence().keys();
   const StageInfo& stage = core::attention::info(cell.stage);
-  const arma::rowvec row = stage.matrix(frame.displayed.trace, cell.head).row(cell.row);
+  const arma::rowvec row = frame.displayed.trace.at(stage.stage, cell.head).row(cell.row);
   const RowFacts facts = core::attention::row_facts(row);
   const bool after_dropout = cell.stage == Stage::dropped_weights;
   pen.rule();
@@ -117,8 +120,8 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   for (const std::size_t j : order)
     draw_bar(pen, cell, j, widgets::visible_token(keys[j]), row[j],
              core::attention::top_of_range(frame.displayed.model, cell.stage),
-             frame.displayed.trace.mask(cell.row, j) == 0 && row[j] == 0,
-             after_dropout && frame.displayed.trace.heads[cell.head].dropout_mask(cell.row, j) == 0);
+             frame.displayed.trace.at(Stage::mask)(cell.row, j) == 0 && row[j] == 0,
+             after_dropout && frame.displayed.trace.at(Stage::dropout_mask, cell.head)(cell.row, j) == 0);
   if (row.n_elem > most_bars) {
     double rest = 0;
     for (std::size_t j = 0; j < row.n_elem; ++j) rest += row[j];
@@ -134,7 +137,8 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     pen.prose("The row does not sum to 1, so it is not a distribution and has no entropy.",
               frame.palette.dim);
   if (cell.stage == Stage::weights && sums_to_one) {
-    const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.mask.row(cell.row)));
+    const auto visible =
+        static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(cell.row)));
     pen.pair("entropy, at most " +
                  widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bits",
              widgets::fixed(facts.entropy_bits, 4));
@@ -145,7 +149,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     if (frame.displayed.model.dropout.active())
       pen.pair("row sum after dropout",
                widgets::fixed(core::attention::row_facts(
-                                  frame.displayed.trace.heads[cell.head].dropped_weights, cell.row)
+                                  frame.displayed.trace.at(Stage::dropped_weights, cell.head), cell.row)
                                   .sum,
                               4));
   }
@@ -155,8 +159,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
 
 void draw_plain_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
-  const arma::rowvec row =
-      core::attention::info(cell.stage).matrix(frame.displayed.trace, cell.head).row(cell.row);
+  const arma::rowvec row = frame.displayed.trace.at(cell.stage, cell.head).row(cell.row);
   const RowFacts facts = core::attention::row_facts(row);
   if (row.n_elem < 2) return;
   pen.rule();
@@ -187,7 +190,7 @@ void draw_other_heads(Pen& pen, const CellRef& cell) {
   for (std::size_t k = 0; k < std::min(n, most_heads); ++k) {
     const std::size_t h = core::attention::head_of_matrix(model, cell.stage, k);
     const std::string number =
-        widgets::inspected(stage.matrix(frame.displayed.trace, h)(cell.row, cell.column));
+        widgets::inspected(frame.displayed.trace.at(stage.stage, h)(cell.row, cell.column));
     const std::string words = widgets::head_words(model, cell.stage, h);
     if (core::attention::matrix_of_head(model, cell.stage, cell.head) == k)
       pen.pair(words, number);
@@ -211,7 +214,7 @@ constexpr std::size_t most_keys = 3;
 std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weights, std::size_t query) {
   std::vector<std::size_t> keys;
   for (std::size_t j = 0; j < weights.n_elem; ++j)
-    if (frame.displayed.trace.mask(query, j) != 0) keys.push_back(j);
+    if (frame.displayed.trace.at(Stage::mask)(query, j) != 0) keys.push_back(j);
   const auto count = static_cast<std::ptrdiff_t>(std::min(keys.size(), most_keys));
   std::partial_sort(keys.begin(), keys.begin() + count, keys.end(), [&](std::size_t a, std::size_t b) {
     return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
@@ -223,7 +226,7 @@ std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weight
 /// One key with its weight as a bar and as a link that pins the weight among the stages.
 void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   const Frame& frame = pen.frame;
-  const double weight = frame.displayed.trace.heads[head].weights(query, key);
+  const double weight = frame.displayed.trace.at(Stage::weights, head)(query, key);
   const float middle = pen.y + frame.metrics.px(9), half = frame.metrics.px(5);
   const float index =
       pen.left + frame.metrics.px(14) +
@@ -252,7 +255,7 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
 
 void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const Frame& frame = pen.frame;
-  const arma::rowvec weights = frame.displayed.trace.heads[head].weights.row(query);
+  const arma::rowvec weights = frame.displayed.trace.at(Stage::weights, head).row(query);
   const RowFacts facts = core::attention::row_facts(weights);
   pen.rule();
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -272,7 +275,7 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
     draw_key(pen, head, query, key);
     rest -= weights[key];
   }
-  const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.mask.row(query)));
+  const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(query)));
   if (visible <= keys.size()) return;
   const float at = pen.y + frame.metrics.px(9);
   widgets::draw_text(
@@ -307,7 +310,8 @@ void draw_query(Pen& pen) {
                          widgets::visible_token(frame.displayed.sequence().tokens[*query]), room) +
           number);
   pen.skip(24);
-  const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.mask.row(*query)));
+  const auto visible =
+      static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(*query)));
   const std::string words =
       "attends to " + std::to_string(visible) + " of " + std::to_string(frame.displayed.model.n_keys()) +
       " keys, in " + std::to_string(heads.size()) + " of " + std::to_string(frame.displayed.model.n_heads) +

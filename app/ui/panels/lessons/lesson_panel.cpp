@@ -15,6 +15,8 @@
 
 namespace app::panels {
 
+using core::attention::Stage;
+
 namespace {
 
 constexpr float cover = 0.58f;
@@ -120,13 +122,13 @@ bool shows_hidden(const Frame& frame, std::string_view name) {
     return false;
   const bool is_before = stage->stage < Stage::mask;
   constexpr std::size_t most = 1024;
-  const auto& mask = frame.displayed.trace.mask;
+  const auto& mask = frame.displayed.trace.at(Stage::mask);
   return !is_before && mask.n_rows() * mask.n_cols() <= most && arma::accu(*mask == 0) > 0;
 }
 
 /// A line around what is hidden: the staircase of a causal mask.
 void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
-  const arma::mat& mask = frame.displayed.trace.mask;
+  const arma::mat& mask = frame.displayed.trace.at(Stage::mask);
   const auto x = [&](arma::uword j) {
     return std::round(rect.min.x +
                       (rect.max.x - rect.min.x) * static_cast<float>(j) / static_cast<float>(mask.n_cols));

@@ -531,7 +531,7 @@ const arma::mat* score_bias(const Frame& frame) {
 
 /// By the causal rule alone every query sees itself, if there is a key for it; a bias may hide keys as well.
 bool has_empty_rows(const Frame& frame) {
-  const core::attention::StageMatrix& mask = frame.displayed.trace.mask;
+  const core::attention::StageMatrix& mask = frame.displayed.trace.at(Stage::mask);
   const arma::mat* const bias = score_bias(frame);
   const auto is_hidden = [&](std::size_t row, std::size_t key) {
     return mask(row, key) == 0 || (bias && (*bias)(row, key) == -arma::datum::inf);

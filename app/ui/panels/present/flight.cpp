@@ -246,7 +246,8 @@ void draw_animation(const Frame& frame) {
     const float along = eased((t - wait) / 0.75);
     draw_path(list, path, along, frame.palette.operand);
     const auto& info = core::attention::info(std::get<Stage>(places[k].source));
-    const double value = info.matrix(frame.displayed.trace, places[k].head)(places[k].row, places[k].column);
+    const double value =
+        frame.displayed.trace.at(info.stage, places[k].head)(places[k].row, places[k].column);
     // Where two would cover each other the later one waits behind, or in its cell.
     const std::string text = widgets::fixed(value, 4);
     for (float at = along; at >= 0; at -= 0.01f) {
@@ -277,7 +278,7 @@ std::string flight_words(const Frame& frame) {
   }
   return std::to_string(leg->index + 1) + " of " + std::to_string(leg->count) + "   " +
          (from.empty() ? "" : from + " → ") + to.title + " " +
-         widgets::fixed(to.matrix(frame.displayed.trace, leg->to.head)(leg->to.row, leg->to.column), 4);
+         widgets::fixed(frame.displayed.trace.at(to.stage, leg->to.head)(leg->to.row, leg->to.column), 4);
 }
 
 float animation_bar_height(const Frame& frame) {

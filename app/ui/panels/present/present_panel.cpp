@@ -286,7 +286,7 @@ void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool w
 /// A map at most as large as its room, with whole cells where they can be told apart.
 widgets::Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, ImVec2 largest) {
   const StageInfo& info = core::attention::info(stage);
-  const auto& numbers = info.matrix(frame.displayed.trace, frame.displayed.look.head);
+  const auto& numbers = frame.displayed.trace.at(info.stage, frame.displayed.look.head);
   const auto cell = [](float length, std::size_t n, float most) {
     const float each = std::min(length / static_cast<float>(n), most);
     return each >= 2 ? std::floor(each) * static_cast<float>(n)
@@ -358,8 +358,8 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
   const float across = (room.x - m.px(20)) / static_cast<float>(std::max<std::size_t>(1, sources.size()));
   const bool beside =
       sources.size() > 1 && std::ranges::all_of(sources, [&](Stage source) {
-        const auto columns = static_cast<float>(
-            core::attention::info(source).matrix(frame.displayed.trace, frame.displayed.look.head).n_cols());
+        const auto columns =
+            static_cast<float>(frame.displayed.trace.at(source, frame.displayed.look.head).n_cols());
         return columns * m.px(least_cell_width) + m.px(16) <= across &&
                widgets::text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
       });

@@ -40,7 +40,7 @@ std::vector<const StageInfo*> shown_stages(const Frame& frame) {
 /// One stage as a button; matrices of features are narrower.
 void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float side) {
   const core::attention::StageMatrix& numbers =
-      stage.matrix(frame.displayed.trace, frame.displayed.look.head);
+      frame.displayed.trace.at(stage.stage, frame.displayed.look.head);
   const std::string name = std::string("large/stage/") + stage.name;
   const float wide = stage.columns == Columns::tokens
                          ? side
@@ -146,7 +146,7 @@ void draw_large(const Frame& frame) {
   const auto& m = frame.metrics;
   const StageInfo& stage = core::attention::info(*frame.displayed.look.large);
   const core::attention::StageMatrix& numbers =
-      stage.matrix(frame.displayed.trace, frame.displayed.look.head);
+      frame.displayed.trace.at(stage.stage, frame.displayed.look.head);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const bool turns = has_turning(frame, stage.stage);
   const ImVec2 room{ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize,

@@ -352,8 +352,8 @@ TurningChoice turning_choice(const Frame& frame) {
   choose_pinned(frame, c);
   c.query_stage = core::attention::stage_before(model, Stage::rotated_queries);
   c.key_stage = core::attention::stage_before(model, Stage::rotated_keys);
-  c.query_row = core::attention::info(c.query_stage).matrix(frame.displayed.trace, c.head).row(c.query);
-  c.key_row = core::attention::info(c.key_stage).matrix(frame.displayed.trace, c.head).row(c.key);
+  c.query_row = frame.displayed.trace.at(c.query_stage, c.head).row(c.query);
+  c.key_row = frame.displayed.trace.at(c.key_stage, c.head).row(c.key);
   const auto& held = look.held;
   if (held && held->pair < core::positions::rotated_columns(c.rotary, c.query_row.n_elem) / 2) {
     arma::rowvec& numbers = held->of_key ? c.key_row : c.query_row;

@@ -14,6 +14,8 @@
 
 namespace app::panels {
 
+using core::attention::Stage;
+
 namespace {
 
 constexpr std::size_t most_chip_lines = 3;
@@ -55,7 +57,7 @@ void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
 
 std::vector<std::size_t> heads_with_lines(const Frame& frame) {
   std::vector<std::size_t> heads;
-  for (std::size_t h = 0; h < frame.displayed.trace.heads.size(); ++h)
+  for (std::size_t h = 0; h < frame.displayed.trace.n_heads(); ++h)
     if (has_lines(frame, h)) heads.push_back(h);
   return heads;
 }
@@ -63,7 +65,7 @@ std::vector<std::size_t> heads_with_lines(const Frame& frame) {
 void draw_token_chips(const Frame& frame, float width) {
   const auto& m = frame.metrics;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const std::size_t n = frame.displayed.trace.heads.size();
+  const std::size_t n = frame.displayed.trace.n_heads();
   const float label = m.px(52), buttons = m.px(110), gap = m.px(4), pitch = m.frame + gap;
   const float chip = m.px(24) + widgets::text_width(frame.fonts.mono13, std::to_string(n - 1)) + m.px(8);
   const float room = std::max(chip, width - label - buttons);
@@ -180,7 +182,7 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
 void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool taken) {
   const Palette& p = frame.palette;
   const auto query = frame.displayed.look.tokens.query();
-  const bool hidden = query && frame.displayed.trace.mask(*query, j) == 0 && !taken,
+  const bool hidden = query && frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && !taken,
              hovered = frame.displayed.look.tokens.hovered_key == j;
   const ImVec2 min{l.keys, l.middle(j) - l.pitch / 2}, max{l.keys + l.key_width, l.middle(j) + l.pitch / 2};
   frame.landmarks.mark("tokens/key/" + std::to_string(j), min, max);
@@ -201,7 +203,7 @@ void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool take
 /// Whether any head with lines gives the key enough weight for one.
 bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::size_t query, std::size_t key) {
   return std::any_of(heads.begin(), heads.end(), [&](std::size_t h) {
-    const double weight = frame.displayed.trace.heads[h].weights(query, key);
+    const double weight = frame.displayed.trace.at(Stage::weights, h)(query, key);
     return weight > 0 && weight >= frame.displayed.look.tokens.hide_below;
   });
 }
@@ -214,7 +216,7 @@ Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
   Takes takes{std::vector<double>(frame.displayed.model.n_keys(), 0), 1};
   double largest = 0;
   for (std::size_t j = 0; j < takes.sums.size(); ++j) {
-    for (const std::size_t h : heads) takes.sums[j] += frame.displayed.trace.heads[h].weights(*query, j);
+    for (const std::size_t h : heads) takes.sums[j] += frame.displayed.trace.at(Stage::weights, h)(*query, j);
     if (std::isfinite(takes.sums[j])) largest = std::max(largest, takes.sums[j]);
   }
   takes.top = std::min(round_end(largest), static_cast<double>(std::max<std::size_t>(1, heads.size())));
@@ -318,7 +320,7 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
   std::string said;  // of the keys above
   for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
-    if (frame.displayed.trace.mask(*query, j) == 0 && takes.sums[j] == 0) {
+    if (frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && takes.sums[j] == 0) {
       const std::string why = widgets::why_hidden(frame, *query, j);
       if (std::exchange(said, why) != why)
         widgets::draw_text(frame.fonts.sans13, {l.takes, std::round(l.middle(j))}, Align::left_middle,
@@ -332,7 +334,7 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
                         packed(frame.palette.control.rest));
     double sum = 0;
     for (const std::size_t h : heads) {
-      const double weight = frame.displayed.trace.heads[h].weights(*query, j), before = sum;
+      const double weight = frame.displayed.trace.at(Stage::weights, h)(*query, j), before = sum;
       if (!(weight > 0)) continue;
       sum += weight;
       const auto x = [&](double at) {

@@ -272,7 +272,7 @@ bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
   constexpr double small = 0.02, share = 0.95;
   if (core::attention::info(stage).coloring != Coloring::weights || !is_ready(frame, stage, head))
     return false;
-  const auto& weights = core::attention::info(stage).matrix(frame.displayed.trace, head);
+  const auto& weights = frame.displayed.trace.at(stage, head);
   const std::size_t n_rows = weights.n_rows(), n_columns = weights.n_cols();
   if (n_columns < fewest) return false;
   std::size_t n_visible = 0, n_small = 0;

@@ -395,7 +395,7 @@ NumberNeeds needs_of(const Frame& frame, Stage stage, std::size_t head, std::opt
   // While a number is dragged cells keep their width.
   const bool is_dragged = frame.work.changes && frame.work.changes->is_under_way();
   const auto* before = is_dragged ? numbers_before(frame, stage, head) : nullptr;
-  const auto& numbers = before ? *before : core::attention::info(stage).matrix(frame.displayed.trace, head);
+  const auto& numbers = before ? *before : frame.displayed.trace.at(stage, head);
   if (numbers.n_rows() * numbers.n_cols() <= few_cells)
     return core::text::needs_of(numbers, {0, numbers.n_rows(), 0, numbers.n_cols()}, unit);
   const ValueRange& e = extent_of_stage(frame, stage, head);

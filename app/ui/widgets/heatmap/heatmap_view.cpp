@@ -16,6 +16,8 @@
 
 namespace app::widgets {
 
+using core::attention::Stage;
+
 bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
   return !frame.work.source || frame.work.source->is_ready(stage, head);
 }
@@ -56,18 +58,18 @@ bool marks_hidden(const Heatmap& map) {
 const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
   if (!marks_hidden(map)) return nullptr;
   if (map.other && map.other->visible) return map.other->visible;
-  return frame.work.source ? frame.work.source->visible() : &*frame.displayed.trace.mask;
+  return frame.work.source ? frame.work.source->visible() : &*frame.displayed.trace.at(Stage::mask);
 }
 
 bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (!marks_hidden(map) || shown_numbers(frame, map)(row, column) != 0) return false;
   return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
-                                         : frame.displayed.trace.mask(row, column) == 0;
+                                         : frame.displayed.trace.at(Stage::mask)(row, column) == 0;
 }
 
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (map.other) return map.other->kept && (*map.other->kept)(row, column) == 0;
-  return marks_dropped(map) && frame.displayed.trace.heads[map.head].dropout_mask(row, column) == 0;
+  return marks_dropped(map) && frame.displayed.trace.at(Stage::dropout_mask, map.head)(row, column) == 0;
 }
 
 bool marks_dropped(const Heatmap& map) {
@@ -76,7 +78,7 @@ bool marks_dropped(const Heatmap& map) {
 
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
   if (map.other) return map.other->kept;
-  return marks_dropped(map) ? &*frame.displayed.trace.heads[map.head].dropout_mask : nullptr;
+  return marks_dropped(map) ? &*frame.displayed.trace.at(Stage::dropout_mask, map.head) : nullptr;
 }
 
 Coloring coloring_of(const Heatmap& map) {
@@ -97,7 +99,7 @@ std::map<std::pair<Stage, std::size_t>, Ends> all_color_ends(const Frame& frame)
   std::map<std::pair<Stage, std::size_t>, Ends> ends;
   for (const StageInfo& stage : core::attention::stages()) {
     if (!stage.present(frame.displayed.model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? frame.displayed.trace.heads.size() : 1); ++h)
+    for (std::size_t h = 0; h < (stage.per_head ? frame.displayed.trace.n_heads() : 1); ++h)
       ends[{stage.stage, h}] = color_ends(frame, stage.stage, h);
   }
   return ends;
@@ -159,8 +161,7 @@ float flash(const Frame& frame) {
 
 const core::attention::StageMatrix* numbers_before(const Frame& frame, Stage stage, std::size_t head) {
   if (!frame.work.changes || !frame.work.changes->trace()) return nullptr;
-  return frame.work.changes->before(stage, head,
-                                    core::attention::info(stage).matrix(frame.displayed.trace, head));
+  return frame.work.changes->before(stage, head, frame.displayed.trace.at(stage, head));
 }
 
 void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d) {
@@ -395,7 +396,7 @@ CellRange cells_on_screen(const Drawn& d) {
 
 Numbers shown_numbers(const Frame& frame, const Heatmap& map) {
   if (map.other) return Numbers(*map.other->numbers);
-  return Numbers(core::attention::info(map.stage).matrix(frame.displayed.trace, map.head));
+  return Numbers(frame.displayed.trace.at(map.stage, map.head));
 }
 
 void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner) {
