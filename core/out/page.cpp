@@ -19,6 +19,7 @@
 #include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/graph/attend.hpp"
+#include "core/graph/graph.hpp"
 #include "core/graph/mistakes.hpp"
 #include "embedded_page.hpp"
 
@@ -196,12 +197,15 @@ void add_heads(Page& page, const Model& model, const Trace& trace) {
       add(page, "queries", n_heads, queries);
     if (const arma::mat bias = bias_of(model, trace, h); !bias.empty()) add(page, "bias", n_heads, bias);
   }
-  for (std::size_t group = 0; group < kv_heads; ++group) {
-    const std::size_t head = group * n_heads / kv_heads;
+  // The page gives consecutive heads the same keys and values; where others share them, each head has its
+  // own.
+  const std::size_t n_stored = std::ranges::is_sorted(graph::attention(model).kv_head) ? kv_heads : n_heads;
+  for (std::size_t k = 0; k < n_stored; ++k) {
+    const std::size_t head = k * n_heads / n_stored;
     if (const StageMatrix& keys = before_scores(trace, head, last_keys); keys.n_rows() > 0)
-      add(page, "keys", kv_heads, keys);
+      add(page, "keys", n_stored, keys);
     if (const StageMatrix& values = trace.at(Stage::values, head); values.n_rows() > 0)
-      add(page, "values", kv_heads, values);
+      add(page, "values", n_stored, values);
   }
 }
 

@@ -73,6 +73,45 @@ class Page(unittest.TestCase):
         text = (file.parent / "page.html").read_text("utf-8")
         self.assertEqual(re.search(r"<script>\n(.*?)</script>", text, re.S)[1].strip(), script(True).strip())
 
+    def test_what_it_computes_is_what_a_model_with_a_bug_computes(self):
+        from attnscope import program
+
+        stored = {}
+        with tempfile.TemporaryDirectory() as folder:
+            page, archive = Path(folder) / "page.html", Path(folder) / "stages.npz"
+            for preset, bug in (
+                ("modern-llama", None),
+                ("modern-cap", None),
+                ("modern-llama", "groups_tiled"),
+                ("modern-llama", "scale_twice"),
+                ("modern-cap", "half_precision"),
+                ("004-causal-dropout", "dropout_before_softmax"),
+            ):
+                made = ["export", "--preset", preset, *(["--mistake", bug] if bug else [])]
+                program.run([*made, "--format", "html", "--out", page])
+                program.run([*made, "--out", archive])
+                data = data_of(page.read_text("utf-8"))
+                with self.subTest(preset=preset, bug=bug), np.load(archive) as file:
+                    truth = {k: file[k] for k in file.files}
+                    visible = truth["mask"] != 0
+                    stages = {s["id"]: decoded(s, [visible])[0] for s in data["stages"]}
+                    heads = range(data["heads"])
+                    of_head = lambda stage, h: stages[stage][h * len(stages[stage]) // data["heads"]]
+                    if "scale" in data:
+                        for h in heads:
+                            scores = of_head("queries", h) @ of_head("keys", h).T * data["scale"][0]
+                            cap = data.get("softcap", [0])[0]
+                            scores = cap * np.tanh(scores / cap) if cap else scores
+                            np.testing.assert_allclose(scores[visible], truth["masked_scores"][h][visible], atol=1e-4)
+                    if "contexts" not in stages:
+                        weights = "dropped_weights" if "dropped_weights" in stages else "weights"
+                        for h in heads:
+                            contexts = of_head(weights, h) @ of_head("values", h)
+                            np.testing.assert_allclose(contexts, truth["contexts"][h], atol=1e-4)
+                    stored[preset, bug] = [s for s in ("masked_scores", "contexts") if s in stages]
+        both = ["masked_scores", "contexts"]
+        self.assertEqual(list(stored.values()), [[], [], [], ["masked_scores"], both, ["masked_scores"]])
+
     def test_a_whole_model_is_a_page_of_all_layers(self):
         from support import ROOT
 
