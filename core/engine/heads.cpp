@@ -113,7 +113,7 @@ template <class Number>
 bool Heads<Number>::work_out_exponentials(std::size_t h, std::size_t i, Number* to, std::size_t from) {
   Head<Number>& head = heads[h];
   const std::size_t end = visibility.ends()[i];
-  head.losses[i] = 0;
+  head.losses[i] = {};
   if (end == 0) {  // all scores are −inf: 0/0 by the formula, or zeros
     head.largest[i] = leaves_zeros() ? 0 : -infinity<Number>;
     head.sums[i] = 1;
@@ -199,7 +199,7 @@ void Heads<Number>::allocate(const Model& model) {
     if (prepares) head.bare_queries = Buffer<Number>(n_queries * d_head);
     head.scores = Buffer<Number>(n_queries * row_stride);
     for (auto* numbers : {&head.largest, &head.sums}) numbers->assign(n_queries, 1);
-    head.losses.assign(n_queries, 0);
+    head.losses.assign(n_queries, {});
   }
   std::vector<Group<Number>> all_groups(
       model.kv_heads());  // without them there is no shape, should memory end before
@@ -313,14 +313,14 @@ bool Heads<Number>::change_one_weight(std::size_t h, std::size_t i, std::size_t 
   Number* const row = context(h, i);
   kernels->blend(row, static_cast<Number>(old_sum * factor), static_cast<Number>(after * share), value(h, t),
                  static_cast<Number>(-before * share), old_value, d_head);
-  double loss = head.losses[i] * std::max(1.0, old_sum / sum) + 1;
-  if constexpr (!is_fine) {  // what was added and what was taken away are rounded to their own sizes
-    const double parts = share * (before * old_length + after * length);
-    if (parts > 0) loss = (head.losses[i] + 1) * (1 + parts / std::sqrt(kernels->dot(row, row, d_head)));
-  }
-  if (!(loss < most_losses<Number>)) return false;
+  // Both are rounded to the sizes that they had: a sum, and a context, keep that error where they shrink.
+  const double sum_loss = head.losses[i].sum * std::max(1.0, old_sum / sum) + 1;
+  const double size = std::sqrt(kernels->dot(row, row, d_head));
+  const double context_loss =
+      head.losses[i].context * (old_sum * factor) + share * (before * old_length + after * length) + size;
+  if (!(sum_loss < most_losses<Number>) || !(context_loss <= most_losses<Number> * size)) return false;
   head.sums[i] = sum;
-  head.losses[i] = static_cast<float>(loss);
+  head.losses[i] = {static_cast<float>(sum_loss), static_cast<float>(context_loss)};
   return true;
 }
 

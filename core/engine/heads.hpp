@@ -34,6 +34,13 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
+/// What roundings have taken since a row was worked out afresh, in units of the last place: of its sum,
+/// relative to it, and of its context, whose numbers can be far smaller than what was added to it and taken
+/// away.
+struct Losses {
+  float sum = 0, context = 0;
+};
+
 /// What is kept of one head; a row of numbers lies in memory after the other.
 template <class Number>
 struct Head {
@@ -41,7 +48,7 @@ struct Head {
   Buffer<Number> bare_queries;  ///< the same as projected, where something is done to them before
   Buffer<Number> scores;        ///< n_queries × row_stride, as the softmax gets them: −inf where hidden
   std::vector<double> largest, sums;  ///< [row]; weights are exp(score − largest) / sum
-  std::vector<float> losses;          ///< [row]: roundings since the row was worked out afresh
+  std::vector<Losses> losses;         ///< [row]
 };
 
 /// What is kept of the keys and values that a group of heads shares.
