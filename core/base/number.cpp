@@ -141,7 +141,7 @@ int digits_before_point(double largest) {
   return largest + half < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest + half)));
 }
 
-constexpr int most_decimals_of_cells = 4;
+constexpr int max_decimals_of_cells = 4;
 
 /// How many of the decimals of a number are not trailing zeros once it is rounded to that many.
 int needed_decimals(double value, int decimals) {
@@ -171,7 +171,7 @@ int NumberNeeds::characters(int max_decimals) const {
 
 NumberNeeds NumberNeeds::printed_by_pytorch() const {
   NumberNeeds needs = *this;
-  needs.decimals = most_decimals_of_cells;
+  needs.decimals = max_decimals_of_cells;
   needs.words = words > 0 ? 4 : 0;  // "-inf"
   needs.as_pytorch = true;
   return needs;
@@ -201,8 +201,8 @@ NumberNeeds needs_of(const arma::mat& numbers, CellRange range, std::optional<do
         needs.words = std::max(needs.words, std::isnan(numbers(i, j)) ? 3 : 2);
   needs.unit = unit.value_or(unit_for(std::max(largest, most_negative)));
   for_each_finite(numbers, range, [&](double v) {
-    if (needs.decimals < most_decimals_of_cells)
-      needs.decimals = std::max(needs.decimals, needed_decimals(v / needs.unit, most_decimals_of_cells));
+    if (needs.decimals < max_decimals_of_cells)
+      needs.decimals = std::max(needs.decimals, needed_decimals(v / needs.unit, max_decimals_of_cells));
   });
   needs.whole = std::max(digits_before_point(largest / needs.unit),
                          most_negative > 0 ? 1 + digits_before_point(most_negative / needs.unit) : 0);

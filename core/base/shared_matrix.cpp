@@ -13,7 +13,7 @@
 namespace core::attention {
 namespace {
 
-constexpr std::size_t most_changes = 64;  // so that reading one cell stays cheap
+constexpr std::size_t max_changes = 64;  // so that reading one cell stays cheap
 
 }  // namespace
 
@@ -173,7 +173,7 @@ void SharedMatrix::set(std::size_t row, std::size_t column, double number) {
   std::shared_ptr<Block> next;
   if (!block_->base) {
     next = std::make_shared<Block>(block_);
-  } else if (block_->ready() || block_->changes.size() >= most_changes) {
+  } else if (block_->ready() || block_->changes.size() >= max_changes) {
     block_->whole();
     next = std::make_shared<Block>(block_->made);
   } else {

@@ -335,12 +335,12 @@ using std::size_t;
 /// How many rows of a head are worked out at a time: the more, the less often keys and values are read again.
 template <class Number>
 size_t block_rows(const Heads<Number>& all, size_t n_threads) {
-  constexpr size_t tile = 24, most_tiles = 6, most_numbers = 393216;
-  const size_t in_memory = most_numbers / all.n_keys;
+  constexpr size_t tile = 24, max_tiles = 6, max_numbers = 393216;
+  const size_t in_memory = max_numbers / all.n_keys;
   const size_t for_all = all.n_queries * all.heads.size() / (2 * n_threads);  // two blocks for each thread
   // All rows of a block begin at its first key: in a window, a few rows waste the least.
   const size_t in_window = all.visibility.mean_width() / 4;
-  return std::clamp<size_t>(std::min({in_memory, for_all, in_window}) / tile, 1, most_tiles) * tile;
+  return std::clamp<size_t>(std::min({in_memory, for_all, in_window}) / tile, 1, max_tiles) * tile;
 }
 
 /// Takes down what dropout keeps.

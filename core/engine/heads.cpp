@@ -285,7 +285,7 @@ constexpr double largest_part = 0.5;
 constexpr double highest = 4.8e8;
 // … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers, or 4 · 10⁻⁶ in float32.
 template <class Number>
-constexpr float most_losses = sizeof(Number) == sizeof(double) ? 4096 : 64;
+constexpr float max_losses = sizeof(Number) == sizeof(double) ? 4096 : 64;
 
 template <class Number>
 constexpr Number highest_power = sizeof(Number) == sizeof(double)
@@ -318,17 +318,17 @@ bool Heads<Number>::change_one_weight(std::size_t h, std::size_t i, std::size_t 
   const double size = std::sqrt(kernels->dot(row, row, d_head));
   const double context_loss =
       head.losses[i].context * (old_sum * factor) + share * (before * old_length + after * length) + size;
-  if (!(sum_loss < most_losses<Number>) || !(context_loss <= most_losses<Number> * size)) return false;
+  if (!(sum_loss < max_losses<Number>) || !(context_loss <= max_losses<Number> * size)) return false;
   head.sums[i] = sum;
   head.losses[i] = {static_cast<float>(sum_loss), static_cast<float>(context_loss)};
   return true;
 }
 
 template <class Number>
-RowsRedone Heads<Number>::update_token(std::size_t h, std::size_t t, const Number* old_value, bool asks) {
+RowsRedone Heads<Number>::update_token(std::size_t h, std::size_t t, const Number* old_value, bool is_query) {
   RowsRedone redone;
   std::vector<std::size_t> rows = visibility.rows_that_see(t);
-  if (asks) {
+  if (is_query) {
     redone = {{t}, work_out(h, t, t + 1, From::queries)};
     std::erase(rows, t);
   }

@@ -200,10 +200,10 @@ struct Heads : KeptSizes {
 
   /// Brings one head up to date after its query, key and value of token t were replaced.
   ///
-  /// Row t is worked out afresh where token t asks. In every other row that sees t one score is another: its
-  /// sum changes by one exponential and its context by two values, unless so much of the row changes that it
-  /// is worked out afresh too. old_value: the d_head numbers that were replaced.
-  RowsRedone update_token(std::size_t head, std::size_t t, const Number* old_value, bool asks = true);
+  /// Row t is computed again where token t is a query. In every other row that sees t one score is another:
+  /// its sum changes by one exponential and its context by two values, unless so much of the row changes that
+  /// it is worked out afresh too. old_value: the d_head numbers that were replaced.
+  RowsRedone update_token(std::size_t head, std::size_t t, const Number* old_value, bool is_query = true);
 
   /// Adds row_parts[i] · key_parts[j] to the scores of rows first … end − 1 and works out the rest of them
   /// afresh.

@@ -176,11 +176,9 @@ struct KernelsOf {
       V items[tiles.key_vectors];
       for (int k = 0; k < tiles.key_vectors; ++k) items[k] = load<Number, N>(panel + k * N);
 #pragma GCC unroll 12
-      for (int q = 0; q < count; ++q) {
-        const V number = spread<Number, N>((q < 3   ? r
-                                            : q < 6 ? s
-                                            : q < 9 ? t
-                                                    : u)[std::size_t(q % 3) * stride]);
+      for (unsigned q = 0; q < count; ++q) {  // unsigned: of int, g++ 12 makes wrong code with sanitizers
+        const Number* const row_of_three = q < 3 ? r : q < 6 ? s : q < 9 ? t : u;
+        const V number = spread<Number, N>(row_of_three[q % 3 * stride]);
         for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += items[k] * number;
       }
       panel += panel_width, ++r, ++s, ++t, ++u;

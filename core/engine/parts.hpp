@@ -122,8 +122,8 @@ struct PartsIn : Engine::Parts {
   using Numbers = std::vector<Number>;
 
   bool add_to_rows(const Model& after, const Difference& d, TokenRows& rows);
-  /// One token's numbers, as one that asks, that is asked, or both.
-  bool update_rows(const Model& after, const Difference& d, bool asks, bool is_asked, Change& change);
+  /// The numbers of one token that is a query, a key, or both.
+  bool update_rows(const Model& after, const Difference& d, bool is_query, bool is_key, Change& change);
   bool update_projection(const Model& after, const Difference& d, Change& change);
   std::pair<std::size_t, std::size_t> heads_of(const Difference& d) const;
   bool add_to_column(const Difference& d, const Numbers& increments, Numbers& after);

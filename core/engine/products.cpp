@@ -48,7 +48,7 @@ void Panels<Number>::fill(std::size_t panel, const Number* rows) {
 template <class Number>
 std::size_t Panels<Number>::at_once() const {
   const std::size_t cached = cached_bytes / sizeof(Number) / (width_ * std::max<std::size_t>(depth_, 1));
-  return std::clamp<std::size_t>(cached, 1, most_at_once);
+  return std::clamp<std::size_t>(cached, 1, max_at_once);
 }
 
 namespace {
@@ -191,8 +191,8 @@ void keep_blas_to_one_thread() {
 namespace {
 
 template <class Number>
-constexpr std::size_t most_sums = sizeof(Number) == sizeof(double) ? 64
-                                                                   : 8;  // roundings of so many do not show
+constexpr std::size_t max_sums = sizeof(Number) == sizeof(double) ? 64
+                                                                  : 8;  // roundings of so many do not show
 
 }  // namespace
 
@@ -225,7 +225,7 @@ const arma::mat& Output<Number>::bring_up_to_date(Heads<Number>& all, const Mode
     }
   } else {
     if (contexts_.size() != all.contexts.size()) contexts_ = Buffer<Number>(all.contexts.size());
-    if (!everything && head_) everything = n_sums_ == most_sums<Number> || !add_head(all, *linear, threads);
+    if (!everything && head_) everything = n_sums_ == max_sums<Number> || !add_head(all, *linear, threads);
     if (everything) {
       output_.set_size(all.n_queries, linear->weight.n_cols());
       redo_rows(all, model, 0, all.n_queries, threads);
@@ -270,7 +270,7 @@ template <class Number>
 bool Output<Number>::add_head(Heads<Number>& all, const Linear& linear, ThreadPool& threads) {
   const std::size_t h = *head_, d = all.d_head, n = all.n_queries, offset = h * d;
   std::vector<Number> increments(n * d);
-  Number most = 0, most_then = 0, most_now = 0;
+  Number most = 0, largest_then = 0, largest_now = 0;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t c = 0; c < d; ++c) {
       Number& then = contexts_.data()[i * all.d_out + offset + c];
@@ -278,11 +278,11 @@ bool Output<Number>::add_head(Heads<Number>& all, const Linear& linear, ThreadPo
       if (std::isnan(now) && std::isnan(then)) continue;  // a row without visible keys stays as it is
       increments[i * d + c] = increment;
       most = std::max(most, std::abs(increment));
-      most_then = std::max(most_then, std::abs(then));
-      most_now = std::max(most_now, std::abs(now));
+      largest_then = std::max(largest_then, std::abs(then));
+      largest_now = std::max(largest_now, std::abs(now));
       then = now;
     }
-  if (!(most_then <= 4 * most_now) || !std::isfinite(most)) return false;
+  if (!(largest_then <= 4 * largest_now) || !std::isfinite(most)) return false;
   Panels<Number> rows(*all.kernels, n, d, all.panels);
   threads.run(rows.n_panels(), n * d, [&](std::size_t panel) { rows.fill(panel, increments.data()); });
   auto columns = columns_of(all, of_output, linear);

@@ -22,7 +22,7 @@ namespace core::attention::fast {
 template <class Number>
 class Panels {
  public:
-  static constexpr std::size_t most_at_once = 8;
+  static constexpr std::size_t max_at_once = 8;
 
   Panels(const Kernels<Number>& kernels, std::size_t n_rows, std::size_t depth, Buffer<Number>& memory);
 
@@ -74,7 +74,7 @@ void multiply(const Panels<Number>& panels, std::size_t first, std::size_t end, 
   const std::size_t n_rows = std::min(panels.n_rows(), end * width) - first * width;
   const std::size_t stride = (end - first) * width;
   using All = Kernels<Number>;
-  alignas(64) std::array<Number, All::max_panel_rows * Panels<Number>::most_at_once * All::widest_panel>
+  alignas(64) std::array<Number, All::max_panel_rows * Panels<Number>::max_at_once * All::widest_panel>
       products;
   std::array<std::size_t, All::max_panel_rows> ends;
   ends.fill(n_rows);

@@ -94,11 +94,11 @@ bool PartsIn<Number>::add_to_rows(const Model& after, const Difference& d, Token
 }
 
 template <class Number>
-bool PartsIn<Number>::update_rows(const Model& after, const Difference& d, bool asks, bool is_asked,
+bool PartsIn<Number>::update_rows(const Model& after, const Difference& d, bool is_query, bool is_key,
                                   Change& change) {
   std::vector<Projected> changed;
-  if (asks) changed = {Projected::queries};
-  if (is_asked) changed.insert(changed.end(), {Projected::keys, Projected::values});
+  if (is_query) changed = {Projected::queries};
+  if (is_key) changed.insert(changed.end(), {Projected::keys, Projected::values});
   TokenRows rows;
   for (const Projected what : changed) rows[static_cast<size_t>(what)] = all.kept_row(what, d.row);
   const Numbers old_values = rows[2];
@@ -116,9 +116,9 @@ bool PartsIn<Number>::update_rows(const Model& after, const Difference& d, bool 
     const auto length = [&](const Number* numbers) -> double {
       return std::sqrt(all.kernels->dot(numbers, numbers, all.d_head));
     };
-    if (asks) longest_query = std::max(longest_query, length(all.query(h, d.row)));
+    if (is_query) longest_query = std::max(longest_query, length(all.query(h, d.row)));
     Numbers key(all.d_head);
-    for (size_t c = 0; c < all.d_head && is_asked; ++c) key[c] = all.key(h, d.row, c);
+    for (size_t c = 0; c < all.d_head && is_key; ++c) key[c] = all.key(h, d.row, c);
     longest_key = std::max(longest_key, length(key.data()));
   }
   if (!std::isfinite(static_cast<Number>(longest_query * longest_key))) return false;
@@ -127,15 +127,15 @@ bool PartsIn<Number>::update_rows(const Model& after, const Difference& d, bool 
   const auto task = [&](size_t h) {
     RowsRedone redone{{d.row}, true};
     std::optional<size_t> column;
-    if (is_asked) {
-      redone = all.update_token(h, d.row, old_values.data() + all.kv_head_of(h) * all.d_head, asks);
+    if (is_key) {
+      redone = all.update_token(h, d.row, old_values.data() + all.kv_head_of(h) * all.d_head, is_query);
       column = d.row;
     } else {
       redone.finite = all.work_out(h, d.row, d.row + 1, From::queries);
     }
     if (!redone.finite) all_finite = false;
     const bool only_later =
-        asks && (held.mask.is_plainly_causal() || !is_asked) && all.n_queries == all.n_keys;
+        is_query && (held.mask.is_plainly_causal() || !is_key) && all.n_queries == all.n_keys;
     change.heads[h] = {false, std::move(redone.rows), column, only_later ? d.row : 0};
   };
   threads.run(all.heads.size(), 4 * all.n_queries * all.d_out, task);

@@ -224,8 +224,9 @@ template <int rows>
   for (std::size_t k = 0; k < t.depth; ++k) {
     const V left = load(panel), right = load(panel + lanes);
 #pragma GCC unroll 12
-    for (int i = 0; i < rows; ++i) {
-      const V number = spread((i < 3 ? a : i < 6 ? b : i < 9 ? c : d)[std::size_t(i % 3) * stride]);
+    for (unsigned i = 0; i < rows; ++i) {  // unsigned: of int, g++ 12 makes wrong code with sanitizers
+      const float* const row_of_three = i < 3 ? a : i < 6 ? b : i < 9 ? c : d;
+      const V number = spread(row_of_three[i % 3 * stride]);
       sums[i][0] += number * left;
       sums[i][1] += number * right;
     }
