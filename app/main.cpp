@@ -19,17 +19,8 @@ int main(int argc, char** argv) {
     openblas_set_num_threads(1);  // with more, the last bits of a product depend on the machine
     const app::Arguments arguments =
         app::parse_arguments(std::vector<std::string>(argv + (argc > 0), argv + argc));
-    if (const auto* window = std::get_if<app::OpenWindow>(&arguments))
-      return app::run_window({.file = window->file,
-                              .preset = window->preset ? window->preset->name : "",
-                              .text = window->text,
-                              .layer = window->layer.value_or(0)});
-    if (const auto* attach = std::get_if<app::Attach>(&arguments))
-      return app::run_window({.file = {},
-                              .address = attach->address,
-                              .token = attach->token,
-                              .text = attach->text,
-                              .layer = attach->layer});
+    if (const auto* window = std::get_if<app::OpenWindow>(&arguments)) return app::run_window(*window);
+    if (const auto* window = std::get_if<app::Attach>(&arguments)) return app::run_window(*window);
     return app::run_batch(arguments, std::cout, std::cerr);
   } catch (const std::bad_alloc&) {
     app::print_error(std::cerr, "not enough memory");

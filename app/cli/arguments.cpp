@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "app/session/exporting.hpp"
 #include "core/base/draw_op.hpp"
 #include "core/base/error.hpp"
 #include "core/base/find.hpp"
@@ -424,15 +425,12 @@ void describe(Options options, DrawFigure& command) {
       .text("--out", "FILE", "F.svg, F.pdf or F.png",
             [&command](Text option, Text path) {
               command.file = path;
-              const std::string ending = command.file.extension().string();
-              if (ending == ".svg")
-                command.format = FigureFormat::svg;
-              else if (ending == ".pdf")
-                command.format = FigureFormat::pdf;
-              else if (ending == ".png")
-                command.format = FigureFormat::png;
-              else
+              const auto kind = std::ranges::find_if(export_kinds(), [&](const ExportKind& each) {
+                return is_figure(each.form) && command.file.extension() == each.ending;
+              });
+              if (kind == export_kinds().end())
                 refuse(option, "a name that ends in .svg, .pdf or .png", path);
+              command.form = kind->form;
             })
       ->required();
   options.value("--scale", "S", "How much larger a PNG is, 0.1 to 16", command.scale)
@@ -544,7 +542,7 @@ void complete(const CLI::App& app, DrawFigure& figure) {
   if (stage && !core::attention::info(*stage).per_head && app.count("--head") > 0)
     throw core::Error(std::string("figure: --head: expected a stage of each head, got ") +
                       core::attention::info(*stage).name + ", which is of all heads");
-  if (app.count("--scale") > 0 && figure.format != FigureFormat::png)
+  if (app.count("--scale") > 0 && figure.form != ExportForm::png)
     throw core::Error("figure: --scale: expected with a .png, as lines can be enlarged without loss");
 }
 
@@ -842,7 +840,7 @@ std::string manual_text(const CLI::App& program, const std::string& kind) {
   throw core::Error("manual: expected man, markdown, bash, zsh or fish, got \"" + kind + "\"");
 }
 
-/// What packages hold beside the program, and people hardly ask for.
+/// What packages hold besides the program, and people hardly ask for.
 void add_manual(CLI::App& program, Arguments& chosen) {
   CLI::App* app = program.add_subcommand(
       "manual", "Print the manual page, the same as Markdown, or completions for a shell");

@@ -10,10 +10,10 @@
 #include <variant>
 #include <vector>
 
+#include "app/session/opening.hpp"
 #include "app/session/view.hpp"
 #include "core/check/computed.hpp"
 #include "core/check/match.hpp"
-#include "core/editing/presets.hpp"
 #include "core/graph/mistakes.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/whole_model.hpp"
@@ -26,8 +26,6 @@ namespace app {
 /// An empty path: from nothing but what is given.
 using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
 
-enum class FigureFormat { svg, pdf, png };
-
 /// What every command about a model says of it.
 struct OfModel {
   Source source;
@@ -36,18 +34,8 @@ struct OfModel {
   std::optional<std::string> text = {};  ///< what a whole model reads; its layer is then that of choices
 };
 
-struct OpenWindow {
-  std::optional<std::filesystem::path> file;
-  const core::editing::Preset* preset = nullptr;  ///< instead of a file, or nullptr
-  std::string text;                               ///< that a whole model is to read, or ""
-  std::optional<std::size_t> layer = {};          ///< of it, to be looked at; 0 when it is not said
-};
-/// Opens the window on a model in a process of Python.
-struct Attach {
-  std::string address, token;  ///< token: or "" for that of the environment
-  std::string text;            ///< that the model is to read, or ""
-  std::size_t layer = 0;       ///< to be looked at
-};
+/// Opens the window on a model in a process of Python; without a token it is that of the environment.
+struct Attach : OpenWindow {};
 struct ListPresets {};
 struct ListMistakes {};
 struct Export : OfModel {
@@ -77,8 +65,8 @@ struct Draw {
 };
 struct DrawFigure : OfModel {
   core::figures::FigureOptions options;
-  ColorChoice colors;  ///< what of them the options follow
-  FigureFormat format = FigureFormat::svg;
+  ColorChoice colors;                 ///< what of them the options follow
+  ExportForm form = ExportForm::svg;  ///< one of the pictures
   std::filesystem::path file;
   double scale = 1;  ///< of a PNG
 };

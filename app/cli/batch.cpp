@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <thread>
 
-#include "app/cli/search_watch.hpp"
+#include "app/session/exporting.hpp"
 #include "app/session/memory.hpp"
 #include "app/session/picture_source.hpp"
 #include "core/base/draw_op.hpp"
@@ -38,6 +41,59 @@ namespace app {
 namespace {
 
 constexpr int done = 0, failed = 1, wrong_usage = 2;
+
+// --- A search that Ctrl+C stops ---
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds tick(20);
+constexpr double seconds_unsaid = 0.4, seconds_between = 0.2;
+constexpr const char* clear_line = "\r\033[K";
+
+std::string progress_words(const core::Token& token, double seconds) {
+  char text[128];
+  std::snprintf(text, sizeof text, "searching for the cause: %llu tried, %.1f s; Ctrl+C stops",
+                static_cast<unsigned long long>(token.done()), seconds);
+  return text;
+}
+
+void watch(const std::stop_token& ended, const core::system::SignalBlocker& blocker, core::Token& token,
+           std::ostream& err, bool says) {
+  const auto begin = Clock::now();
+  double next = seconds_unsaid;
+  bool has_said = false;
+  while (!ended.stop_requested()) {
+    std::this_thread::sleep_for(tick);
+    if (blocker.take() == SIGINT) {
+      if (!token.goes_on()) core::system::end_by(SIGINT);
+      token.stop();
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (!says || seconds < next) continue;
+    err << clear_line << progress_words(token, seconds) << std::flush;
+    has_said = true;
+    next = seconds + seconds_between;
+  }
+  if (has_said) err << clear_line << std::flush;
+}
+
+/// As long as it lives, Ctrl+C stops what a token stands for instead of the program; asked again, it ends the
+/// program. Where `err` is standard error on a terminal, a line there says how far the search is.
+class SearchWatch {
+ public:
+  /// The token and the stream must outlive it.
+  SearchWatch(core::Token& token, std::ostream& err)
+      : blocker_({SIGINT}), thread_([this, &token, &err](const std::stop_token& ended) {
+          const bool is_terminal = &err == &std::cerr && core::system::errors_are_on_terminal();
+          watch(ended, blocker_, token, err, is_terminal);
+        }) {}
+  SearchWatch(const SearchWatch&) = delete;
+  SearchWatch& operator=(const SearchWatch&) = delete;
+
+ private:
+  core::system::SignalBlocker blocker_;
+  std::jthread thread_;
+};
 
 // --- Whole models and a text ---
 
@@ -435,7 +491,7 @@ bool check_whole_model(const Check& command, std::ostream& out, std::ostream& er
   const auto file = core::formats::open_tensors(command.against);
   for (const std::string& note : file.notes()) print_error(err, "note: " + note);
   core::Token search;
-  const SearchWatch watch(search, err, is_on_terminal(err));
+  const SearchWatch watch(search, err);
   const auto report =
       core::check::check_whole(own_of(session), session.ids, session.names(), file,
                                {command.tolerance, command.layout, command.by_hand}, session.means, search);
@@ -509,7 +565,7 @@ struct Runner {
     const check::Matched matched = matched_tensors(command, model, err);
     core::Token token;
     const check::Report report = [&] {
-      const SearchWatch watch(token, err, is_on_terminal(err));
+      const SearchWatch watch(token, err);
       return check::check(model, matched, command.tolerance, token);
     }();
     out << (command.json ? check::report_json(report) : check::report_text(report));
@@ -525,11 +581,8 @@ struct Runner {
     require_memory(model);
     const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
     const auto figure = colored_figure(model, trace, command.options, command.colors);
-    core::system::write_atomically(
-        command.file, command.format == FigureFormat::svg   ? core::figures::svg_text(figure)
-                      : command.format == FigureFormat::pdf ? core::figures::pdf_of(figure)
-                                                            : core::figures::png_of(figure, command.scale));
-    if (command.format != FigureFormat::svg)  // whose viewer has fonts of its own
+    core::system::write_atomically(command.file, figure_bytes(command.form, figure, command.scale));
+    if (command.form != ExportForm::svg)  // whose viewer has fonts of its own
       if (const auto missing = core::figures::missing_characters(figure); !missing.empty())
         print_error(err, "note: " + core::fonts::missing_words(missing));
     return done;
@@ -551,7 +604,6 @@ struct Runner {
     return wrong_usage;
   }
   int operator()(const OpenWindow&) const { throw core::Error("a window cannot be opened here"); }
-  int operator()(const Attach&) const { throw core::Error("a window cannot be opened here"); }
 };
 
 }  // namespace
@@ -570,15 +622,10 @@ int run_batch(const Arguments& arguments, std::ostream& out, std::ostream& err) 
 }
 
 void print_error(std::ostream& err, std::string_view message) {
-  try {
-    std::string line(message);
-    std::ranges::replace_if(
-        line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
-    line = core::text::printable(line);
-    err << "attnscope: " << line << std::endl;
-  } catch (const std::bad_alloc&) {  // what is said then has nothing that must be escaped
-    err << "attnscope: not enough memory" << std::endl;
-  }
+  std::string line(message);
+  std::ranges::replace_if(
+      line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
+  err << "attnscope: " << core::text::printable(line) << std::endl;
 }
 
 }  // namespace app

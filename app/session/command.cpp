@@ -2,6 +2,7 @@
 // fields one after the other, through one visitor over the fields of any plain struct.
 #include "app/session/command.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <source_location>
@@ -16,9 +17,8 @@ using core::attention::Model;
 using core::attention::SharedMatrix;
 
 /// Calls visit with each field of a struct that has nothing else.
-template <class T, class Visit>
-void for_each_field(T& v, const Visit& visit) {
-  using S = std::remove_const_t<T>;
+template <class S, class Visit>
+void for_each_field(S& v, const Visit& visit) {
   const auto all = [&](auto&... fields) { (visit(fields), ...); };
   if constexpr (std::is_empty_v<S>) {
   } else if constexpr (requires { S{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
@@ -87,132 +87,81 @@ constexpr bool is_optional = false;
 template <class T>
 constexpr bool is_optional<std::optional<T>> = true;
 
-class Writer {
+/// One verb as a line: written where it is begun without a text, else read. The same walk over the fields
+/// does both.
+class Line {
  public:
+  Line() = default;
+  explicit Line(std::string_view text) : rest_(text), reads_(true) {}
+
   template <class T>
-  void write(const T& v) {
+  void field(T& v) {
     if constexpr (std::is_enum_v<T>) {
-      number(static_cast<std::underlying_type_t<T>>(v));
+      v = static_cast<T>(number(static_cast<std::underlying_type_t<T>>(v)));
     } else if constexpr (std::is_same_v<T, bool>) {
-      number(v ? 1 : 0);
+      v = number(v ? 1 : 0) != 0;
     } else if constexpr (std::is_arithmetic_v<T>) {
-      number(v);
+      v = number(v);
     } else if constexpr (std::is_same_v<T, std::string>) {
-      quoted(v);
+      v = quoted(v);
     } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
-      quoted(v.native());
+      v = quoted(v.native());
     } else if constexpr (std::is_same_v<T, Model>) {
-      quoted(core::formats::session_text({v, "", {}}));
+      const std::string session = quoted(reads_ ? "" : core::formats::session_text({v, "", {}}));
+      if (reads_) v = core::formats::parse_session(session, "a verb").model;
     } else if constexpr (std::is_same_v<T, SharedMatrix>) {
-      write(*v);
+      arma::mat numbers = v;
+      field(numbers);
+      if (reads_) v = std::move(numbers);
     } else if constexpr (std::is_same_v<T, arma::mat>) {
-      number(v.n_rows), number(v.n_cols);
-      for (const double x : v) number(x);
+      const auto n_rows = number(std::size_t{v.n_rows}), n_cols = number(std::size_t{v.n_cols});
+      if (reads_ && n_cols > 0 && n_rows > rest_.size() / n_cols) fail("as many numbers");
+      if (reads_) v.set_size(n_rows, n_cols);
+      for (double& x : v) x = number(x);
     } else if constexpr (is_optional<T>) {
-      number(v ? 1 : 0);
-      if (v) write(*v);
+      bool has_value = v.has_value();
+      field(has_value);
+      if (!has_value) return v.reset();
+      if (!v) v.emplace();
+      field(*v);
     } else if constexpr (is_variant<T>) {
-      std::visit(
-          [this]<class Kind>(const Kind& kind) {
-            text += ' ' + name_of<Kind>();
-            write(kind);
-          },
-          v);
+      kind(v);
     } else if constexpr (is_list<T>) {
-      number(v.size());
-      for (const auto& item : v) write(item);
+      list(v);
     } else {
-      for_each_field(v, [this](const auto& field) { write(field); });
+      for_each_field(v, [this](auto& each) { field(each); });
     }
   }
-  void write(const SetField& v);
+  void field(SetField& v);
 
-  std::string text;
-
- private:
-  template <class T>
-  void number(T v) {
-    std::array<char, 32> digits;
-    text += ' ';
-    text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), v).ptr);
-  }
-  void quoted(std::string_view words) {
-    text += " \"";
-    for (const char c : words) {
-      if (c == '"' || c == '\\') text += '\\';
-      text += c == '\n' ? "\\n" : std::string(1, c);
+  std::string word(const std::string& own = "") {
+    if (!reads_) {
+      text_ += (text_.empty() ? "" : " ") + own;
+      return own;
     }
-    text += '"';
-  }
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view text) : rest_(text) {}
-
-  template <class T>
-  void read(T& v) {
-    if constexpr (std::is_enum_v<T>) {
-      v = static_cast<T>(number<std::underlying_type_t<T>>());
-    } else if constexpr (std::is_same_v<T, bool>) {
-      v = number<int>() != 0;
-    } else if constexpr (std::is_arithmetic_v<T>) {
-      v = number<T>();
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      v = quoted();
-    } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
-      v = quoted();
-    } else if constexpr (std::is_same_v<T, Model>) {
-      v = core::formats::parse_session(quoted(), "a verb").model;
-    } else if constexpr (std::is_same_v<T, SharedMatrix>) {
-      v = value<arma::mat>();
-    } else if constexpr (std::is_same_v<T, arma::mat>) {
-      const auto n_rows = number<std::size_t>(), n_cols = number<std::size_t>();
-      if (n_cols > 0 && n_rows > rest_.size() / n_cols) fail("as many numbers");
-      v.set_size(n_rows, n_cols);
-      for (double& x : v) x = number<double>();
-    } else if constexpr (is_optional<T>) {
-      v.reset();
-      if (value<bool>()) v = value<typename T::value_type>();
-    } else if constexpr (is_variant<T>) {
-      read_kind(v, word());
-    } else if constexpr (is_list<T>) {
-      v = {};
-      for (std::size_t n = count(); n > 0; --n) insert(v);
-    } else {
-      for_each_field(v, [this](auto& field) { read(field); });
-    }
-  }
-  void read(SetField& v);
-
-  std::string word() {
     skip();
     const std::size_t n = std::min(rest_.find(' '), rest_.size());
     const std::string word(rest_.substr(0, n));
     rest_.remove_prefix(n);
     return word;
   }
-  template <class T>
-  T value() {
-    T v{};
-    read(v);
-    return v;
-  }
+  const std::string& text() const { return text_; }
+
   /// The verb that begins with its name.
   template <class... All>
-  std::optional<Command> one_of(VerbList<All...>) {
-    std::optional<Command> verb;
+  Command verb(VerbList<All...>) {
+    std::optional<Command> found;
     const std::string name = word();
     const auto is_it = [&]<class Verb>(std::type_identity<Verb>) {
       if (name != name_of<Verb>()) return false;
-      verb = value<Verb>();
+      Verb verb{};
+      field(verb);
+      found = std::move(verb);
       return true;
     };
     if (!(is_it(std::type_identity<All>()) || ...)) fail("a verb by its name and not " + name);
-    return verb;
-  }
-  void end() {
     if (!rest_.empty()) fail("the end");
+    return *std::move(found);
   }
 
  private:
@@ -223,20 +172,29 @@ class Reader {
     if (rest_.starts_with(' ')) rest_.remove_prefix(1);
   }
   template <class T>
-  T number() {
+  T number(T v) {
+    if (!reads_) {
+      std::array<char, 32> digits;
+      text_ += ' ';
+      text_.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), v).ptr);
+      return v;
+    }
     skip();
-    T v{};
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), v);
     if (error != std::errc()) fail("a number");
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return v;
   }
-  std::size_t count() {
-    const auto n = number<std::size_t>();
-    if (n > rest_.size()) fail("as many values");
-    return n;
-  }
-  std::string quoted() {
+  std::string quoted(const std::string& own) {
+    if (!reads_) {
+      text_ += " \"";
+      for (const char c : own) {
+        if (c == '"' || c == '\\') text_ += '\\';
+        text_ += c == '\n' ? "\\n" : std::string(1, c);
+      }
+      text_ += '"';
+      return own;
+    }
     skip();
     std::string words;
     std::size_t i = 1;
@@ -251,33 +209,47 @@ class Reader {
     return words;
   }
   template <class List>
-  void insert(List& list) {
-    if constexpr (requires { typename List::mapped_type; }) {
-      auto key = value<typename List::key_type>();
-      list[std::move(key)] = value<typename List::mapped_type>();
-    } else {
-      list.insert(list.end(), value<typename List::value_type>());
+  void list(List& v) {
+    std::size_t n = number(v.size());
+    if (n > rest_.size() && reads_) fail("as many values");
+    if (reads_) v = {};
+    for (auto at = v.begin(); n > 0; --n) {
+      if constexpr (requires { typename List::mapped_type; }) {
+        typename List::key_type key{};
+        typename List::mapped_type value{};
+        if (!reads_) key = at->first, value = (at++)->second;
+        field(key), field(value);
+        if (reads_) v[std::move(key)] = std::move(value);
+      } else {
+        typename List::value_type item{};
+        if (!reads_) item = *at++;
+        field(item);
+        if (reads_) v.insert(v.end(), std::move(item));
+      }
     }
   }
   template <class... Kinds>
-  void read_kind(std::variant<Kinds...>& v, const std::string& name) {
-    const auto try_kind = [&]<class Kind>(std::type_identity<Kind>) {
+  void kind(std::variant<Kinds...>& v) {
+    const std::string name = word(std::visit([]<class Kind>(const Kind&) { return name_of<Kind>(); }, v));
+    const auto is_it = [&]<class Kind>(std::type_identity<Kind>) {
       if (name != name_of<Kind>()) return false;
-      v = value<Kind>();
+      if (reads_) v.template emplace<Kind>();
+      field(std::get<Kind>(v));
       return true;
     };
-    if (!(try_kind(std::type_identity<Kinds>()) || ...)) fail("a verb by its name and not " + name);
+    if (!(is_it(std::type_identity<Kinds>()) || ...)) fail("a verb by its name and not " + name);
   }
 
-  std::string_view rest_;
+  std::string text_;       // written so far
+  std::string_view rest_;  // still to be read
+  bool reads_ = false;
 };
 
-/// How a field of the view is written.
-struct FieldText {
+/// A field of the view by its name.
+struct NamedField {
   std::string name;
   void (*assign)(View&, const std::any&);
-  void (*write)(Writer&, const std::any&);
-  std::any (*read)(Reader&);
+  void (*value)(Line&, std::any&);
 };
 
 template <auto member>
@@ -288,51 +260,42 @@ std::string member_name() {
 }
 
 template <auto... members>
-std::vector<FieldText> field_texts(Members<members...>) {
+std::vector<NamedField> named_fields(Members<members...>) {
   const auto row = []<auto member>(std::integral_constant<decltype(member), member>) {
-    using Value = typename FieldOf<member>::Value;
-    return FieldText{
-        member_name<member>(), &FieldOf<member>::assign,
-        [](Writer& writer, const std::any& value) { writer.write(std::any_cast<const Value&>(value)); },
-        [](Reader& reader) { return std::any(reader.value<Value>()); }};
+    return NamedField{member_name<member>(), &FieldOf<member>::assign, [](Line& line, std::any& value) {
+                        typename FieldOf<member>::Value v{};
+                        if (value.has_value()) v = std::any_cast<const decltype(v)&>(value);
+                        line.field(v);
+                        value = std::move(v);
+                      }};
   };
   return {row(std::integral_constant<decltype(members), members>())...};
 }
 
-const FieldText& field_text(const auto& is_it) {
-  static const std::vector<FieldText> all = field_texts(ViewFields());
-  const auto found = std::find_if(all.begin(), all.end(), is_it);
+void Line::field(SetField& v) {
+  static const std::vector<NamedField> all = named_fields(ViewFields());
+  const std::string name = reads_ ? word() : "";
+  const auto found = std::ranges::find_if(
+      all, [&](const NamedField& f) { return reads_ ? f.name == name : f.assign == v.assign; });
   if (found == all.end()) throw core::Error("a verb: there is no such field of the view");
-  return *found;
-}
-
-void Writer::write(const SetField& v) {
-  const FieldText& field = field_text([&](const FieldText& f) { return f.assign == v.assign; });
-  text += ' ' + field.name;
-  field.write(*this, v.value);
-}
-
-void Reader::read(SetField& v) {
-  const FieldText& field = field_text([name = word()](const FieldText& f) { return f.name == name; });
-  v = {field.assign, field.read(*this)};
+  if (!reads_) word(found->name);
+  v.assign = found->assign;
+  found->value(*this, v.value);
 }
 
 }  // namespace
 
 std::string to_text(const Command& command) {
-  Writer writer;
-  command.visit([&]<class Verb>(const Verb& verb) {
-    writer.text += name_of<Verb>();
-    writer.write(verb);
+  Line line;
+  command.visit([&]<class Verb>(Verb verb) {
+    line.word(name_of<Verb>());
+    line.field(verb);
   });
-  return writer.text;
+  return line.text();
 }
 
-Command command_of(std::string_view line) {
-  Reader reader(line);
-  std::optional<Command> command = reader.one_of(Verbs());
-  reader.end();
-  return *std::move(command);
+Command command_of(std::string_view text) {
+  return Line(text).verb(Verbs());
 }
 
 }  // namespace app

@@ -12,7 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "app/session/navigation.hpp"
 #include "app/session/view.hpp"
 #include "core/editing/edit.hpp"
 #include "core/importing/import.hpp"
@@ -51,98 +50,102 @@ SetField set(typename FieldOf<member>::Value value) {
   return {&FieldOf<member>::assign, std::move(value)};
 }
 
-// Verbs that change the view as navigation.hpp says.
+// Verbs that change the view alone; navigation.cpp says how.
+
+/// Pins a cell, or releases it when it is pinned already; shows its head.
 struct PinCell {
   CellRef cell;
-  void change(View& view) const { pin(view, cell); }
+  void change(View& view) const;
 };
+/// Pins a cell that the pinned one is made of or leads to, and remembers the way back.
 struct FollowCell {
   CellRef cell;
-  void change(View& view) const { follow(view, cell); }
+  void change(View& view) const;
 };
+/// Pins the cell from which the last one was followed.
 struct GoBack {
-  void change(View& view) const { go_back(view); }
+  void change(View& view) const;
 };
 struct ReleaseCell {
-  void change(View& view) const { release(view); }
+  void change(View& view) const;
 };
-/// The stages of the selected head, scrolled to one of them.
+/// Shows the stages of the selected head, scrolled to one of them.
 struct OpenInStages {
   Stage stage{};
-  void change(View& view) const { open_in_stages(view, stage); }
+  void change(View& view) const;
 };
 struct StopPointing {
-  void change(View& view) const { stop_pointing(view); }
+  void change(View& view) const;
 };
+/// Pins a query of the token view, or releases it when it is pinned already.
 struct PinQuery {
   std::size_t query = 0;
-  void change(View& view) const { pin_query(view, query); }
+  void change(View& view) const;
 };
 struct FoldStage {
   Stage stage{};
   bool folded = true;
-  void change(View& view) const {
-    folded ? void(view.look.folded.insert(stage)) : void(view.look.folded.erase(stage));
-  }
+  void change(View& view) const;
 };
-/// All of the matrices of that shape again.
+/// Shows all of the matrices of that shape again.
 struct ShowWhole {
   Shape shape;
-  void change(View& view) const { view.look.zoomed.erase(shape); }
+  void change(View& view) const;
 };
-/// The cursor on a number of a matrix of the shown sequence.
+/// Puts the cursor on a number of a matrix of the shown sequence.
 struct EditAt {
   core::editing::MatrixName matrix{};
   std::size_t row = 0, column = 0;
-  void change(View& view) const {
-    view.look.edited = {matrix, view.look.sequence};
-    view.selection.cursor = EditCursor{row, column, true};
-  }
+  void change(View& view) const;
 };
-/// One stage fills the window, or no more.
+/// Lets one stage fill the window, or no longer.
 struct Present {
   bool on = true;
-  void change(View& view) const {
-    view.selection.presenting.on = on;
-    view.selection.presenting.flight.reset();
-    view.selection.cursor.reset();
-    view.selection.tour.reset();
-  }
+  void change(View& view) const;
 };
+/// Shows factor times as many cells in each direction, at least one; the given point, in cells, stays where
+/// it is.
 struct Zoom {
   Shape shape;
   double row = 0, column = 0, factor = 1;
-  void change(View& view) const { zoom(view, shape, row, column, factor); }
+  void change(View& view) const;
 };
+/// Moves the shown part by so many cells, as far as there are any.
 struct MovePart {
   Shape shape;
   double rows = 0, columns = 0;
-  void change(View& view) const { move_part(view, shape, rows, columns); }
+  void change(View& view) const;
 };
+/// Moves the shown part so that the cell is in it.
 struct BringIntoPart {
   Shape shape;
   std::size_t row = 0, column = 0;
-  void change(View& view) const { bring_into_part(view, shape, row, column); }
+  void change(View& view) const;
 };
+/// Shows the decoding of the token before (−1) or after (+1) the newest one, from the first on; stops at the
+/// last.
 struct StepDecoding {
   std::size_t n_tokens = 1;
   int by = 1;
-  void change(View& view) const { step_decoding(view, n_tokens, by); }
+  void change(View& view) const;
 };
-// Flights of so many steps.
+/// Begins the animation of the pinned cell, stops the one under way, or lets it go on; from its start when it
+/// had arrived. n is the number of its steps.
 struct PlayAnimation {
   std::size_t n = 0;
-  void change(View& view) const { play_animation(view, n); }
+  void change(View& view) const;
 };
+/// Goes to the beginning of the step before (−1), or to the end of this one (+1), and stops there.
 struct StepAnimation {
   int by = 1;
   std::size_t n = 0;
-  void change(View& view) const { step_animation(view, by, n); }
+  void change(View& view) const;
 };
+/// Goes on by so many steps; stops at the end.
 struct AdvanceAnimation {
   double by = 0;
   std::size_t n = 0;
-  void change(View& view) const { advance_animation(view, by, n); }
+  void change(View& view) const;
 };
 struct StartTour {};
 struct GoOnInTour {};
@@ -347,7 +350,7 @@ class Command {
 /// The verb as one line, "PinCell 14 0 1 2": its name and its fields one after the other.
 std::string to_text(const Command& command);
 /// Reads such a line back, to the bit. Throws core::Error.
-Command command_of(std::string_view line);
+Command command_of(std::string_view text);
 
 /// The commands of one frame, handled after it was drawn.
 class Commands {

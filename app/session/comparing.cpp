@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "app/session/memory.hpp"
 #include "core/base/error.hpp"
 #include "core/check/check.hpp"
 #include "core/system/process.hpp"
@@ -180,7 +179,7 @@ ComparedState state_of(const LiveTrace& trace) {
   return {trace.model(), trace.read_lock().trace, trace.sequence(), trace.is_exact()};
 }
 
-/// Matrices of all stages: whoever owns them last lets them go beside the window.
+/// Matrices of all stages: the last owner has them destroyed in the background.
 std::shared_ptr<const Comparison> left(const Jobs& jobs, std::shared_ptr<const Comparison> comparison) {
   using Owned = std::shared_ptr<const Comparison>;
   const std::shared_ptr<Owned> owner = jobs.destroyed_async(std::make_unique<Owned>(std::move(comparison)));

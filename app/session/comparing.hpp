@@ -24,7 +24,7 @@ class TensorFile;
 
 namespace app {
 
-struct TensorCheck;  // in tensor_check.hpp, with what few look at
+struct TensorCheck;
 
 /// A state of attention that was kept to be compared with the live one.
 struct Reference {
@@ -118,10 +118,6 @@ std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std
                                                    std::shared_ptr<const TensorCheck> check,
                                                    const ComparedState& live, const core::Token& token);
 
-}  // namespace app
-
-namespace app {
-
 /// Somebody's tensors against the live model.
 struct TensorCheck {
   core::check::Matched matched;
@@ -149,7 +145,7 @@ std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Re
                                                    const core::attention::Model& live,
                                                    const core::Token& token);
 
-/// Keeps the comparison of the chosen reference with the live model up to date, beside the window where that
+/// Keeps the comparison of the chosen reference with the live model up to date, in the background where that
 /// takes longer than a frame: the reference's trace or the check of its tensors, then what differs, then what
 /// explains it.
 class Comparing {
@@ -161,7 +157,7 @@ class Comparing {
   /// from the live one. The comparison stays that of the last complete state meanwhile. Throws core::Error.
   void follow(const Reference& reference, const LiveTrace& live, std::size_t head,
               core::compare::DifferenceKind kind, bool compares);
-  /// Lets go of everything, as no reference is shown.
+  /// Drops everything, as no reference is shown.
   void stop();
 
   /// Looks for what explains the tensors that follow() is told of next, as they are then.
@@ -174,7 +170,7 @@ class Comparing {
   const LiveTrace* kept() const;
   ComparisonWork work() const;
 
-  /// Whether anything is under way beside the window.
+  /// Whether anything is under way in the background.
   bool is_busy() const;
 
  private:

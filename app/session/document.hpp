@@ -33,6 +33,14 @@ struct WholeModel {
   std::shared_ptr<const void> computed = nullptr;
 };
 
+/// The same without the pass, whose numbers neither undo nor recovery needs; nullptr of none.
+inline std::shared_ptr<const WholeModel> without_pass(const std::shared_ptr<const WholeModel>& whole) {
+  if (!whole) return nullptr;
+  auto copy = std::make_shared<WholeModel>(*whole);
+  copy->computed = nullptr;
+  return copy;
+}
+
 /// What undo brings back: a model, and the whole model that it is a layer of, or nullptr.
 struct Undoable {
   core::attention::Model model;
@@ -48,7 +56,7 @@ inline std::vector<const core::attention::Model*> models_in(const Undoable& work
   return models;
 }
 
-struct TensorSource;  // in files/opening.hpp
+struct TensorSource;  // in opening.hpp
 
 /// Where a model came from.
 struct Origin {
@@ -103,7 +111,7 @@ inline Document document_of(const core::attention::Model& model, Origin origin) 
 struct Steps {
   bool can_undo = false, can_redo = false;
   std::string undo_words, redo_words;
-  std::size_t n_forgotten = 0;  ///< that undo has let go of
+  std::size_t n_forgotten = 0;  ///< that undo has dropped
 };
 
 /// What the window says of the document.
@@ -136,7 +144,7 @@ struct Message {
   bool is_error = false;
 };
 
-class WholeReading;  // in work/whole_reading.hpp
+class WholeReading;  // in whole_reading.hpp
 
 /// What is shown: a trace, the model that it is of, and what is looked at as far as that model has it.
 struct Displayed {

@@ -42,8 +42,19 @@ constexpr std::array table{
         ExportForm::program, ".py", "PyTorch", "a program that builds the model and prints every stage", {}},
 };
 
-bool is_many_files(const ExportAs& e, ExportWhat what) {
-  return (e.form == ExportForm::csv || e.form == ExportForm::npy) && what != matrix;
+/// The format of a table, which holds one matrix; nullptr of other forms.
+const core::formats::MatrixFormat* table_format(ExportForm form) {
+  return core::formats::find_matrix_format(export_kind(form).ending + 1);
+}
+
+/// What to write of an export that is a folder of tables; nothing of one that is a single file.
+std::optional<core::formats::ExportOptions> folder_options(const ExportAs& e) {
+  const ExportWhat what = held_by(e.form, e.what);
+  if (!table_format(e.form) || what == matrix) return std::nullopt;
+  core::formats::ExportOptions options;
+  options.format = table_format(e.form);
+  if (what == stage) options.stages = {core::attention::info(e.matrix.stage).name};
+  return options;
 }
 
 /// Whether a file has the ending of a form, "" being none.
@@ -70,6 +81,11 @@ const ExportKind& export_kind(ExportForm form) {
 
 bool is_figure(ExportForm form) {
   return form == ExportForm::svg || form == ExportForm::png || form == ExportForm::pdf;
+}
+
+std::string figure_bytes(ExportForm form, const core::figures::DisplayList& figure, double scale) {
+  if (form == ExportForm::svg) return core::figures::svg_text(figure);
+  return form == ExportForm::pdf ? core::figures::pdf_of(figure) : core::figures::png_of(figure, scale);
 }
 
 ExportWhat held_by(ExportForm form, ExportWhat what) {
@@ -107,16 +123,12 @@ std::string proposed_name(const ExportAs& e) {
     name += std::string(".") + stage_info.name;
     if (what == matrix && stage_info.per_head) name += ".head" + std::to_string(e.matrix.head);
   }
-  return name + (is_many_files(e, what) ? "" : kind.ending);
+  return name + (folder_options(e) ? "" : kind.ending);
 }
 
 std::vector<fs::path> planned_files(const core::attention::Model& model, const ExportAs& e) {
-  const ExportWhat what = held_by(e.form, e.what);
-  if (is_many_files(e, what)) {
-    core::formats::ExportOptions options;
-    options.format = core::formats::find_matrix_format(e.form == ExportForm::npy ? "npy" : "csv");
-    if (what == stage) options.stages = {core::attention::info(e.matrix.stage).name};
-    std::vector<fs::path> files = core::formats::export_names(model, options);
+  if (const auto options = folder_options(e)) {
+    std::vector<fs::path> files = core::formats::export_names(model, *options);
     for (fs::path& file : files) file = e.path / file;
     return files;
   }
@@ -252,22 +264,18 @@ std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& pr
   const core::attention::StageInfo& stage = core::attention::info(e.matrix.stage);
   switch (e.form) {
     case ExportForm::csv:
-    case ExportForm::npy: {
-      const auto* format = formats::find_matrix_format(e.form == ExportForm::npy ? "npy" : "csv");
-      return format->bytes(
+    case ExportForm::npy:
+      return table_format(e.form)->bytes(
           formats::labelled_stage(x.model, *x.trace, stage, e.matrix.head, x.view.look.sequence), true);
-    }
     case ExportForm::npz:
       return formats::npz_bytes(x.model,
                                 e.what == ExportWhat::everything ? std::vector<std::string>{}
                                                                  : std::vector<std::string>{stage.name},
                                 &progress);
     case ExportForm::svg:
-      return core::figures::svg_text(figure(x, e));
     case ExportForm::png:
-      return core::figures::png_of(figure(x, e), x.view.settings.export_scale);
     case ExportForm::pdf:
-      return core::figures::pdf_of(figure(x, e));
+      return figure_bytes(e.form, figure(x, e), x.view.settings.export_scale);
     case ExportForm::session:
       return formats::session_text({x.model, view_text(x.view), x.left_out});
     case ExportForm::program:
@@ -278,35 +286,31 @@ std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& pr
 
 /// The other forms compute every sequence, or nothing.
 bool needs_trace(const ExportAs& e) {
-  return e.form == ExportForm::csv || e.form == ExportForm::npy || is_figure(e.form);
+  return table_format(e.form) || is_figure(e.form);
 }
 
 }  // namespace
 
 std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
                                              const core::Token& progress) {
+  if (auto options = folder_options(what)) {
+    options->progress = &progress;
+    return formats::export_stages(exported.model, what.path, *options);
+  }
   Exported x = exported;
   ExportAs e = what;
   e.what = held_by(e.form, e.what);
-  const bool many = (e.form == ExportForm::csv || e.form == ExportForm::npy) && e.what != ExportWhat::matrix;
-  if (!many) {
-    const std::vector<std::filesystem::path> files = planned_files(x.model, e);
-    std::optional<core::attention::fast::Engine> engine;  // which has threads of its own
-    if (!x.trace && needs_trace(e)) {
-      engine.emplace().compute(x.model, x.view.look.sequence);
-      x.trace = &engine->trace();
-    }
-    progress.add(0);
-    const std::string bytes = bytes_of(x, e, progress);
-    progress.add(0);  // from here on it is too late to stop
-    core::system::write_atomically(files.front(), bytes);
-    return files;
+  const std::vector<std::filesystem::path> files = planned_files(x.model, e);
+  std::optional<core::attention::fast::Engine> engine;  // which has threads of its own
+  if (!x.trace && needs_trace(e)) {
+    engine.emplace().compute(x.model, x.view.look.sequence);
+    x.trace = &engine->trace();
   }
-  formats::ExportOptions options;
-  options.progress = &progress;
-  options.format = formats::find_matrix_format(e.form == ExportForm::npy ? "npy" : "csv");
-  if (e.what == ExportWhat::stage) options.stages = {core::attention::info(e.matrix.stage).name};
-  return formats::export_stages(x.model, e.path, options);
+  progress.add(0);
+  const std::string bytes = bytes_of(x, e, progress);
+  progress.add(0);  // from here on it is too late to stop
+  core::system::write_atomically(files.front(), bytes);
+  return files;
 }
 
 }  // namespace app

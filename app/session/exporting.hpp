@@ -13,6 +13,7 @@
 #include "core/base/token.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/trace.hpp"
+#include "core/out/drawing.hpp"
 #include "core/out/tables.hpp"
 
 namespace app {
@@ -32,6 +33,9 @@ const ExportKind& export_kind(ExportForm form);
 
 /// Whether it is a picture and no numbers.
 bool is_figure(ExportForm form);
+
+/// The bytes of a figure in the form of a picture; the scale is that of a PNG.
+std::string figure_bytes(ExportForm form, const core::figures::DisplayList& figure, double scale);
 
 /// What is really exported when a form cannot hold what was chosen.
 ExportWhat held_by(ExportForm form, ExportWhat what);

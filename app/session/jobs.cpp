@@ -168,7 +168,7 @@ void Jobs::Shared::run_one(std::unique_lock<std::mutex>& lock) {
     job->has_failed = true;
     job->problem = failure_of();
   }
-  job->job = {};  // what it held may end beside the window
+  job->job = {};  // what it held may end in the background
   lock.lock();
   --n_busy;
   job->queue->running.reset();
@@ -221,11 +221,6 @@ void JobQueue::stop(bool and_those_that_wait) {
 bool JobQueue::is_busy() const {
   const std::lock_guard lock(jobs_.shared_->mutex);
   return queue_->undelivered > 0;
-}
-
-bool JobQueue::is_running() const {
-  const std::lock_guard lock(jobs_.shared_->mutex);
-  return queue_->running != nullptr;
 }
 
 double JobQueue::seconds() const {

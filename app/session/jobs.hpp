@@ -33,7 +33,7 @@ Failure failure_of(const std::string& what = "");
 /// For so long nobody notices that something is awaited, in seconds; beyond it the window says so.
 constexpr double unnoticed_seconds = 0.5;
 
-/// What takes longer than a frame is done here, on threads beside the window; what comes of it is taken over
+/// What takes longer than a frame is done here, on threads of its own; its result is delivered
 /// once a frame. Jobs are started through a JobQueue or an AsyncValue.
 ///
 /// All members but wake() are for one thread, that of the window.
@@ -154,8 +154,6 @@ class JobQueue {
 
   /// Whether a job that was not cancelled waits, runs, or is to be taken over.
   bool is_busy() const;
-  /// Whether any job, wanted or not, waits or is under way.
-  bool is_running() const;
   /// Of the job under way: for how long, the share that is done and what its token counts; 0 where there is
   /// none.
   double seconds() const;
@@ -179,12 +177,12 @@ enum class When {
 /// A value that is worked out of a key, while the last one stays.
 ///
 /// One is worked out at a time. Of the keys that are asked for meanwhile only the newest is worked out next;
-/// the one under way is given up when its value is of no use any more, which is for key.is_near(newest) to
-/// say. All members are for one thread.
+/// the one under way is given up then, unless key.is_near(newest) says that its value is still of use. All
+/// members are for one thread.
 template <class Key, class Value>
 class AsyncValue {
  public:
-  /// What makes the value; it owns what it reads where that is beside the window. What it gives after it was
+  /// What makes the value; it owns what it reads where that is in the background. What it gives after it was
   /// told not to go on is dropped.
   using Make = std::function<Value(const core::Token&)>;
 
@@ -196,11 +194,12 @@ class AsyncValue {
     if (key_ == key) return cancel(), false;
     if (when == When::at_once) return !has_failed(key);
     if (asked_ == key) return false;  // it is under way, or has failed
-    if (queue_.is_busy() && asked_ && asked_->is_near(key)) return false;
+    if constexpr (requires { key.is_near(key); })
+      if (queue_.is_busy() && asked_ && asked_->is_near(key)) return false;
     return when == When::background || queue_.jobs().frame() > seen_in_;
   }
-  /// Begins the value of a key that is needed; at once throws what make throws. Beside the window it is begun
-  /// anew later when what it reads is recalled.
+  /// Begins the value of a key that is needed; at once throws what make throws. In the background it is begun
+  /// again later when what it reads is recalled.
   void begin(const Key& key, When when, const Make& make, core::Token::Recalled recalled = nullptr) {
     cancel();
     asked_ = key;

@@ -11,7 +11,6 @@
 
 #include "app/session/document.hpp"
 #include "app/session/live_trace.hpp"
-#include "app/session/opening.hpp"
 #include "app/session/view.hpp"
 #include "app/session/whole_reading.hpp"
 #include "core/lessons/exhibits.hpp"

@@ -37,7 +37,7 @@ bool same_shape(const Model& a, const Model& b) {
          a.d_output() == b.d_output() && a.n_heads == b.n_heads;
 }
 
-/// What was made of stages that are not kept: the trace makes them anew when they are read again.
+/// What was made of stages that are not kept: the trace makes them again when they are read again.
 std::deque<arma::mat> made_stages(const core::attention::Trace& trace) {
   std::deque<arma::mat> made;  // as it grows, a vector would copy them
   for (const core::attention::StageInfo& stage : core::attention::stages())
@@ -165,7 +165,7 @@ void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const 
   try {
     compute(*shown_, change_, nullptr, &plan);
     ++version_;
-  } catch (...) {  // the trace stays that of the model before, perhaps computed anew
+  } catch (...) {  // the trace stays that of the model before, perhaps computed again
     std::swap(shown_->model, other);
     shown_->sequence = sequence_before;
     change_ = {};

@@ -17,7 +17,7 @@
 
 namespace app {
 
-/// The right to read a trace beside the window. As long as one is held, the trace is not changed in place.
+/// The right to read a trace in the background. As long as one is held, the trace is not changed in place.
 struct ReadLock {
   std::shared_ptr<const core::attention::Trace> trace;
   /// Becomes true when the trace is wanted back: a job that is not to keep an edit waiting obeys it.
@@ -27,13 +27,13 @@ struct ReadLock {
 /// The trace of the newest model, or of the latest whose trace is complete.
 ///
 /// Small models go to attend() at once. Of the others, what takes no longer than a frame is done in place,
-/// the rest beside the window, by a second engine. Meanwhile model(), sequence() and trace() stay those of
+/// the rest in the background, by a second engine. Meanwhile model(), sequence() and trace() stay those of
 /// one state, which was true a moment ago.
 class LiveTrace {
  public:
   static constexpr double frame_ms = 12;
 
-  /// Computes the first trace at once; later what takes longer than at_once_ms is done beside the window.
+  /// Computes the first trace at once; later what takes longer than at_once_ms is done in the background.
   /// Before a trace is computed, in any thread, before is called, which may take its time or throw. Throws
   /// core::Error.
   LiveTrace(Jobs& jobs, const core::attention::Model& model, double at_once_ms = frame_ms,
@@ -47,13 +47,13 @@ class LiveTrace {
   /// What is under way for an older model is finished and shown when it is of the same shape, so that a drag
   /// is seen to move; else it is dropped. Throws core::Error.
   void follow(const core::attention::Model& model, std::size_t sequence);
-  /// Lets go of the trace and of what is under way; there is none until a model is followed.
+  /// Drops the trace and of what is under way; there is none until a model is followed.
   void clear();
 
   const core::attention::Model& model() const { return shown_->model; }
   std::size_t sequence() const { return shown_->sequence; }
   const core::attention::Trace& trace() const { return shown_->trace(); }
-  /// The same, for those who read it beside the window.
+  /// The same, to be read in the background.
   ReadLock read_lock() const;
   std::uint64_t version() const { return version_; }  ///< of the trace: another number, other numbers
   double compute_ms() const { return shown_->ms; }
@@ -85,7 +85,7 @@ class LiveTrace {
     core::attention::fast::Engine engine;
     bool engine_holds_a_model = false;
     double ms = 0;
-    mutable std::atomic<int> readers = 0;  // beside the window
+    mutable std::atomic<int> readers = 0;  // in the background
 
     const core::attention::Trace& trace() const { return reference ? *reference : engine.trace(); }
     bool is_of(const core::attention::Model& m, std::size_t s) const { return sequence == s && model == m; }
@@ -102,7 +102,7 @@ class LiveTrace {
     friend bool operator==(const Wanted&, const Wanted&) = default;
   };
 
-  /// Who reads a state beside the window.
+  /// Reads a state in the background.
   struct Reader {
     std::shared_ptr<const State> state;
     explicit Reader(std::shared_ptr<const State> s) : state(std::move(s)) { ++state->readers; }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/session/command.hpp"
 #include "core/graph/explain.hpp"
 #include "core/graph/mistakes.hpp"
 
@@ -23,26 +24,26 @@ void show(LookedAt& view, std::optional<CellRef> cell) {
 
 }  // namespace
 
-void pin(View& view, const CellRef& cell) {
+void PinCell::change(View& view) const {
   const bool again = view.selection.pinned == cell;
   view.selection.trail.clear();
   show(view, again ? std::nullopt : std::optional(cell));
 }
 
-void follow(View& view, const CellRef& cell) {
+void FollowCell::change(View& view) const {
   if (view.selection.pinned == cell) return;
   if (view.selection.pinned) view.selection.trail.push_back(*view.selection.pinned);
   show(view, cell);
 }
 
-void open_in_stages(View& view, Stage stage) {
+void OpenInStages::change(View& view) const {
   view.look.tab = Tab::stages;
   view.look.large.reset();
   view.look.folded.erase(stage);
   view.selection.sought = stage;
 }
 
-void go_back(View& view) {
+void GoBack::change(View& view) const {
   if (view.selection.trail.empty()) return;
   const CellRef last = view.selection.trail.back();
   view.selection.trail.pop_back();
@@ -67,14 +68,14 @@ bool is_pointing(const Look& look, const Selection& selection) {
   return selection.hovered || selection.hovered_head || look.tokens.hovered_query || look.tokens.hovered_key;
 }
 
-void stop_pointing(View& view) {
+void StopPointing::change(View& view) const {
   view.selection.hovered.reset();
   view.selection.hovered_head.reset();
   view.look.tokens.hovered_query.reset();
   view.look.tokens.hovered_key.reset();
 }
 
-void pin_query(View& view, std::size_t query) {
+void PinQuery::change(View& view) const {
   auto& pinned = view.look.tokens.pinned_query;
   pinned = pinned == query ? std::nullopt : std::optional(query);
 }
@@ -82,6 +83,33 @@ void pin_query(View& view, std::size_t query) {
 void release(LookedAt& view) {
   view.selection.trail.clear();
   show(view, std::nullopt);
+}
+
+void ReleaseCell::change(View& view) const {
+  release(view);
+}
+
+void FoldStage::change(View& view) const {
+  if (folded)
+    view.look.folded.insert(stage);
+  else
+    view.look.folded.erase(stage);
+}
+
+void ShowWhole::change(View& view) const {
+  view.look.zoomed.erase(shape);
+}
+
+void EditAt::change(View& view) const {
+  view.look.edited = {matrix, view.look.sequence};
+  view.selection.cursor = EditCursor{row, column, true};
+}
+
+void Present::change(View& view) const {
+  view.selection.presenting.on = on;
+  view.selection.presenting.flight.reset();
+  view.selection.cursor.reset();
+  view.selection.tour.reset();
 }
 
 namespace {
@@ -115,7 +143,7 @@ CellWindow shown_part(const Look& look, Shape shape) {
   return zoomed == look.zoomed.end() ? whole(shape) : zoomed->second;
 }
 
-void zoom(View& view, Shape shape, double row, double column, double factor) {
+void Zoom::change(View& view) const {
   const CellWindow now = shown_part(view.look, shape);
   const double width = now.right - now.left, height = now.bottom - now.top;
   // One factor for both directions, so that cells keep their form until an edge of the matrix is met.
@@ -126,7 +154,7 @@ void zoom(View& view, Shape shape, double row, double column, double factor) {
              column + (now.right - column) * by, row + (now.bottom - row) * by});
 }
 
-void move_part(View& view, Shape shape, double rows, double columns) {
+void MovePart::change(View& view) const {
   const CellWindow now = shown_part(view.look, shape);
   show_part(view, shape, {now.left + columns, now.top + rows, now.right + columns, now.bottom + rows});
 }
@@ -144,14 +172,14 @@ bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y) {
          std::abs(selection.scrolled_at->second - mouse_y) <= rest;
 }
 
-void bring_into_part(View& view, Shape shape, std::size_t row, std::size_t column) {
+void BringIntoPart::change(View& view) const {
   const CellWindow now = shown_part(view.look, shape);
   const auto step = [](double from, double to, std::size_t cell) {
     const auto at = static_cast<double>(cell);
     if (to - from <= 1) return at - from;
     return at < from ? at - from : at + 1 > to ? at + 1 - to : 0.0;
   };
-  move_part(view, shape, step(now.top, now.bottom, row), step(now.left, now.right, column));
+  MovePart{shape, step(now.top, now.bottom, row), step(now.left, now.right, column)}.change(view);
 }
 
 void keep_within(LookedAt& view, const core::attention::Model& model) {
@@ -212,7 +240,7 @@ std::string why_not_decoded(const core::attention::Model& model) {
   return "";
 }
 
-void step_decoding(View& view, std::size_t n_tokens, int by) {
+void StepDecoding::change(View& view) const {
   auto& decoded = view.look.positions.decoded;
   if (!decoded)
     decoded = 0;
@@ -243,7 +271,7 @@ std::optional<AnimationLeg> leg_under_way(const Displayed& shown) {
   return AnimationLeg{index, cells.size(), cells[index], whole ? 1.0 : at - static_cast<double>(index)};
 }
 
-void play_animation(View& view, std::size_t n) {
+void PlayAnimation::change(View& view) const {
   auto& flight = view.selection.presenting.flight;
   if (!view.selection.pinned) return flight.reset();
   if (!flight || flight->cell != *view.selection.pinned || flight->at >= static_cast<double>(n))
@@ -252,7 +280,7 @@ void play_animation(View& view, std::size_t n) {
     flight->runs = !flight->runs;
 }
 
-void step_animation(View& view, int by, std::size_t n) {
+void StepAnimation::change(View& view) const {
   auto& flight = view.selection.presenting.flight;
   if (!view.selection.pinned) return;
   if (!flight || flight->cell != *view.selection.pinned)
@@ -263,7 +291,7 @@ void step_animation(View& view, int by, std::size_t n) {
   flight->runs = false;
 }
 
-void advance_animation(View& view, double by, std::size_t n) {
+void AdvanceAnimation::change(View& view) const {
   auto& flight = view.selection.presenting.flight;
   if (!flight || !flight->runs) return;
   flight->at = std::min(flight->at + by, static_cast<double>(n));

@@ -14,18 +14,6 @@
 
 namespace app {
 
-/// Pins a cell, or releases it when it is pinned already; shows its head.
-void pin(View& view, const CellRef& cell);
-
-/// Pins a cell that the pinned one is made of or leads to, and remembers the way back.
-void follow(View& view, const CellRef& cell);
-
-/// Shows the stages of the selected head, scrolled to one of them.
-void open_in_stages(View& view, Stage stage);
-
-/// Pins the cell from which the last one was followed.
-void go_back(View& view);
-
 /// Whether single cells of a stage can be typed over: embeddings are edited where they stand, the mask is
 /// switched.
 bool can_be_typed_over(Stage stage);
@@ -37,40 +25,24 @@ std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<Cel
 
 /// Whether the mouse is on something that is previewed elsewhere.
 bool is_pointing(const Look& look, const Selection& selection);
-void stop_pointing(View& view);
-
-/// Pins a query of the token view, or releases it when it is pinned already.
-void pin_query(View& view, std::size_t query);
 
 /// Nothing is pinned any more and there is no way back.
 void release(LookedAt& view);
-
-/// Rows and columns of a matrix.
-using Shape = std::pair<std::size_t, std::size_t>;
 
 CellWindow whole(Shape shape);
 
 /// The part of matrices of that shape which their pictures show: all of it, unless it is zoomed.
 CellWindow shown_part(const Look& look, Shape shape);
 
-/// Shows factor times as many cells in each direction, at least one; the given point, in cells, stays where
-/// it is.
-void zoom(View& view, Shape shape, double row, double column, double factor);
-
-/// Moves the shown part by so many cells, as far as there are any.
-void move_part(View& view, Shape shape, double rows, double columns);
-
 /// Whether the wheel over a cell of a matrix of that shape zooms and does not scroll: with Ctrl, over a stage
 /// that is shown large, over what is zoomed already, and over the map whose cell is pinned.
 bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, Shape shape, bool ctrl);
 
-/// Whether the wheel scrolls and does not zoom: it began to beside a picture and the mouse has rested since.
+/// Whether the wheel scrolls and does not zoom: it began to outside of a picture and the mouse has rested
+/// since.
 bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y);
 
-/// Moves the shown part so that the cell is in it.
-void bring_into_part(View& view, Shape shape, std::size_t row, std::size_t column);
-
-/// Lets go of everything that is looked at and that a model does not have: heads, cells, tokens, stages,
+/// Drops everything that is looked at and that a model does not have: heads, cells, tokens, stages,
 /// matrices.
 void keep_within(LookedAt& view, const core::attention::Model& model);
 
@@ -82,34 +54,22 @@ core::editing::MatrixPlace edited_place(const Look& look, const core::attention:
 /// with a mask that hides every later key.
 std::string why_not_decoded(const core::attention::Model& model);
 
-/// Shows the decoding of the token before (−1) or after (+1) the one that is newest, from the first on; none
-/// is left behind the last.
-void step_decoding(View& view, std::size_t n_tokens, int by);
+constexpr double leg_seconds = 1.6;  ///< of one step of an animation at speed 1
 
-constexpr double leg_seconds = 1.6;  ///< of one step of a flight at speed 1
-
-/// The cells that a flight to a cell makes one after the other, the cell itself last; none for what is made
-/// of nothing.
+/// The cells that the animation of a cell makes one after the other, the cell itself last; none for what is
+/// made of nothing.
 std::vector<CellRef> flown_cells(const core::attention::Model& model, const core::attention::Trace& trace,
                                  const CellRef& cell);
 
-/// One step of the flight under way.
+/// One step of the animation under way.
 struct AnimationLeg {
   std::size_t index = 0, count = 0;
   CellRef to;
   double share = 0;  ///< of it that is done, 0 … 1
 };
-/// Nothing where no flight to the pinned cell is under way; where it stands still between two steps, the one
-/// that was flown last.
+/// Nothing where no animation of the pinned cell is under way; where it has stopped between two steps, the
+/// one that was shown last.
 std::optional<AnimationLeg> leg_under_way(const Displayed& shown);
-
-/// Begins a flight to the pinned cell, stops the one under way, or lets it go on; from its start when it had
-/// arrived. n is the number of its steps.
-void play_animation(View& view, std::size_t n);
-/// Goes to the beginning of the step before (−1), or to the end of this one (+1), and stands still there.
-void step_animation(View& view, int by, std::size_t n);
-/// Goes on by so many steps; arrived, it stands still.
-void advance_animation(View& view, double by, std::size_t n);
 
 /// One thing to do in the window, and whether it was done.
 struct TourStep {
@@ -126,4 +86,5 @@ void start_tour(View& view, const core::attention::Model& model);
 void go_on_in_tour(View& view, const core::attention::Model& model);
 /// Ends it; it is not offered again by itself.
 void leave_tour(View& view);
+
 }  // namespace app

@@ -8,7 +8,6 @@
 #include <system_error>
 #include <thread>
 
-#include "app/session/journal.hpp"
 #include "app/session/navigation.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -52,6 +51,13 @@ bool leaves_no_choice(const OpenedTensors& tensors) {
 }
 
 }  // namespace
+
+std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path) {
+  if (core::system::own_descriptor(path)) return std::nullopt;
+  std::error_code nowhere;
+  const std::filesystem::path whole = std::filesystem::absolute(path, nowhere);
+  return nowhere ? path : whole;
+}
 
 Opened open_file(const std::filesystem::path& path, const core::Token& progress,
                  core::UntrustedPaths elsewhere) {
@@ -348,10 +354,10 @@ editing::Edit edit_with(const NumbersInFile& file, const Model& model, editing::
 }
 
 void FileReader::begin(const std::filesystem::path& path, const Jobs::Job& reading,
-                       const Jobs::Failed& failed) {
+                       const Jobs::Failed& failed, bool is_aside) {
   queue_.cancel();
   path_ = path;
-  is_aside_ = false;
+  is_aside_ = is_aside;
   queue_.start(reading, failed);
 }
 

@@ -11,15 +11,29 @@
 #include "app/session/command.hpp"
 #include "app/session/document.hpp"
 #include "app/session/jobs.hpp"
-#include "app/session/journal.hpp"
+#include "app/session/recovery.hpp"
 #include "app/session/view.hpp"
 #include "core/editing/edit.hpp"
+#include "core/editing/presets.hpp"
 #include "core/files/layers.hpp"
 #include "core/files/tensor.hpp"
 #include "core/importing/import.hpp"
 #include "core/model/reading.hpp"
 
 namespace app {
+
+/// What the command line says about the window.
+struct OpenWindow {
+  std::optional<std::filesystem::path> file = {};  ///< to open at once
+  const core::editing::Preset* preset = nullptr;   ///< to begin with instead of a file, or nullptr
+  std::string address = {}, token = {};            ///< of a model in a process of Python, or ""
+  std::string text = {};                           ///< that a whole model is to read, or ""
+  std::size_t layer = 0;                           ///< of it, to be looked at
+};
+
+/// The path from the root of a file that is there after this program too, so that it means the same to other
+/// windows; as it is where there is no current folder. None of a pipe that the program was given.
+std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path);
 
 /// The least and the greatest finite number of a tensor, and how many others it has.
 struct TensorRange {
@@ -161,18 +175,17 @@ NumbersInFile numbers_in_file(const std::filesystem::path& path, const core::Tok
 core::editing::Edit edit_with(const NumbersInFile& file, const core::attention::Model& model,
                               core::editing::MatrixPlace place);
 
-/// Reads files beside the window, one at a time: to open them, or aside – a preview, a range or a list of
+/// Reads files in the background, one at a time: to open them, or aside – a preview, a range or a list of
 /// files, for which nothing else is given up.
 class FileReader {
  public:
   explicit FileReader(Jobs& jobs) : queue_(jobs) {}
 
   /// Reads something and carries out what it gives; what was being read before is given up.
-  void begin(const std::filesystem::path& path, const Jobs::Job& reading, const Jobs::Failed& failed);
+  void begin(const std::filesystem::path& path, const Jobs::Job& reading, const Jobs::Failed& failed,
+             bool is_aside = false);
   /// Whether a reading aside may begin now.
   bool is_free_for_asides() const { return !queue_.is_busy() || is_aside_; }
-  /// What was begun last is read aside.
-  void set_aside() { is_aside_ = true; }
   void cancel() { queue_.cancel(); }
   void wait() { queue_.wait(); }
 
@@ -188,7 +201,7 @@ class FileReader {
   JobQueue queue_;
 };
 
-/// What is being written beside the window, each file in its turn.
+/// What is being written in the background, each file in its turn.
 struct FileWriter {
   explicit FileWriter(Jobs& jobs)
       : saving(jobs, JobQueue::Takes::every), exporting(jobs, JobQueue::Takes::every) {}

@@ -37,7 +37,7 @@ ValueRange value_range(const arma::mat& numbers) {
   return e.smallest <= e.largest ? e : ValueRange{};
 }
 
-Beyond beyond(const arma::mat& numbers, const Range& range) {
+Beyond beyond(const arma::mat& numbers, const Ends& range) {
   Beyond b;
   for (const double v : numbers) {
     b.below += v < range.low && v != -std::numeric_limits<double>::infinity();  // −∞ has a mark of its own
@@ -57,7 +57,7 @@ void ValueRanges::start_with(std::uint64_t version) {
 }
 
 const Beyond& ValueRanges::out_of_range(const core::attention::Trace& trace, std::uint64_t version,
-                                        core::attention::Stage stage, std::size_t head, const Range& range) {
+                                        core::attention::Stage stage, std::size_t head, const Ends& range) {
   start_with(version);
   const core::attention::StageInfo& row = core::attention::info(stage);
   const auto [it, is_new] = counted_.try_emplace({stage, row.per_head ? head : 0});
@@ -236,7 +236,7 @@ const ValueRange* PictureSource::extent(Stage stage, std::size_t head) const {
   return found == extents_.end() ? nullptr : &found->second;
 }
 
-const Beyond* PictureSource::out_of_range(Stage stage, std::size_t head, const Range& range) const {
+const Beyond* PictureSource::out_of_range(Stage stage, std::size_t head, const Ends& range) const {
   const StageOf place = place_of(stage, head);
   const auto found = counted_.find(place);
   const bool is_known = found != counted_.end() && found->second.range == range;

@@ -25,18 +25,13 @@ struct ValueRange {
   double least = 0;  ///< the smallest size of those that are not 0; 0 when there is none
 };
 
-/// How many cells a range of colors does not show as they are.
+/// How many cells the ends of a range of colors do not show as they are.
 struct Beyond {
   std::size_t below = 0, above = 0;  ///< beyond its ends
   std::size_t small = 0,
               zero = 0;  ///< of a logarithmic range: nearer to 0 than its least size, and exactly 0
 };
-/// A range of colors: from low to high, logarithmic from the least size on where that is not 0.
-struct Range {
-  double low = 0, high = 0, least = 0;
-  friend bool operator==(const Range&, const Range&) = default;
-};
-Beyond beyond(const arma::mat& numbers, const Range& range);
+Beyond beyond(const arma::mat& numbers, const Ends& range);
 
 ValueRange value_range(const arma::mat& numbers);
 
@@ -52,13 +47,13 @@ class ValueRanges {
   /// That of the latest version for which it was worked out, or an empty one.
   const ValueRange& last(core::attention::Stage stage, std::size_t head) const;
 
-  /// The cells beyond a range; counted anew only when the range is another one.
+  /// The cells beyond a range; counted again only when the range is another one.
   const Beyond& out_of_range(const core::attention::Trace& trace, std::uint64_t version,
-                             core::attention::Stage stage, std::size_t head, const Range& range);
+                             core::attention::Stage stage, std::size_t head, const Ends& range);
 
  private:
   struct Counted {
-    Range range;
+    Ends range;
     Beyond cells;
   };
   void start_with(std::uint64_t version);
@@ -83,7 +78,7 @@ core::figures::DisplayList colored_figure(const core::attention::Model& model,
 
 class LiveTrace;
 
-/// Where pictures of a trace find the numbers of a stage, as they are kept or made whole beside the window,
+/// Where pictures of a trace find the numbers of a stage, as they are kept or made whole in the background,
 /// what of them has changed, and what is known of all of them.
 class PictureSource {
  public:
@@ -96,22 +91,22 @@ class PictureSource {
   core::attention::fast::RowView rows(core::attention::Stage stage, std::size_t head) const;
   /// What differs from the version before, in the stages that rows() knows; nullptr for everything.
   const core::attention::fast::HeadChange* change(std::size_t head) const;
-  /// n_tokens × n_keys, 0 = hidden; made anew only for another mask, and nullptr while that is done beside
-  /// the window.
+  /// n_tokens × n_keys, 0 = hidden; made again only for another mask, and nullptr while that is done in the
+  /// background.
   const arma::mat* visible() const { return mask_ && visible_.is_of(*mask_) ? visible_.value() : nullptr; }
   /// Another number: another mask.
   std::uint64_t mask_version() const { return mask_version_; }
 
-  /// Whether all numbers of a stage can be read at once. If that would take too long they are made beside the
-  /// window, once the trace has stayed the same for a frame.
+  /// Whether all numbers of a stage can be read at once. If that would take too long they are made in the
+  /// background, once the trace has stayed the same for a frame.
   bool is_ready(core::attention::Stage stage, std::size_t head) const;
-  /// The extent of a stage that is ready, where it was found beside the window; else nullptr.
+  /// The extent of a stage that is ready, where it was found in the background; else nullptr.
   const ValueRange* extent(core::attention::Stage stage, std::size_t head) const;
   /// Whether all numbers of a stage are few enough to be looked at in every frame.
   bool is_small(core::attention::Stage stage, std::size_t head) const;
-  /// The cells of a stage beyond a range; while they are counted beside the window, those of a version
+  /// The cells of a stage beyond a range; while they are counted in the background, those of a version
   /// before, or nullptr.
-  const Beyond* out_of_range(core::attention::Stage stage, std::size_t head, const Range& range) const;
+  const Beyond* out_of_range(core::attention::Stage stage, std::size_t head, const Ends& range) const;
   /// Whether anything is being made, or will be in the next frame.
   bool is_making() const { return wish_ || answers_.is_busy() || visible_.is_busy(); }
   /// Makes no more.
@@ -121,7 +116,7 @@ class PictureSource {
   using StageOf = std::pair<core::attention::Stage, std::size_t>;
   struct Wish {
     StageOf what;
-    std::optional<Range> outside;  // what is to be counted, else the numbers are to be made
+    std::optional<Ends> outside;  // what is to be counted, else the numbers are to be made
     friend bool operator==(const Wish&, const Wish&) = default;
   };
   /// What visible() follows from.
@@ -129,11 +124,10 @@ class PictureSource {
     core::attention::Mask rule;
     std::size_t sequence = 0, n_tokens = 0, n_keys = 0;
     bool is_known = true;
-    bool is_near(const Mask& newest) const { return *this == newest; }
     friend bool operator==(const Mask&, const Mask&) = default;
   };
   struct Counted {
-    Range range;
+    Ends range;
     std::uint64_t version = 0;
     Beyond cells;
   };

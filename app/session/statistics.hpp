@@ -63,7 +63,7 @@ struct StatisticOf {
 };
 
 /// What takes a while to work out of all weights of a trace, each once for a version of it: at once when that
-/// is quick, else beside the window.
+/// is quick, else in the background.
 ///
 /// While the statistics of a large trace are worked out, those of the one before are given where it was of
 /// the same shape, or empty ones.
@@ -88,7 +88,7 @@ class Statistics {
   /// Before every frame: whose trace heads() and the others will be asked about; it stays until the next.
   /// What is asked of other traces is worked out at once.
   void read_from(const LiveTrace& live);
-  /// Whether anything is worked out beside the window, or will be in the next frame.
+  /// Whether anything is worked out in the background, or will be in the next frame.
   bool is_busy() const {
     return heads_.is_busy() || similarity_.is_busy() || lines_.is_busy() || rows_.is_busy();
   }
@@ -118,8 +118,6 @@ class Statistics {
 
 /// Whether the similarity of a trace's heads takes no longer than a frame or two.
 bool similarity_is_quick(const core::attention::Trace& trace);
-
-class LiveTrace;
 
 /// What the dropout laboratory shows: a study of the shown head as far as it has been drawn.
 struct Laboratory {
@@ -161,7 +159,6 @@ class MaskDrawing {
     std::uint64_t version = 0;
     std::size_t head = 0, n_masks = 0;
     std::size_t n_before = 0;  // masks that were drawn before this portion
-    bool is_near(const Of& newest) const { return *this == newest; }
     friend bool operator==(const Of&, const Of&) = default;
   };
   struct Portion;

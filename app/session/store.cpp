@@ -5,19 +5,15 @@
 
 #include "app/session/command.hpp"
 #include "app/session/jobs.hpp"
-#include "app/session/journal.hpp"
 #include "app/session/navigation.hpp"
+#include "app/session/recovery.hpp"
 #include "app/session/remembered.hpp"
 #include "core/base/error.hpp"
 #include "core/editing/presets.hpp"
 
 namespace app {
 
-namespace {
-
 namespace editing = core::editing;
-
-}  // namespace
 
 Store::Store(std::function<std::uint64_t()> free, double at_once_ms, std::function<void()> before_computing)
     : free_memory_(std::move(free)),
@@ -84,9 +80,9 @@ void Store::update() {
 /// The first frame does not wait for it.
 void Store::read_start_model() {
   if (!view_.forms.start_page || view_.forms.models.empty()) return;
-  const StartModelKey key{view_.forms.models.front()};
-  if (start_model_.needs(key, When::when_still))
-    start_model_.begin(key, When::when_still, [path = key.path](const core::Token& progress) {
+  const std::filesystem::path& path = view_.forms.models.front();
+  if (start_model_.needs(path, When::when_still))
+    start_model_.begin(path, When::when_still, [path](const core::Token& progress) {
       constexpr std::uint64_t weights_kept = std::uint64_t{1} << 26;
       return std::make_shared<const OpenedWhole>(open_whole(path, "", 0, weights_kept, progress));
     });
@@ -148,7 +144,6 @@ void Store::handle(const ApplyEdit& command) {
   record_step(editing::target(command.edit), editing::describe(command.edit));
   document_.model = std::move(after);
   document_.whole = std::move(whole);
-  keep_view_within_model();
 }
 
 void Store::record_step(const std::string& target, const std::string& words) {
@@ -163,14 +158,12 @@ void Store::record_step(const std::string& target, const std::string& words) {
 
 void Store::handle(const StartTour&) {
   start_tour(view_, document_.model);
-  keep_view_within_model();
 }
 
 void Store::handle(const GoOnInTour&) {
   if (view_.selection.tour && view_.selection.tour->step + 1 >= tour_steps().size())
     return handle(LeaveTour{});
   go_on_in_tour(view_, document_.model);
-  keep_view_within_model();
 }
 
 void Store::handle(const LeaveTour&) {
@@ -196,7 +189,6 @@ void Store::handle(const Undo&) {
   take_back(history.undo(work()));
   if (lessons_.is_under_way() && words == the_lesson)
     return handle(LeaveLesson{});  // what was undone is the lesson itself
-  keep_view_within_model();
   say("Undone: " + words);
 }
 
@@ -205,7 +197,6 @@ void Store::handle(const Redo&) {
   if (!history.can_redo()) return say("There is nothing to redo.");
   const std::string words = history.redo_description();
   take_back(history.redo(work()));
-  keep_view_within_model();
   say("Done again: " + words);
 }
 
@@ -338,7 +329,6 @@ void Store::start_with(Document document) {
   view_.look.positions = {};
   view_.selection.cursor.reset();
   view_.forms.dialog = Dialog::none;
-  keep_view_within_model();
 }
 
 void Store::remember(const std::filesystem::path& path) {
@@ -370,7 +360,6 @@ void Store::start(const core::lessons::Lesson& lesson, const core::transformer::
   if (model) whole_.begin_with(*document_.whole, {lessons_.first_reading(), lessons_.first_reading()});
   stay();
   view_.forms.dialog = Dialog::none;
-  keep_view_within_model();
   message_ = {};
   try_again(tried);
   if (std::ranges::count(recorder_.left(), tried.journal)) recorder_.restore(tried.journal);
@@ -391,7 +380,6 @@ void Store::handle(const GoInLesson& command) {
   if (command.by > 0 && now == last) return say("That was the last step. Esc brings your own work back.");
   if (command.by < 0 && now == 0) return say("This is the first step.");
   lessons_.begin(command.by > 0 ? now + 1 : command.by < 0 ? now - 1 : now, document_, view_);
-  keep_view_within_model();
   message_ = {};
 }
 
@@ -404,7 +392,6 @@ void Store::handle(const LeaveLesson&) {
 void Store::leave_lesson() {
   if (!lesson()) return;
   if (auto own = lessons_.leave(document_, view_)) whole_.put_back(std::move(*own));
-  keep_view_within_model();
 }
 
 void Store::run_laboratory() {
@@ -463,6 +450,7 @@ void Store::close(Dialog dialog) {
 }
 
 void Store::tidy() {
+  keep_view_within_model();
   // Whatever else was asked first, what was left by a window before is still to be answered.
   if (view_.forms.dialog == Dialog::none && !recorder_.left().empty() && !is_reading()) show_left();
   const Dialog open = view_.forms.dialog;

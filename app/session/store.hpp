@@ -13,7 +13,7 @@
 #include "app/session/live_trace.hpp"
 #include "app/session/memory.hpp"
 #include "app/session/opening.hpp"
-#include "app/session/recorder.hpp"
+#include "app/session/recovery.hpp"
 #include "app/session/statistics.hpp"
 #include "app/session/view.hpp"
 #include "app/session/whole_reading.hpp"
@@ -21,7 +21,7 @@
 
 namespace app {
 
-/// What the store keeps for a person from one run of the program to the next, beside the view.
+/// What the store keeps for a person from one run of the program to the next, apart from the view.
 struct Kept {
   std::vector<std::filesystem::path> recent;       ///< files, newest first
   std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
@@ -33,7 +33,7 @@ struct Kept {
 class Store {
  public:
   /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer
-  /// than at_once_ms is computed beside the window. before_computing is as of LiveTrace.
+  /// than at_once_ms is computed in the background. before_computing is as of LiveTrace.
   explicit Store(std::function<std::uint64_t()> free = core::system::free_memory,
                  double at_once_ms = LiveTrace::frame_ms, std::function<void()> before_computing = {});
 
@@ -50,7 +50,7 @@ class Store {
   void attach(const std::string& address, const std::string& token, const std::string& text = "",
               std::size_t layer = 0);
   /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
-  /// beside the window.
+  /// in the background.
   void update();
   /// What takes longer than a frame.
   Jobs& jobs() { return jobs_; }
@@ -93,18 +93,13 @@ class Store {
   bool is_reading() const { return reader_.is_busy(); }
   /// Whether sessions or exports are being written.
   bool is_writing() const { return writer_.is_busy(); }
-  /// Whether anything but the trace and files is being worked out beside the window.
+  /// Whether anything but the trace and files is being worked out in the background.
   bool is_working() const {
     return comparing_.is_busy() || drawing_.is_busy() || (document_.whole && whole_.is_busy()) ||
            (view_.forms.start_page && start_model_.is_busy());
   }
 
  private:
-  struct StartModelKey {
-    std::filesystem::path path;
-    friend bool operator==(const StartModelKey&, const StartModelKey&) = default;
-    bool is_near(const StartModelKey& other) const { return *this == other; }
-  };
   /// What goes on after a question, about unsaved work or memory.
   struct Waiting {
     std::optional<Command> next;
@@ -120,10 +115,7 @@ class Store {
   /// The verbs that change the view and nothing else.
   template <class Verb>
   requires requires(const Verb& verb, View& view) { verb.change(view); }
-  void handle(const Verb& verb) {
-    verb.change(view_);
-    keep_view_within_model();
-  }
+  void handle(const Verb& verb) { verb.change(view_); }
   void handle(const StartTour&);
   void handle(const GoOnInTour&);
   void handle(const LeaveTour&);
@@ -181,7 +173,7 @@ class Store {
   /// What undo would bring back.
   Undoable work() const;
   void take_back(Undoable work);
-  /// What is there now becomes a step of undo; says when that lets go of others.
+  /// What is there now becomes a step of undo; says when that drops others.
   void record_step(const std::string& target, const std::string& words);
   /// What a window before has left becomes the document, and its journal goes on.
   void restore(const Opened& ready);
@@ -199,7 +191,7 @@ class Store {
   void start(const core::lessons::Lesson& lesson, const core::transformer::ModelRef& model,
              const Tried& tried);
   void try_again(const Tried& tried);
-  /// The experiment becomes another, as a step of undo where it has words; texts of another length let go of
+  /// The experiment becomes another, as a step of undo where it has words; texts of another length drop
   /// what spoke of their tokens.
   void experiment_with(core::experiment::Experiment experiment, const std::string& target,
                        const std::string& words);
@@ -225,8 +217,12 @@ class Store {
   void run_laboratory();
   void keep(core::attention::Model model, std::string title);
   void run_comparison();
+  /// The reference that is chosen, or nullptr where there is none.
+  Reference* chosen_reference();
+  /// The same where it is of tensors, which are read in another way then and searched once more.
+  Reference* tensors_to_read_again();
 
-  /// Reads something beside the window and carries out what it gives; what was being read before is given up.
+  /// Reads something in the background and carries out what it gives; what was being read before is given up.
   /// A session that names files elsewhere is asked about where there is a command to go on with.
   void read_in_background(const std::filesystem::path& path, const Jobs::Job& reading,
                           const std::optional<Command>& if_untrusted = {});
@@ -241,7 +237,7 @@ class Store {
   void list_files();
   void list_again_after_it();
   void take(Opened opened);
-  /// What was opened and is not wanted ends beside the window.
+  /// What was opened and is not wanted ends in the background.
   void drop_opened();
   Jobs::Job making_of(const OpenedTensors& tensors, const core::importing::Choices& choices);
   void choose_from(OpenedTensors tensors);
@@ -263,7 +259,8 @@ class Store {
   void take_what_was_read();
   /// The dialog is closed where it is open; another one stays.
   void close(Dialog dialog);
-  /// Lets go of what belongs to a dialog that is no longer open.
+  /// After every command and delivery: drops what the model has no longer, and of what belongs to a
+  /// dialog that is no longer open.
   void tidy();
   /// Does something; an exception becomes the message, and what was to be had is named in it.
   void attempt(const std::string& what, const std::function<void()>& act);
@@ -276,8 +273,6 @@ class Store {
   void require_saveable() const;
   /// Saves the model as it is now; it counts as saved once it is.
   void save_to(const std::filesystem::path& path);
-  void save_whole_to(const std::filesystem::path& path);
-  void note_saved(Document& own, const std::filesystem::path& path, const std::string& stamp);
   void remember(const std::filesystem::path& path);
   void keep_view_within_model();
   void say(std::string text, bool is_error = false) { message_ = {std::move(text), is_error}; }
@@ -306,7 +301,7 @@ class Store {
   Comparing comparing_{jobs_};
   MaskDrawing drawing_{jobs_};
   WholeReading whole_{jobs_};
-  AsyncValue<StartModelKey, std::shared_ptr<const OpenedWhole>> start_model_{jobs_};
+  AsyncValue<std::filesystem::path, std::shared_ptr<const OpenedWhole>> start_model_{jobs_};
   std::shared_ptr<const void> refused_layer_;  // for whose stages there is no memory
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};

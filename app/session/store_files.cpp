@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "app/session/exporting.hpp"
-#include "app/session/journal.hpp"
 #include "app/session/opening.hpp"
+#include "app/session/recovery.hpp"
 #include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
@@ -82,8 +82,8 @@ void Store::fail_to_read(const std::filesystem::path& path, const Failure& failu
 void Store::read_aside(const std::filesystem::path& path, const Jobs::Job& reading) {
   if (!reader_.is_free_for_asides()) return;
   list_again_after_it();
-  reader_.begin(path, reading, [this, path](const Failure& failure) { fail_to_read(path, failure); });
-  reader_.set_aside();
+  reader_.begin(
+      path, reading, [this, path](const Failure& failure) { fail_to_read(path, failure); }, true);
 }
 
 void Store::list(const std::filesystem::path& directory) {
@@ -260,7 +260,6 @@ void Store::handle(const FinishOpening& command) {
   origin.notes = ready.imported->notes;
   start_with(document_of(ready.imported->model, std::move(origin)));
   recall_view(ready.imported->view, view_);
-  keep_view_within_model();
   remember(ready.path);
   say(opened_words(ready.path, ready.imported->notes));
 }
@@ -369,49 +368,31 @@ void Store::handle(const SaveAndContinue&) {
 }
 
 void Store::save_to(const std::filesystem::path& path) {
-  if (lessons_.own(document_).is_attached()) require_saveable();
+  const Document& own = lessons_.own(document_);
+  if (own.is_attached()) require_saveable();
   writer_.saved_to = path;
-  if (lessons_.own(document_).whole) return save_whole_to(path);
   writer_.saving.start(
-      [this, path, model = document_.model, n_steps = document_.history.n_done(), view = view_text(view_),
-       left_out = core::importing::not_supported_words(document_.origin.account),
-       assumed = document_.origin.account.assumed](const core::Token&) -> Jobs::Delivery {
-        formats::save_session(path, {model, view, left_out, assumed});
-        return [this, path, model, n_steps, stamp = core::system::file_stamp(path)] {
-          Document& own = lessons_.own(document_);
-          own.saved = model;  // which may have been edited since
-          own.n_steps_saved = n_steps;
-          note_saved(own, path, stamp);
+      [this, path, model = own.model, whole = own.whole, n_steps = own.history.n_done(),
+       view = view_text(view_), left_out = core::importing::not_supported_words(own.origin.account),
+       assumed = own.origin.account.assumed](const core::Token&) -> Jobs::Delivery {
+        if (whole)
+          core::experiment::save_experiment(path, *whole->model, whole->experiment, view);
+        else
+          formats::save_session(path, {model, view, left_out, assumed});
+        return [this, path, model, whole, n_steps, stamp = core::system::file_stamp(path)] {
+          Document& saved = lessons_.own(document_);
+          saved.saved = model;  // which may have been edited since
+          if (whole) saved.saved_experiment = whole->experiment;
+          saved.n_steps_saved = n_steps;
+          saved.origin.path = lasting_path(path);
+          saved.origin.stamp = stamp;
+          saved.origin.title = path.filename().string();
+          close(Dialog::save_as);
+          remember(path);
+          say("Saved " + path.string());
         };
       },
       [this, path](const Failure& failure) { fail_to_write(path, failure, true); });
-}
-
-void Store::save_whole_to(const std::filesystem::path& path) {
-  const WholeModel& whole = *lessons_.own(document_).whole;
-  writer_.saving.start(
-      [this, path, model = whole.model, experiment = whole.experiment,
-       n_steps = lessons_.own(document_).history.n_done(),
-       view = view_text(view_)](const core::Token&) -> Jobs::Delivery {
-        core::experiment::save_experiment(path, *model, experiment, view);
-        return [this, path, experiment, n_steps, stamp = core::system::file_stamp(path)] {
-          Document& own = lessons_.own(document_);
-          own.saved_experiment = experiment;
-          own.n_steps_saved = n_steps;
-          note_saved(own, path, stamp);
-        };
-      },
-      [this, path](const Failure& failure) { fail_to_write(path, failure, true); });
-}
-
-/// What is on the disk has a name and a place from now on.
-void Store::note_saved(Document& own, const std::filesystem::path& path, const std::string& stamp) {
-  own.origin.path = lasting_path(path);
-  own.origin.stamp = stamp;
-  own.origin.title = path.filename().string();
-  if (view_.forms.dialog == Dialog::save_as) view_.forms.dialog = Dialog::none;
-  remember(path);
-  say("Saved " + path.string());
 }
 
 void Store::handle(const ExportAs& command) {
@@ -423,7 +404,7 @@ void Store::handle(const ExportAs& command) {
           const core::Token& progress) -> Jobs::Delivery {
         const auto files = export_as({model, trace.get(), view, title, left_out}, command, progress);
         return [this, files, path = command.path] {
-          if (view_.forms.dialog == Dialog::export_files) view_.forms.dialog = Dialog::none;
+          close(Dialog::export_files);
           view_.forms.browser.asks_to_replace = false;
           say(files.size() == 1 ? "Exported " + files.front().string()
                                 : "Exported " + std::to_string(files.size()) + " files to " + path.string());
@@ -440,14 +421,14 @@ void Store::fail_to_write(const std::filesystem::path& path, const Failure& fail
   if (!is_awaited) return;
   waiting_.is_for_writing = false;  // what is not written is not left behind
   if (view_.forms.dialog != Dialog::save_as) stay();
-  if (view_.forms.dialog == Dialog::writing) view_.forms.dialog = Dialog::none;
+  close(Dialog::writing);
 }
 
 void Store::leave_once_written() {
   if (!waiting_.is_for_writing || writer_.saving.is_busy()) return;
   if (is_quitting() && writer_.exporting.is_busy()) return;
   waiting_.is_for_writing = false;
-  if (view_.forms.dialog == Dialog::writing) view_.forms.dialog = Dialog::none;
+  close(Dialog::writing);
   go_on();
 }
 
@@ -541,7 +522,6 @@ void Store::restore(const Opened& ready) {
     look_at_layers(view_);
   }
   recall_view(ready.whole ? ready.whole->view : ready.imported->view, view_);
-  keep_view_within_model();
   const std::string words =
       "Recovered: " + left_words(head) + (head.is_saved ? "." : ". It is not saved yet.");
   say(words);
@@ -563,7 +543,6 @@ void Store::try_again(const Tried& tried) {
   }
   document_.n_steps_saved = document_.history.n_done();  // those before are counted already
   document_.history.end_gesture();
-  keep_view_within_model();
 }
 
 void Store::handle(const DropLeft& command) {

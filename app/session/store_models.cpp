@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/session/journal.hpp"
+#include "app/session/recovery.hpp"
 #include "app/session/remembered.hpp"
 #include "app/session/store.hpp"
 #include "core/base/error.hpp"
@@ -55,7 +55,6 @@ void Store::start_with_whole(const Opened& ready) {
   whole_.begin_with(*document_.whole, {opened.reading, opened.before});
   look_at_layers(view_);
   recall_view(opened.view, view_);
-  keep_view_within_model();
   const core::transformer::Description& of = opened.model->description();
   const std::string layers = core::text::counted(of.sizes.n_layers, "layer") + " of " +
                              core::text::counted(of.sizes.n_heads, "head");
@@ -80,10 +79,7 @@ void Store::start_with_model_of(const core::lessons::Lesson& lesson, const Tried
 }
 
 Undoable Store::work() const {
-  if (!document_.whole) return {document_.model};
-  auto whole = std::make_shared<WholeModel>(*document_.whole);
-  whole->computed = nullptr;  // which holds numbers that undo does not need
-  return {document_.model, std::move(whole)};
+  return {document_.model, without_pass(document_.whole)};
 }
 
 void Store::take_back(Undoable work) {
@@ -307,26 +303,29 @@ void Store::handle(const KeepSwitched& command) {
       way.state(document_.model) + ".");
 }
 
+Reference* Store::chosen_reference() {
+  return references_.empty() ? nullptr : &references_[view_.look.compared.reference];
+}
+
 void Store::handle(const DropReference&) {
-  if (references_.empty()) return;
-  say("Dropped " + references_[view_.look.compared.reference].name);
-  references_.erase(references_.begin() + static_cast<std::ptrdiff_t>(view_.look.compared.reference));
-  keep_view_within_model();
+  const Reference* chosen = chosen_reference();
+  if (!chosen) return;
+  say("Dropped " + chosen->name);
+  references_.erase(references_.begin() + (chosen - references_.data()));
 }
 
 void Store::handle(const RenameReference& command) {
-  if (references_.empty() || command.title.empty()) return;
-  references_[view_.look.compared.reference].title = command.title;
+  if (Reference* chosen = chosen_reference(); chosen && !command.title.empty()) chosen->title = command.title;
 }
 
 void Store::handle(const ShowReference& command) {
   view_.selection.shows_a = false;
-  if (!command.on || references_.empty()) return;
-  const Reference& a = references_[view_.look.compared.reference];
-  if (a.tensors && view_.look.tab != Tab::compare)
-    return say(a.name + " are tensors: the Compare tab shows them in place of A", true);
-  if (const std::string obstacle = why_not_in_place_of(a.model, document_.model); !obstacle.empty())
-    return say(a.name + " cannot replace B: " + obstacle, true);
+  const Reference* a = chosen_reference();
+  if (!command.on || !a) return;
+  if (a->tensors && view_.look.tab != Tab::compare)
+    return say(a->name + " are tensors: the Compare tab shows them in place of A", true);
+  if (const std::string obstacle = why_not_in_place_of(a->model, document_.model); !obstacle.empty())
+    return say(a->name + " cannot replace B: " + obstacle, true);
   view_.selection.shows_a = true;
 }
 
@@ -374,23 +373,26 @@ void Store::handle(const CheckTensors& command) {
                      });
 }
 
-void Store::handle(const MapTensor& command) {
-  if (references_.empty() || !references_[view_.look.compared.reference].tensors) return;
-  Reference& reference = references_[view_.look.compared.reference];
-  if (command.stage)
-    reference.by_hand[command.tensor] = *command.stage;
-  else
-    reference.by_hand.erase(command.tensor);
-  ++reference.mapped;
+Reference* Store::tensors_to_read_again() {
+  Reference* chosen = chosen_reference();
+  if (!chosen || !chosen->tensors) return nullptr;
+  ++chosen->mapped;
   comparing_.search();
+  return chosen;
+}
+
+void Store::handle(const MapTensor& command) {
+  Reference* chosen = tensors_to_read_again();
+  if (!chosen) return;
+  if (command.stage)
+    chosen->by_hand[command.tensor] = *command.stage;
+  else
+    chosen->by_hand.erase(command.tensor);
 }
 
 void Store::handle(const ReadTensorsAs& command) {
-  if (references_.empty() || !references_[view_.look.compared.reference].tensors) return;
-  Reference& reference = references_[view_.look.compared.reference];
-  reference.layout = command.layout, reference.layer = command.layer;
-  ++reference.mapped;
-  comparing_.search();
+  if (Reference* chosen = tensors_to_read_again())
+    chosen->layout = command.layout, chosen->layer = command.layer;
 }
 
 void Store::handle(const SearchCauses&) {
@@ -402,13 +404,13 @@ void Store::handle(const StopSearch&) {
 }
 
 void Store::run_comparison() {
-  if ((view_.look.tab != Tab::compare && !view_.selection.shows_a) || references_.empty()) {
+  const Reference* chosen = chosen_reference();
+  if ((view_.look.tab != Tab::compare && !view_.selection.shows_a) || !chosen) {
     view_.selection.shows_a = false;
     return comparing_.stop();
   }
   const std::size_t head = std::min(view_.look.head, live_.model().n_heads - 1);
-  comparing_.follow(references_[view_.look.compared.reference], live_, head, view_.look.compared.difference,
-                    view_.look.tab == Tab::compare);
+  comparing_.follow(*chosen, live_, head, view_.look.compared.difference, view_.look.tab == Tab::compare);
 }
 
 }  // namespace app

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <type_traits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -49,7 +49,8 @@ struct ColorChoice {
   friend bool operator==(const ColorChoice&, const ColorChoice&) = default;
 };
 
-/// An arrow of the picture of rotary positions that the mouse holds: two numbers of a pair before they turn.
+/// An arrow of the picture of rotary positions that the mouse holds: two numbers of a pair before they are
+/// rotated.
 struct HeldArrow {
   bool of_key = false;
   std::size_t pair = 0;
@@ -105,6 +106,9 @@ struct TokensLook {
   friend bool operator==(const TokensLook&, const TokensLook&) = default;
 };
 
+/// Rows and columns of a matrix.
+using Shape = std::pair<std::size_t, std::size_t>;
+
 /// A part of a matrix in cells, which need not be whole ones.
 struct CellWindow {
   double left = 0, top = 0, right = 0, bottom = 0;
@@ -123,12 +127,12 @@ struct Look {
   std::size_t sequence = 0, head = 0;
   Stage heads_stage = Stage::weights;
   ColorChoice colors;
-  bool gutters = false;        ///< row sums and entropy stand beside token × token stages
+  bool gutters = false;        ///< row sums and entropy are displayed next to token × token stages
   std::optional<Stage> large;  ///< the stage that fills the Stages view alone
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
   std::set<Stage> code_lines;                            ///< stages of the strip with their line of PyTorch
   /// What is shown of matrices of so many rows and columns; of others everything.
-  std::map<std::pair<std::size_t, std::size_t>, CellWindow> zoomed;
+  std::map<Shape, CellWindow> zoomed;
   std::optional<core::attention::HeadFigure>
       heads_order;  ///< what heads are sorted by; nothing: by their number
   TokensLook tokens;
@@ -379,7 +383,7 @@ struct LookedAt {
   Selection selection;
 };
 
-/// All that the window shows beside the model: changed by commands alone.
+/// All that the window shows apart from the model: changed by commands alone.
 struct View : LookedAt {
   Settings settings;
   Forms forms;
@@ -388,39 +392,11 @@ struct View : LookedAt {
 
 /// The part of the view that is of that type.
 template <class Part>
-Part& part_of(View& view) {
-  if constexpr (std::is_same_v<Part, Look>)
-    return view.look;
-  else if constexpr (std::is_same_v<Part, TokensLook>)
-    return view.look.tokens;
-  else if constexpr (std::is_same_v<Part, ColorChoice>)
-    return view.look.colors;
-  else if constexpr (std::is_same_v<Part, ComparedLook>)
-    return view.look.compared;
-  else if constexpr (std::is_same_v<Part, PositionsLook>)
-    return view.look.positions;
-  else if constexpr (std::is_same_v<Part, Selection>)
-    return view.selection;
-  else if constexpr (std::is_same_v<Part, Presenting>)
-    return view.selection.presenting;
-  else if constexpr (std::is_same_v<Part, Settings>)
-    return view.settings;
-  else if constexpr (std::is_same_v<Part, Forms>)
-    return view.forms;
-  else if constexpr (std::is_same_v<Part, ActionSearch>)
-    return view.forms.search;
-  else if constexpr (std::is_same_v<Part, Browser>)
-    return view.forms.browser;
-  else if constexpr (std::is_same_v<Part, ImportForm>)
-    return view.forms.import;
-  else if constexpr (std::is_same_v<Part, ExportChoice>)
-    return view.forms.exporting;
-  else if constexpr (std::is_same_v<Part, SentenceDraft>)
-    return view.forms.sentence;
-  else if constexpr (std::is_same_v<Part, DrawForm>)
-    return view.forms.draw;
-  else
-    return static_cast<std::enable_if_t<std::is_same_v<Part, LayersLook>, Part>&>(view.layers);
+Part& part_of(View& v) {
+  return std::get<Part&>(std::tie(v.look, v.look.tokens, v.look.colors, v.look.compared, v.look.positions,
+                                  v.selection, v.selection.presenting, v.settings, v.forms, v.forms.search,
+                                  v.forms.browser, v.forms.import, v.forms.exporting, v.forms.sentence,
+                                  v.forms.draw, v.layers));
 }
 
 template <auto... members>

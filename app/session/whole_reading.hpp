@@ -168,25 +168,21 @@ class WholeReading {
   struct LayerKey {
     std::shared_ptr<const void> computed;
     std::size_t layer = 0;
-    bool is_near(const LayerKey& newest) const { return *this == newest; }
     friend bool operator==(const LayerKey&, const LayerKey&) = default;
   };
   struct StreamKey {
     std::shared_ptr<const void> computed;
     std::size_t layer = 0, row = 0, column = 0;
-    bool is_near(const StreamKey& newest) const { return *this == newest; }
     friend bool operator==(const StreamKey&, const StreamKey&) = default;
   };
   /// Readings whose heads are not all known, which is so of an attached model whose maps take their time.
   struct FillKey {
     Reading now, before;
-    bool is_near(const FillKey& newest) const { return *this == newest; }
     friend bool operator==(const FillKey&, const FillKey&) = default;
   };
   struct RandomKey {
     const void* model = nullptr;
     std::uint64_t state = 0;
-    bool is_near(const RandomKey& newest) const { return *this == newest; }
     friend bool operator==(const RandomKey&, const RandomKey&) = default;
   };
   static Key key_of(const WholeModel& whole);

@@ -9,7 +9,7 @@
 #include "app/session/jobs.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/actions/keys.hpp"
+#include "app/ui/actions/actions.hpp"
 
 namespace app {
 
@@ -82,7 +82,7 @@ namespace {
 
 constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
-constexpr double progress_seconds = 0.1;  // between two looks at how far a computation beside the window is
+constexpr double progress_seconds = 0.1;  // between two looks at how far a computation in the background is
 constexpr double look_seconds = 0.25;     // between two looks for what an ending window leaves
 constexpr double idle_seconds = 60;
 constexpr int frames_to_dim = 15;  // what lies behind a dialog

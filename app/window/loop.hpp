@@ -35,7 +35,7 @@ void follow_held_key(Store& store);
 
 DisplayedState displayed_state(const Store& store);
 
-/// Writes what the program remembers soon after it has changed, beside the window: whatever ends it, lessons,
+/// Writes what the program remembers soon after it has changed, in the background: whatever ends it, lessons,
 /// recent files and settings are there the next time.
 class Remembering {
  public:
@@ -75,7 +75,7 @@ class Loop {
   void frame(const std::function<void(ImGuiIO&)>& adjust = {},
              const std::vector<KeyPress>& scripted_keys = {});
 
-  /// Whether figures, stages of the trace or glyphs are made beside the window, or pictures wait for the next
+  /// Whether figures, stages of the trace or glyphs are made in the background, or pictures wait for the next
   /// frame.
   bool is_working() const {
     return statistics_.is_busy() || source_.is_making() || source_of_a_.is_making() || painter_.is_behind() ||

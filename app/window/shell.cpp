@@ -6,8 +6,6 @@
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/bars/bars.hpp"
-#include "app/ui/panels/bars/view_bar.hpp"
-#include "app/ui/panels/compare/compare_list.hpp"
 #include "app/ui/panels/compare/compare_panel.hpp"
 #include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/panels/edit/edit_panel.hpp"
@@ -15,16 +13,13 @@
 #include "app/ui/panels/inspector/inspector_panel.hpp"
 #include "app/ui/panels/laboratory/laboratory_panel.hpp"
 #include "app/ui/panels/layers/layers_panel.hpp"
-#include "app/ui/panels/layers/next_token.hpp"
-#include "app/ui/panels/layers/whole_panel.hpp"
 #include "app/ui/panels/lessons/lesson_panel.hpp"
 #include "app/ui/panels/model/model_panel.hpp"
-#include "app/ui/panels/present/flight.hpp"
 #include "app/ui/panels/present/present_panel.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
 #include "app/ui/panels/start/start_page.hpp"
 #include "app/ui/panels/tokens/tokens_panel.hpp"
-#include "app/ui/widgets/hit_area.hpp"
+#include "app/ui/widgets/drawing.hpp"
 
 namespace app {
 namespace {
@@ -40,7 +35,7 @@ struct Regions {
   float model_height;     // of MODEL above EDIT
   float banner;           // height of what is said of the file, above the view
   float exhibit, lesson;  // heights of what a lesson puts above and below the view
-  float flight;           // height of the buttons of a flight or of decoding, below the view
+  float flight;           // height of the buttons of an animation or of decoding, below the view
   float next_token;       // height of the strip of the next token, above the inspector
 };
 
@@ -56,7 +51,7 @@ struct PanelRow {
 bool presents(const Frame& f) {
   return f.displayed.selection.presenting.on;
 }
-/// Panels beside the view, which is alone when it is presented; the start page has them all in its place.
+/// Panels next to the view, which is alone when it is presented; the start page has them all in its place.
 bool has_side_panels(const Frame& f) {
   return !presents(f) && !panels::shows_start(f);
 }

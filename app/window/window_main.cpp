@@ -1,8 +1,12 @@
 #include "app/window/window_main.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "app/screen/heatmap_renderer.hpp"
@@ -23,35 +27,46 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks(50);  // at whether a signal has come
 
-}  // namespace
-
-EndWatch::EndWatch(const core::system::SignalBlocker& blocker) {
-  thread_ = std::jthread([this, &blocker](const std::stop_token& ends) {
-    for (; !ends.stop_requested(); std::this_thread::sleep_for(between_looks))
-      if (const int came = blocker.take()) take(came);
-  });
+/// What a program returns that a signal has ended, as shells say it.
+int status_of_signal(int signal) {
+  return 128 + signal;
 }
 
-void EndWatch::take(int signal) {
-  const std::lock_guard lock(mutex_);
-  signal_ = signal;
-  if (!had_window_)
-    std::_Exit(status_of_signal(signal));  // nothing has been edited; a display may not answer
-  if (wake_) wake_();
-}
+/// Waits in the background for what asks the program to end: SIGTERM, SIGHUP, SIGINT. As long as there is no
+/// window such a signal ends the program at once.
+class EndWatch {
+ public:
+  explicit EndWatch(const core::system::SignalBlocker& blocker)
+      : thread_([this, &blocker](const std::stop_token& ends) {
+          for (; !ends.stop_requested(); std::this_thread::sleep_for(between_looks))
+            if (const int came = blocker.take()) take(came);
+        }) {}
 
-EndWatch::Window::Window(EndWatch& watch, std::function<void()> wake) : watch_(watch) {
-  const std::lock_guard lock(watch.mutex_);
-  watch.had_window_ = true;
-  watch.wake_ = std::move(wake);
-}
+  /// There is a window from now on; wake is called from another thread when a signal comes, until it is
+  /// another function.
+  void wake_by(std::function<void()> wake) {
+    const std::lock_guard lock(mutex_);
+    has_window_ = true;
+    wake_ = std::move(wake);
+  }
+  /// The signal that came, or 0.
+  int signal() const { return signal_; }
 
-EndWatch::Window::~Window() {
-  const std::lock_guard lock(watch_.mutex_);
-  watch_.wake_ = nullptr;
-}
+ private:
+  void take(int signal) {
+    const std::lock_guard lock(mutex_);
+    signal_ = signal;
+    if (!has_window_)
+      std::_Exit(status_of_signal(signal));  // nothing has been edited; a display may not answer
+    if (wake_) wake_();
+  }
 
-namespace {
+  std::atomic<int> signal_ = 0;
+  std::mutex mutex_;
+  std::function<void()> wake_;  // guarded by the mutex, as what it calls must still be there
+  bool has_window_ = false;
+  std::jthread thread_;
+};
 
 void recall_all(const platform::Memory& memory, Store& store) {
   Kept kept{memory.recent, {}, platform::state_directory(), {}};
@@ -80,7 +95,7 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 
 }  // namespace
 
-int run_window(const WindowOptions& options) {
+int run_window(const OpenWindow& options) {
   if (options.file) core::system::read_pipe_whole(*options.file);  // which may be asked to end
   const core::system::SignalBlocker blocker;
   EndWatch end(blocker);
@@ -94,8 +109,8 @@ int run_window(const WindowOptions& options) {
     store.attach(options.address, options.token, options.text, options.layer);
   } else if (options.file) {
     store.open(*options.file, options.text, options.layer);
-  } else if (!options.preset.empty()) {
-    store.dispatch(LoadPreset{options.preset});
+  } else if (options.preset) {
+    store.dispatch(LoadPreset{options.preset->name});
   } else if (store.view().settings.start_page) {
     store.dispatch(set<&Forms::start_page>(true));
   } else if (!store.view().settings.knows_tour) {
@@ -105,17 +120,19 @@ int run_window(const WindowOptions& options) {
                           store.view().settings.scale * store.view().settings.text_size);
   render::HeatmapRenderer renderer;
   Loop loop(window, renderer, store);
-  const EndWatch::Window called(end, [&window] { window.wake(); });
   Remembering remembering(store.jobs(), platform::config_directory(), began);
   try {
+    end.wake_by([&window] { window.wake(); });
     while (loop.step()) {
       if (end.signal() != 0) store.dispatch(EndNow{});
       remembering.follow(memory_of(store, window.size()));
     }
   } catch (...) {
+    end.wake_by({});
     store.dispatch(EndNow{});  // the next window offers what is not saved
     throw;
   }
+  end.wake_by({});
   remembering.finish(memory_of(store, window.size()));
   return end.signal() == 0 ? 0 : status_of_signal(end.signal());
 }

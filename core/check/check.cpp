@@ -584,22 +584,19 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   bool all_rounded = true;
   for (std::size_t k = 0; k < n; ++k) all_rounded = all_rounded && (c.agreeing[k] || !rounded[k].empty());
   if (all_rounded) rounded.assign(n, "");
-  if (errs_as_kept) {
+  const auto call_rounded = [&](const std::string& type, const std::string& note) {
     for (std::size_t k = 0; k < n; ++k)
-      if (!c.agreeing[k]) rounded[k] = formats::dtype_name(kept_in);
-    report.notes.push_back("The tensors are stored in " + std::string(formats::dtype_name(kept_in)) +
-                           " and differ only by the rounding errors of " + formats::dtype_name(kept_in) +
-                           " arithmetic");
+      if (!c.agreeing[k]) rounded[k] = type;
+    report.notes.push_back(note);
     report.explanations.clear();
     report.agrees = true;
-  }
-  if (!report.rounding.empty() && report.explanations.empty()) {  // whatever the tensors are kept in
-    for (std::size_t k = 0; k < n; ++k)
-      if (!c.agreeing[k]) rounded[k] = report.rounding;
-    report.notes.push_back("The tensors hold " + report.rounding +
-                           " numbers and differ only by its rounding errors");
-    report.agrees = true;
-  }
+  };
+  if (const std::string type = formats::dtype_name(kept_in); errs_as_kept)
+    call_rounded(type, "The tensors are stored in " + type + " and differ only by the rounding errors of " +
+                           type + " arithmetic");
+  if (!report.rounding.empty() && report.explanations.empty())  // whatever the tensors are kept in
+    call_rounded(report.rounding,
+                 "The tensors hold " + report.rounding + " numbers and differ only by its rounding errors");
   for (std::size_t k = 0; k < n; ++k)
     add(result_of(matched.observed[k], report.readings[k], right, tolerance, rounded[k]), report.stages);
   add_notes(c, matched, report);

@@ -6,6 +6,7 @@
 
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
+#include "core/check/score_steps.hpp"
 #include "core/graph/matrices.hpp"
 #include "core/graph/operations.hpp"
 #include "core/graph/rounding.hpp"
@@ -288,12 +289,12 @@ double Computed::float32_error(const Reading& reading) const {
 
 std::optional<Stage> stage_for(const Model& model, Stage stage) {
   using enum Stage;
-  static constexpr std::array rows{std::array{queries, normed_queries, rotated_queries},
-                                   std::array{keys, normed_keys, rotated_keys},
-                                   std::array{scaled_scores, capped_scores, biased_scores}};
   const attention::StageSet shown = attention::shown_stages(model);
   if (contains(shown, stage)) return stage;
-  for (const auto& row : rows)
+  std::vector<Stage> steps;
+  for (const ScoreStepInfo& step : score_steps) steps.push_back(step.stage);
+  for (const auto& row : {std::vector{queries, normed_queries, rotated_queries},
+                          std::vector{keys, normed_keys, rotated_keys}, steps})
     for (auto at = std::ranges::find(row, stage); at != row.end() && at != row.begin();)
       if (contains(shown, *--at)) return *at;
   return std::nullopt;

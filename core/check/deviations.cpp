@@ -27,6 +27,34 @@ std::vector<Deviation> deviations(const Context& context) {
   return std::move(table.rows);
 }
 
+Deviation& Table::add(const char* name, Stages acts, std::string words, Change<> change) {
+  rows.push_back({name, acts, std::move(words), [change = std::move(change)](Recipe& m, const Numbers&) { change(m); }});
+  return rows.back();
+}
+
+Deviation& Table::add_then(const char* name, Stage stage, std::string words, Recipe::Then change) {
+  return add(name, {stage}, std::move(words), [=, change = std::move(change)](Recipe& m) { m.then(stage, change); });
+}
+
+Deviation& Table::add_sides(const char* name, const std::string& sides, std::string words, Change<Side> change, const std::array<Stage, 4>& stages) {
+  return add(name, stages_of(sides, stages), std::move(words), [=, change = std::move(change)](Recipe& m) {
+           for (const char side : sides) change(m, side_of(side));
+         }).of(sides);
+}
+
+Deviation& Table::fit(const char* name, Stages acts, Numbers start, std::function<std::string(const Numbers&)> says, Change<const Numbers&> change) {
+  rows.push_back({.name = name, .acts = acts, .words = "", .apply = std::move(change), .start = std::move(start), .says = std::move(says), .rank = 2});
+  return rows.back();
+}
+
+Deviation& Table::fit_sides(const char* name, const std::string& sides, double start, std::function<std::string(double)> says, Change<Side, double> change,
+                            const std::array<Stage, 4>& stages) {
+  const auto change_all = [=, change = std::move(change)](Recipe& m, const Numbers& x) {
+    for (const char side : sides) change(m, side_of(side), x[0]);
+  };
+  return fit(name, stages_of(sides, stages), {start}, [says = std::move(says)](const Numbers& x) { return says(x[0]); }, change_all).of(sides);
+}
+
 // Numbers in the field's words.
 
 std::string digits(double f, int n) {
@@ -220,10 +248,6 @@ std::string order_words(const std::vector<std::size_t>& order, const std::string
   return what + "s are laid out as [" + listed(order) + "]";
 }
 
-bool is_unnamed(const std::vector<std::size_t>& order) {
-  return order_words(order, "").find("stand as") != std::string::npos;
-}
-
 StageSet stages_of(std::string_view sides, const std::array<Stage, 4>& stages) {
   StageSet all;
   for (const char side : sides) all.set(index(stages[side_of(side)]));
@@ -236,7 +260,6 @@ namespace {
 
 constexpr std::array usual_sides{"qkv", "q", "k", "v", "qk", "kv", "qv"};
 
-
 /// "query and key", of the projections.
 std::string projections_of(std::string_view sides) {
   if (sides == "qkvo") return "all projections";
@@ -245,10 +268,6 @@ std::string projections_of(std::string_view sides) {
          text::joined(
              sides, ", ", [&](char side) { return std::string(names[side_of(side)]); }, " and ") +
          (sides.size() > 1 ? " projections" : " projection");
-}
-
-Shared scaled(const Shared& block, double factor) {
-  return share(mapped(*block, [&](double x) { return x * factor; }));
 }
 
 /// Makes each column of some projections, side by side, another column of theirs.
@@ -346,10 +365,7 @@ void add_fused(Table& t) {
 void add_inputs(Table& t) {
   const Recipe& m = t.c.m;
   const auto add = [&](const std::string& sides, const std::string& words, std::function<Block(const Recipe&, const Block&)> change) {
-    t.add("input", stages_of(sides), "the input of the " + names_of(sides) + " " + words, [=](Recipe& r) {
-       const Recipe old = r;
-       for (const char side : sides) r.x[side_of(side)] = share(change(old, *old.x[side_of(side)]));
-     }).of(sides);
+    t.add_sides("input", sides, "the input of the " + names_of(sides) + " " + words, [=](Recipe& r, Side side) { r.x[side] = share(change(r, *r.x[side])); });
   };
   const auto rows = [](auto place) {
     return [=](const Recipe&, const Block& x) {
@@ -389,13 +405,10 @@ void add_inputs(Table& t) {
       add(sides, "is the other side's (the key embeddings and the embeddings are confused)", [=](const Recipe& old, const Block&) { return *old.x[*sides == 'q' ? K : Q]; });
   for (const std::string& sides : m.cross ? std::vector<std::string>{"q", "kv"} : std::vector<std::string>{"qkv"})
     for (const double f : {0.2, 0.5, 1.1, 2.0, 3.0, 5.0, 9.0})
-      t.fit(
-           "input_factor", stages_of(sides), {f}, [&m, sides](const Numbers& x) { return "the input of the " + names_of(sides) + " is multiplied by " + number(x[0], m); },
-           [=](Recipe& r, const Numbers& x) {
-             for (const char side : sides) r.x[side_of(side)] = scaled(r.x[side_of(side)], x[0]);
-           },
-           sides)
-          .of(sides)
+      t.fit_sides(
+           "input_factor", sides, f, [&m, sides](double x) { return "the input of the " + names_of(sides) + " is multiplied by " + number(x, m); },
+           [](Recipe& r, Side side, double x) { r.x[side] = share(scaled(*r.x[side], x)); })
+          .nearest_of(sides)
           .ranks = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
 }
 
@@ -406,8 +419,8 @@ void add_factors(Table& t) {
     if (!t.c.has(stage)) continue;
     const std::string what = (stage == output ? "the output is" : name_of(stage) + " are") + std::string(" multiplied by ");
     t.fit(
-         "stage_factor", Table::set({stage}), {1.1}, [&m, what](const Numbers& x) { return what + number(x[0], m); },
-         [=](Recipe& r, const Numbers& x) { r.then(stage, [f = x[0]](const Block& v, Run&) { return mapped(v, [&](double y) { return y * f; }); }); })
+         "stage_factor", {stage}, {1.1}, [&m, what](const Numbers& x) { return what + number(x[0], m); },
+         [=](Recipe& r, const Numbers& x) { r.then(stage, [f = x[0]](const Block& v, Run&) { return scaled(v, f); }); })
         .ranks = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
     const std::size_t n = is_of_keys(stage) ? m.G : m.H;
     if (stage == output || n < 2) continue;
@@ -418,7 +431,7 @@ void add_factors(Table& t) {
       return heads.size() < x.size() && std::ranges::all_of(heads, [&](std::size_t h) { return std::abs(x[h] - x[heads[0]]) < 3 * m.close; }) ? heads : std::vector<std::size_t>();
     };
     t.fit(
-         "stage_factor_by_head", Table::set({stage}), Numbers(n, 1.1),
+         "stage_factor_by_head", {stage}, Numbers(n, 1.1),
          [=, &m](const Numbers& x) {
            const auto heads = few(x);
            if (heads.empty()) return name_of(stage) + " are multiplied by a factor for each head: " + listed(x, m);
@@ -447,20 +460,14 @@ void add_projections(Table& t) {
         if (bits >> i & 1) set += with_bias[i];
       if (set.size() == size && set != "qkv") sets.push_back(set);
     }
-  const auto multiply = [](const std::string& set) {
-    return [=](Recipe& r, const Numbers& x) {
-      for (const char side : set) r.b[side_of(side)] = scaled(r.b[side_of(side)], x[0]);
-    };
-  };
+  const auto multiply = [](Recipe& r, Side side, double f) { r.b[side] = share(scaled(*r.b[side], f)); };
   if (!with_bias.empty())
     for (const std::string& set : sets)
       for (const double f : std::set<double>{0, 2, -1, 3, 4, static_cast<double>(m.H)})
-        if (f != 1) t.add("projection_bias", stages_of(set), times(f, "the bias of " + projections_of(set), m), [=](Recipe& r) { multiply(set)(r, {f}); }).of(set);
+        if (f != 1) t.add_sides("projection_bias", set, times(f, "the bias of " + projections_of(set), m), [=](Recipe& r, Side side) { multiply(r, side, f); });
   for (const char side : with_bias) {
     const std::string one(1, side);
-    t.fit(
-         "projection_bias_factor", stages_of(one), {1.1}, [&m, one](const Numbers& x) { return times(x[0], "the bias of " + projections_of(one), m); }, multiply(one))
-        .of(one);
+    t.fit_sides("projection_bias_factor", one, 1.1, [&m, one](double x) { return times(x, "the bias of " + projections_of(one), m); }, multiply);
     for (const char to : std::string_view("qkvo"))
       if (to != side && m.width(side_of(to)) == m.b[side_of(side)]->n[3])
         t.add("bias_of_another", stages_of(std::string(1, to)), projections_of(std::string(1, to)) + " adds the bias of " + projections_of(one),
@@ -471,16 +478,9 @@ void add_projections(Table& t) {
   for (const std::string& set : all) {
     if (!std::ranges::all_of(set, [&](char side) { return m.W[side_of(side)] != nullptr; })) continue;
     const bool is_square = std::ranges::all_of(set, [&](char s) { return m.W[side_of(s)]->n[2] == m.W[side_of(s)]->n[3]; });
-    t.add("projection_transposed", stages_of(set),
-          "the weight of " + projections_of(set) + " is " + (is_square ? "transposed" : "read in the other order (reshaped instead of transposed)"),
-          [=](Recipe& r) {
-            for (const char side : set) {
-              Block W = transposed(*r.W[side_of(side)]);
-              W.n = r.W[side_of(side)]->n;
-              r.W[side_of(side)] = share(std::move(W));
-            }
-          })
-        .of(set);
+    t.add_sides("projection_transposed", set,
+            "the weight of " + projections_of(set) + " is " + (is_square ? "transposed" : "read in the other order (reshaped instead of transposed)"),
+            [](Recipe& r, Side side) { r.W[side] = share(reshaped(transposed(*r.W[side]), r.W[side]->n)); });
   }
   const std::string_view letters = "qkv";
   for (std::size_t code = 0; code < 27; ++code) {
@@ -505,12 +505,7 @@ void add_projections(Table& t) {
        {std::pair{"view", "by a view as [heads, tokens, d_head] without a transpose"}, {"interleaved", "interleaved, as [d_head, heads] instead of [heads, d_head]"}})
     for (const std::string set : usual_sides)
       if (m.H > 1 && (m.G > 1 || set == "q"))
-        t.add("head_split", stages_of(set), "the heads of the " + names_of(set) + " are cut " + words,
-              [=, how = how](Recipe& r) {
-                for (const char side : set) r.split[side_of(side)] = how;
-              })
-            .of(set)
-            .whole();
+        t.add_sides("head_split", set, "the heads of the " + names_of(set) + " are cut " + words, [how = how](Recipe& r, Side side) { r.split[side] = how; }).whole();
   add_fused(t);
   add_inputs(t);
   add_factors(t);
@@ -519,7 +514,6 @@ void add_projections(Table& t) {
 // Norms of queries and keys.
 
 namespace {
-
 
 /// One way in which a norm is another, and what kind of way.
 struct NormChange {
@@ -557,52 +551,39 @@ std::vector<NormChange> norm_changes(const Recipe& m) {
 void add_norms(Table& t) {
   const Recipe& m = t.c.m;
   for (const double epsilon : {m.norm[Q] ? m.norm[Q]->epsilon : 1e-6, 1e-5})
-    t.add("norm_on_values", {values}, "the values are normalized too",
-          [=](Recipe& r) { r.then(values, [=](const Block& v, Run&) { return normed(v, {.w = Numbers(v.n[3], 1.0), .epsilon = epsilon}); }); });
+    t.add_then("norm_on_values", values, "the values are normalized too", [=](const Block& v, Run&) { return normed(v, {.w = Numbers(v.n[3], 1.0), .epsilon = epsilon}); });
   if (!m.norm[Q] && !m.norm[K]) {
     for (const std::string sides : query_key_sides)
       for (const auto& [rule, words] : {std::pair{"rms", "RMSNorm"}, {"l2", "to length 1"}, {"layer", "LayerNorm"}})
         for (const double epsilon : {1e-6, 1e-5, 0.0, 1e-12})
-          t.add("norm_added", stages_of(sides, normed_stage), "the " + names_of(sides) + " are normalized (" + words + "), which the model does not do", [=, rule = rule](Recipe& r) {
-             for (const char side : sides) r.norm[side_of(side)] = NormOf{.rule = rule, .w = Numbers(r.d, 1.0), .epsilon = epsilon};
-           }).of(sides);
+          t.add_sides(
+              "norm_added", sides, "the " + names_of(sides) + " are normalized (" + words + "), which the model does not do",
+              [=, rule = rule](Recipe& r, Side side) { r.norm[side] = NormOf{.rule = rule, .w = Numbers(r.d, 1.0), .epsilon = epsilon}; }, normed_stage);
     return;
   }
   if (!m.norm[Q] || !m.norm[K]) return;
   const std::vector<NormChange> changes = norm_changes(m);
   for (const std::string sides : query_key_sides) {
-    const StageSet acts = stages_of(sides, normed_stage);
     const std::string the_norm = "the norm of the " + names_of(sides) + " ";
     const auto add = [&](const std::string& words, std::function<void(NormOf&)> change) -> Deviation& {
-      return t
-          .add("norm", acts, the_norm + words,
-               [=](Recipe& r) {
-                 for (const char side : sides) change(*r.norm[side_of(side)]);
-               })
-          .of(sides);
+      return t.add_sides("norm", sides, the_norm + words, [=](Recipe& r, Side side) { change(*r.norm[side]); }, normed_stage);
     };
-    t.add("norm", acts, the_norm + "is missing", [=](Recipe& r) {
-       for (const char side : sides) r.omits_norm[side_of(side)] = true;
-     }).of(sides);
+    t.add_sides("norm", sides, the_norm + "is missing", [](Recipe& r, Side side) { r.omits_norm[side] = true; }, normed_stage);
     for (const NormChange& one : changes) add(one.words, one.apply).by_rows = one.words != "runs over the tokens";
     for (std::size_t a = 0; a < changes.size(); ++a)
       for (std::size_t b = a + 1; b < changes.size() && changes[b].kind < 3; ++b)
         if (changes[a].kind != changes[b].kind)
           add(changes[a].words + " and " + changes[b].words, [one = changes[a].apply, two = changes[b].apply](NormOf& n) { one(n), two(n); }).ranked(1).whole();
     for (const double start : {std::log(1e-2), 0.0})
-      t.fit(
-           "norm_epsilon", acts, {start},
-           [&m, the_norm](const Numbers& x) { return the_norm + "has ε = " + digits(std::exp(x[0]), m.digits) + " instead of " + digits(m.norm[Q]->epsilon); },
-           [=](Recipe& r, const Numbers& x) {
-             for (const char side : sides) r.norm[side_of(side)]->epsilon = std::exp(x[0]);
-           })
-          .of(sides);
+      t.fit_sides(
+          "norm_epsilon", sides, start, [&m, the_norm](double x) { return the_norm + "has ε = " + digits(std::exp(x), m.digits) + " instead of " + digits(m.norm[Q]->epsilon); },
+          [](Recipe& r, Side side, double x) { r.norm[side]->epsilon = std::exp(x); }, normed_stage);
   }
   for (const Side side : {K, Q}) {
     const std::string sides(1, "qk"[side]), others(1, "kq"[side]);
-    t.add("norm", stages_of(sides, normed_stage), "the norm of the " + names_of(sides) + " has the weights of the " + names_of(others), [=](Recipe& r) {
-       r.norm[side]->w = r.norm[side == Q ? K : Q]->w;
-     }).of(sides);
+    t.add_sides(
+        "norm", sides, "the norm of the " + names_of(sides) + " has the weights of the " + names_of(others),
+        [](Recipe& r, Side of) { r.norm[of]->w = r.norm[of == Q ? K : Q]->w; }, normed_stage);
     if (t.c.theirs(normed_stage[side]))
       t.fit(
            "norm_weights", stages_of(sides, normed_stage), m.norm[side]->w,

@@ -41,6 +41,7 @@ struct Deviation {
   Deviation& of(std::string who) { return sides = std::move(who), *this; }
   Deviation& whole() { return by_rows = false, *this; }
   Deviation& alone() { return in_pairs = false, *this; }
+  Deviation& nearest_of(std::string starts) { return key = std::move(starts), *this; }
 };
 
 /// What the rows of the table may look at: the recipe with the causes so far, somebody's numbers, and the
@@ -66,39 +67,31 @@ struct Context {
 /// All deviations that could change the target, in the order in which they are told.
 std::vector<Deviation> deviations(const Context& context);
 
+/// Stages, as rows of the table list them.
+struct Stages : StageSet {
+  Stages(std::initializer_list<Stage> stages) : StageSet(set_of(stages)) {}
+  Stages(StageSet stages) : StageSet(stages) {}
+};
+
 /// Rows of the table while it is written.
 struct Table {
   const Context& c;
   std::vector<Deviation> rows = {};
-  using Apply = std::function<void(Recipe&)>;
-  using Fit = std::function<void(Recipe&, const Numbers&)>;
+  template <class... Arguments>
+  using Change = std::function<void(Recipe&, Arguments...)>;
 
-  Deviation& add(const char* name, std::initializer_list<Stage> acts, std::string words, Apply apply) {
-    return add(name, set(acts), std::move(words), std::move(apply));
-  }
-  Deviation& add(const char* name, StageSet acts, std::string words, Apply apply) {
-    rows.push_back(
-        {name, acts, std::move(words), [apply = std::move(apply)](Recipe& m, const Numbers&) { apply(m); }});
-    return rows.back();
-  }
-  /// A row whose numbers are fitted from there on.
-  Deviation& fit(const char* name, StageSet acts, Numbers start,
-                 std::function<std::string(const Numbers&)> says, Fit apply, std::string key = "") {
-    rows.push_back({.name = name,
-                    .acts = acts,
-                    .words = "",
-                    .apply = std::move(apply),
-                    .start = std::move(start),
-                    .says = std::move(says),
-                    .rank = 2,
-                    .key = std::move(key)});
-    return rows.back();
-  }
-  static StageSet set(std::initializer_list<Stage> stages) {
-    StageSet all;
-    for (const Stage s : stages) all.set(index(s));
-    return all;
-  }
+  Deviation& add(const char* name, Stages acts, std::string words, Change<> change);
+  /// A row of what is done to a stage where it is computed.
+  Deviation& add_then(const char* name, Stage stage, std::string words, Recipe::Then change);
+  /// A row of what is done to each of some sides.
+  Deviation& add_sides(const char* name, const std::string& sides, std::string words, Change<Side> change,
+                       const std::array<Stage, 4>& stages = side_stage);
+  /// A row whose numbers are fitted from there on; and one whose only number is that of each of some sides.
+  Deviation& fit(const char* name, Stages acts, Numbers start,
+                 std::function<std::string(const Numbers&)> says, Change<const Numbers&> change);
+  Deviation& fit_sides(const char* name, const std::string& sides, double start,
+                       std::function<std::string(double)> says, Change<Side, double> change,
+                       const std::array<Stage, 4>& stages = side_stage);
 };
 void add_projections(Table& table);
 void add_norms(Table& table);
@@ -132,15 +125,9 @@ std::string names_of(std::string_view sides);
 Side side_of(char letter);
 /// The stages of sides: of projections, or of what was normed or rotated.
 StageSet stages_of(std::string_view sides, const std::array<Stage, 4>& stages = side_stage);
-inline constexpr std::array normed_stage{Stage::normed_queries, Stage::normed_keys, Stage::values,
-                                         Stage::output};
-inline constexpr std::array rotated_stage{Stage::rotated_queries, Stage::rotated_keys, Stage::values,
-                                          Stage::output};
 inline constexpr std::array query_key_sides{"qk", "q", "k"};
 /// A list of sources as a rule where it is one: "every head is head +1 (cyclic)".
 std::string order_words(const std::vector<std::size_t>& order, const std::string& what);
-/// Whether such a list has no name.
-bool is_unnamed(const std::vector<std::size_t>& order);
 /// All shifts, the reverse, the interleavings and the exchange of neighbors of n things.
 std::vector<std::vector<std::size_t>> usual_orders(std::size_t n);
 

@@ -23,7 +23,7 @@ std::string percent(double share) {
 void add_sinks(Table& t) {
   const Recipe& m = t.c.m;
   const std::size_t H = m.H, G = m.G, each = H / G;
-  t.fit("sink_values", Table::set({weights}), m.sink ? [&] { Numbers s = *m.sink; for (double& x : s) x += 0.1; return s; }() : Numbers(H, 0.0),
+  t.fit("sink_values", {weights}, m.sink ? [&] { Numbers s = *m.sink; for (double& x : s) x += 0.1; return s; }() : Numbers(H, 0.0),
         [&m](const Numbers& x) { return "the sinks are " + listed(x, m) + (m.sink ? "" : ", where the model has none"); },
         [](Recipe& r, const Numbers& x) { r.sink = x; }).ranked(3);
   if (!m.sink) return;
@@ -72,10 +72,10 @@ void add_sinks(Table& t) {
     };
   };
   t.fit(
-      "sink_count", Table::set({weights}), {0.3}, [&m](const Numbers& x) { return "exp(sink) is multiplied by " + number(std::exp(x[0]), m); }, each_sink(std::plus<>()));
+      "sink_count", {weights}, {0.3}, [&m](const Numbers& x) { return "exp(sink) is multiplied by " + number(std::exp(x[0]), m); }, each_sink(std::plus<>()));
   for (const double start : {0.8, 1.3})
     t.fit(
-        "sink_factor", Table::set({weights}), {start}, [&m](const Numbers& x) { return "the sinks are multiplied by " + number(x[0], m); }, each_sink(std::multiplies<>()));
+        "sink_factor", {weights}, {start}, [&m](const Numbers& x) { return "the sinks are multiplied by " + number(x[0], m); }, each_sink(std::multiplies<>()));
 }
 
 /// Weights made of the scores that enter the softmax, of which hidden ones are −∞.
@@ -128,9 +128,7 @@ Block blockwise(const Block& s, std::size_t size, std::string_view how) {
 void add_forms(Table& t) {
   const Recipe& m = t.c.m;
   const auto field = [&](const char* words, std::function<void(Recipe&)> change) { t.add("softmax_form", {weights}, words, std::move(change)).whole(); };
-  const auto form = [&](const char* words, Recipe::Then change) {
-    t.add("softmax_form", {weights}, words, [change = std::move(change)](Recipe& r) { r.then(weights, change); }).whole();
-  };
+  const auto form = [&](const char* words, Recipe::Then change) { t.add_then("softmax_form", weights, words, std::move(change)).whole(); };
   field("the softmax runs over the queries instead of the keys (axis)", [](Recipe& r) { r.axis = 2; });
   if (m.H > 1) field("the softmax runs over the heads", [](Recipe& r) { r.axis = 1; });
   field("the softmax is applied twice", [](Recipe& r) { r.twice = true; });
@@ -144,23 +142,20 @@ void add_forms(Table& t) {
   form("weights are the scores, normalized without exp", of_scores([](double s) { return s; }, true));
   form("there is no softmax", of_scores([](double s) { return s; }, false));
   form("weights are equal for all unmasked keys (the scores are lost)", of_scores([](double) { return 1.0; }, true));
-  form("all weight goes to the largest score", [](const Block&, Run& run) {
+  const auto tops = [](const Block& s) { return by_row(s, [](const double* x, std::size_t n) { return *std::max_element(x, x + n); }); };
+  form("all weight goes to the largest score", [=](const Block&, Run& run) {
     const Block& s = run.softmax_input();
-    return zipped(s, by_row(s, [](const double* x, std::size_t n) { return *std::max_element(x, x + n); }), [](double x, double top) { return x == top ? 1.0 : 0.0; });
+    return zipped(s, tops(s), [](double x, double top) { return x == top ? 1.0 : 0.0; });
   });
   form("scores are divided by the number of keys instead of a softmax", of_scores([n = static_cast<double>(m.S)](double s) { return s / n; }, false));
-  form("the softmax runs over queries and keys together", [](const Block&, Run& run) {
-    Block s = run.softmax_input();
-    const Shape shape = s.n;
-    s.n = {shape[0], shape[1], 1, shape[2] * shape[3]};
-    Block w = normalized(zipped(s, by_row(s, [](const double* x, std::size_t n) { return *std::max_element(x, x + n); }), [](double x, double top) { return std::exp(x - top); }));
-    w.n = shape;
-    return w;
+  form("the softmax runs over queries and keys together", [=](const Block&, Run& run) {
+    const Shape n = run.softmax_input().n;
+    const Block s = reshaped(run.softmax_input(), {n[0], n[1], 1, n[2] * n[3]});
+    return reshaped(normalized(zipped(s, tops(s), [](double x, double top) { return std::exp(x - top); })), n);
   });
   if (m.H > 1)
-    form("the softmax runs over the keys of all heads together", [](const Block&, Run& run) {
-      const Block s = run.softmax_input();
-      const Block of_heads = by_row(s, [](const double* x, std::size_t n) { return *std::max_element(x, x + n); });
+    form("the softmax runs over the keys of all heads together", [=](const Block&, Run& run) {
+      const Block s = run.softmax_input(), of_heads = tops(s);
       Block w = s, sums({s.n[0], 1, s.n[2], 1});
       for (std::size_t b = 0; b < s.n[0]; ++b)
         for (std::size_t i = 0; i < s.n[2]; ++i) {
@@ -175,8 +170,7 @@ void add_forms(Table& t) {
   if (t.c.precision == Precision::float64)
     for (const Stage stage : {weights, scores, scaled_scores, queries, keys, values, rotated_queries, rotated_keys, contexts})
       for (const Precision type : {Precision::bfloat16, Precision::float16, Precision::float32})
-        t.add("stage_rounded", {stage}, "the " + name_of(stage) + " are rounded to " + attention::name_of(type),
-              [=](Recipe& r) { r.then(stage, [type](const Block& x, Run&) { return rounded(x, type); }); })
+        t.add_then("stage_rounded", stage, "the " + name_of(stage) + " are rounded to " + attention::name_of(type), [type](const Block& x, Run&) { return rounded(x, type); })
             .ranked(1)
             .alone();
   if (m.sink) return;
@@ -190,8 +184,8 @@ void add_forms(Table& t) {
                                    {"base e", "blocks of keys are put together by e^ of a log-sum-exp to the base 2, instead of 2^"}})
     for (const std::size_t size : sizes)
       if (size < m.S && (*how != 'l' || m.S % size != 0) && (size > 1 || how == std::string_view("online")))
-        t.add("softmax_blocks", {weights}, words + (" (blocks of " + std::to_string(size) + ")"),
-              [=, how = how](Recipe& r) { r.then(weights, [=](const Block&, Run& run) { return blockwise(run.softmax_input(), size, how); }); });
+        t.add_then("softmax_blocks", weights, words + (" (blocks of " + std::to_string(size) + ")"),
+                   [=, how = how](const Block&, Run& run) { return blockwise(run.softmax_input(), size, how); });
 }
 
 // Dropout.
@@ -228,10 +222,10 @@ void add_seen_dropout(Table& t) {
     const double share = static_cast<double>(n_gone) / static_cast<double>(n_sure);
     const Block mask = mapped(*y, [](double w) { return w != 0 ? 1.0 : 0.0; });
     if (stage == weights && c.visited[index(weights)])
-      t.add("dropout_renormalized", {weights},
-            "weights: " + percent(share) +
-                " of the unmasked cells are zero and the rest renormalized (a mask of no rule known here, or dropout before the weights are normalized)",
-            [kept = mask](Recipe& r) { r.then(weights, [kept](const Block& w, Run&) { return normalized(zipped(w, kept, std::multiplies<>())); }); })
+      t.add_then("dropout_renormalized", weights,
+                 "weights: " + percent(share) +
+                     " of the unmasked cells are zero and the rest renormalized (a mask of no rule known here, or dropout before the weights are normalized)",
+                 [kept = mask](const Block& w, Run&) { return normalized(zipped(w, kept, std::multiplies<>())); })
           .ranked(4)
           .whole()
           .alone();
@@ -239,7 +233,7 @@ void add_seen_dropout(Table& t) {
     const double f = ratios[ratios.size() / 2];
     const bool is_one = std::abs(f - 1) <= std::max(c.loose, c.m.close);
     if (std::ranges::any_of(ratios, [&](double r) { return !(std::abs(r / f - 1) < c.loose); }) || share >= 0.97 || (is_one && 2 * n_seen_gone <= n_gone)) continue;
-    t.add("dropout_active", {stage}, dropout_words(is_one ? 1 : f, share), [=](Recipe& r) { r.then(stage, times_mask(mask, is_one ? 1 : f)); }).ranked(1).whole();
+    t.add_then("dropout_active", stage, dropout_words(is_one ? 1 : f, share), times_mask(mask, is_one ? 1 : f)).ranked(1).whole();
   }
 }
 
@@ -391,7 +385,7 @@ void add_softmax(Table& t) {
     for (const auto& [scaled, unscaled] : {std::pair{1.0, 0.0}, {0.0, 1.0}, {2.0, 0.0}, {0.0, 1e-3}, {0.0, 1e-6}, {0.0, 1e-2}}) mass(scaled, unscaled);
     for (const bool is_scaled : {true, false})
       t.fit(
-          "softmax_mass_fitted", Table::set({weights}), {0.5},
+          "softmax_mass_fitted", {weights}, {0.5},
           [&m, is_scaled](const Numbers& x) { return "the softmax adds " + number(x[0], m) + " to its sum" + (is_scaled ? "" : ", not rescaled by the maximum"); },
           [is_scaled](Recipe& r, const Numbers& x) { (is_scaled ? r.mass : r.unscaled_mass) = x[0]; });
     for (const auto& [name, place] :
@@ -399,7 +393,7 @@ void add_softmax(Table& t) {
       for (const double start : {0.5, 1.0})
         if (m.H % 2 == 0 && (m.H > 2 || place == 0))
           t.fit(
-               "differential", Table::set({weights}), {start},
+               "differential", {weights}, {start},
                [&m, name = name](const Numbers& x) {
                  return "weights of every head are less " + number(x[0], m) + " × those of " + name + " (as differential attention with λ = " + digits(x[0], m.digits) + ")";
                },
@@ -410,8 +404,8 @@ void add_softmax(Table& t) {
                    for (std::size_t h = 0; h < H; ++h) other[h] = place == 0 ? h ^ 1 : (h + (place == 1 ? H / 2 : place == 2 ? 1 : H - 1)) % H;
                    return zipped(w, taken(w, 1, other), [f](double a, double b) { return a - f * b; });
                  });
-               },
-               name)
+               })
+              .nearest_of(name)
               .ranks = [](const Numbers& x) { return x[0] > 0 && x[0] < 2 ? 2 : 4; };
   }
   add_forms(t);
@@ -461,13 +455,7 @@ void add_contexts(Table& t) {
   using Make = std::function<Block(Run&, const Block& w, const Block& v)>;
   const auto add = [&](bool fits, const std::string& words, Make make, bool by_rows = true) {
     if (!fits) return;
-    t.add("contexts_from", {contexts}, words, [=](Recipe& r) { r.then(contexts, [=](const Block&, Run& run) { return make(run, run[dropped_weights], run[values]); }); }).by_rows =
-        by_rows;
-  };
-  const auto reversed = [](const Block& x) {
-    std::vector<std::size_t> order = counted(x.n[2]);
-    std::ranges::reverse(order);
-    return taken(x, 2, order);
+    t.add_then("contexts_from", contexts, words, [=](const Block&, Run& run) { return make(run, run[dropped_weights], run[values]); }).by_rows = by_rows;
   };
   const auto spread = [](const Block& x, std::size_t n) { return taken(mean_of_heads(x), 1, std::vector<std::size_t>(n, 0)); };
   add(m.dv == m.d, "context vectors are sums of keys instead of values", [](Run& run, auto& w, auto&) { return run.sums(w, run[keys]); });
@@ -476,7 +464,7 @@ void add_contexts(Table& t) {
   add(
       m.T == m.S, "context vectors are computed with the weights transposed", [](Run& run, auto& w, auto& v) { return run.sums(transposed(w), v); }, false);
   add(m.drop != nullptr, "context vectors are computed with the weights before dropout", [](Run& run, auto&, auto& v) { return run.sums(run[weights], v); });
-  add(true, "context vectors are computed from the values in reverse order", [=](Run& run, auto& w, auto& v) { return run.sums(w, reversed(v)); });
+  add(true, "context vectors are computed from the values in reverse order", [=](Run& run, auto& w, auto& v) { return run.sums(w, reversed(v, 2)); });
   add(true, "context vectors are computed with scores instead of weights",
       [](Run& run, auto&, auto& v) { return run.sums(mapped(run.softmax_input(), [](double s) { return std::isfinite(s) ? s : 0; }), v); });
   add(m.T == m.S && m.H > 1 && m.d == m.dv, "attention runs over the heads of each token instead of the tokens ([tokens, heads, d_head] not transposed)",
@@ -576,14 +564,12 @@ void add_mixtures(Table& t) {
       by = H, is_rule = true;
       break;
     }
-  t.add("heads_mixed", {stage}, words, [=](Recipe& r) {
-     r.then(stage, [=](const Block& v, Run&) {
-       return Block::of(v.n, [&](auto b, auto h, auto i, auto j) {
-         double sum = 0;
-         for (std::size_t g = 0; g < v.n[1]; ++g)
-           if (mix(h, g) != 0) sum += mix(h, g) * v(b, g, i, j);
-         return sum;
-       });
+  t.add_then("heads_mixed", stage, words, [=](const Block& v, Run&) {
+     return Block::of(v.n, [&](auto b, auto h, auto i, auto j) {
+       double sum = 0;
+       for (std::size_t g = 0; g < v.n[1]; ++g)
+         if (mix(h, g) != 0) sum += mix(h, g) * v(b, g, i, j);
+       return sum;
      });
    }).ranked(are_single ? 2 : is_rule || !is_coarse(c.precision) ? 3 : 4);  // rounding is some mixture too
 }
@@ -601,14 +587,10 @@ void add_read_orders(Table& t) {
     const auto lines = [&](const Block& of) {
       arma::mat all(of.v.size() / n, n);
       std::vector<std::size_t> at(n);
-      std::size_t k = 0;
-      for (std::size_t b = 0; b < of.n[0]; ++b)
-        for (std::size_t h = 0; h < of.n[1]; ++h)
-          for (std::size_t i = 0; i < of.n[2]; ++i)
-            for (std::size_t j = 0; j < of.n[3]; ++j, ++k) {
-              const std::size_t line = axis == 2 ? i : j;
-              all(at[line]++, line) = of.v[k];
-            }
+      each_cell(of.n, [&](auto b, auto h, auto i, auto j) {
+        const std::size_t line = axis == 2 ? i : j;
+        all(at[line]++, line) = of.v[of.at(b, h, i, j)];
+      });
       return all;
     };
     const arma::mat ours = lines(x), theirs = lines(*y);
@@ -619,9 +601,8 @@ void add_read_orders(Table& t) {
         if (const double apart = arma::accu(arma::square(theirs.col(i) - ours.col(j))); apart < least) least = apart, order[i] = j;
     }
     if (order == counted(n)) continue;
-    t.add("order_read_off", {c.target}, name_of(c.target) + ": " + order_words(order, axis == 2 ? "row" : "column"),
-          [=, stage = c.target](Recipe& r) { r.then(stage, [=](const Block& v, Run&) { return taken(v, axis, order); }); })
-        .ranked(is_unnamed(order) ? 3 : 2)
+    t.add_then("order_read_off", c.target, name_of(c.target) + ": " + order_words(order, axis == 2 ? "row" : "column"), [=](const Block& v, Run&) { return taken(v, axis, order); })
+        .ranked(2)
         .whole();
   }
 }
@@ -630,7 +611,6 @@ void add_read_orders(Table& t) {
 
 void add_outputs(Table& t) {
   const Recipe& m = t.c.m;
-  const auto then = [](Stage stage, Recipe::Then change) { return [=](Recipe& r) { r.then(stage, change); }; };
   if (t.c.visits({contexts})) add_contexts(t);
   for (const auto& [how, words] : {std::pair{"reshape", "the heads are combined by a reshape without the transpose"},
                                    {"interleaved", "the heads are combined as [d_head, heads] (columns interleaved; or the output projection's rows are in that order)"},
@@ -652,23 +632,18 @@ void add_outputs(Table& t) {
       for (const bool to_neighbors : {true, false}) {
         std::vector<std::size_t> order(m.d);
         for (std::size_t j = 0; j < m.d; ++j) order[j] = to_neighbors ? j % 2 * (m.d / 2) + j / 2 : j % (m.d / 2) * 2 + j / (m.d / 2);
-        StageSet acts;
-        for (const char side : sides) acts.set(index(side_stage[side_of(side)]));
-        t.add("column_order", acts,
-              "the columns of each head of the " + names_of(sides) + " are in the order of the other rotary pairs (" +
-                  (to_neighbors ? "halves to neighbors" : "neighbors to halves") + "): a weight converted once too often or not at all",
-              [=](Recipe& r) {
-                for (const char side : sides) r.then(side_stage[side_of(side)], [=](const Block& x, Run&) { return taken(x, 3, order); });
-              })
-            .ranked(1)
-            .of(sides);
+        t.add_sides("column_order", sides,
+                    "the columns of each head of the " + names_of(sides) + " are in the order of the other rotary pairs (" +
+                        (to_neighbors ? "halves to neighbors" : "neighbors to halves") + "): a weight converted once too often or not at all",
+                    [=](Recipe& r, Side side) { r.then(side_stage[side], [=](const Block& x, Run&) { return taken(x, 3, order); }); })
+            .ranked(1);
       }
   if (m.cross && m.after.empty() && m.T != m.S && m.W[K] && m.W[K]->n[2] == m.D && !m.bias[2])
     t.add("self_instead_of_cross", {keys, values}, "keys and values are projected from the embeddings instead of the key embeddings (self- instead of cross-attention)",
           [](Recipe& r) {
             r.x[K] = r.x[V] = r.x[Q], r.S = r.T;
             r.hidden = share(Block({r.B, 1, 1, r.S}));
-            r.pos[K] = r.pos[Q] = share(Block::of({1, 1, 1, r.S}, [&](auto, auto, auto, auto j) { return (*r.pos[K])(0, 0, 0, 0) + static_cast<double>(j); }));
+            r.pos[K] = r.pos[Q] = positions_from(r.pos[K]->v[0], r.S);
             r.visible = share(visible_by_rules(r));
             if (r.bias[0]) r.bias[0] = share(alibi_bias(r, r.slopes));
             if (r.bias[1]) r.bias[1] = share(relative_bias(r, *r.relative));
@@ -676,30 +651,15 @@ void add_outputs(Table& t) {
         .whole();
   for (const Stage stage : {queries, keys, values, contexts})
     for (const auto& order : usual_orders(is_of_keys(stage) ? m.G : m.H))
-      t.add("head_order", {stage}, name_of(stage) + ": " + order_words(order, "head"), then(stage, [=](const Block& x, Run&) { return taken(x, 1, order); }))
-          .ranked(is_unnamed(order) ? 3 : 0);
+      t.add_then("head_order", stage, name_of(stage) + ": " + order_words(order, "head"), [=](const Block& x, Run&) { return taken(x, 1, order); });
   for (const Stage stage : {output, contexts, queries}) {
     if (!t.c.has(stage)) continue;
     const std::string the = "the " + name_of(stage);
-    t.add("rows_moved", {stage}, the + " are read in the other order (rows and columns exchanged by a reshape)",
-          then(stage,
-               [](const Block& x, Run&) {
-                 Block other = transposed(x);
-                 other.n = x.n;
-                 return other;
-               }))
-        .whole();
-    t.add("rows_moved", {stage}, the + " are in reverse order of rows",
-          then(stage,
-               [](const Block& x, Run&) {
-                 std::vector<std::size_t> order = counted(x.n[2]);
-                 std::ranges::reverse(order);
-                 return taken(x, 2, order);
-               }))
-        .whole();
+    const auto move = [&](const std::string& words, Recipe::Then change) { t.add_then("rows_moved", stage, the + words, std::move(change)).whole(); };
+    move(" are read in the other order (rows and columns exchanged by a reshape)", [](const Block& x, Run&) { return reshaped(transposed(x), x.n); });
+    move(" are in reverse order of rows", [](const Block& x, Run&) { return reversed(x, 2); });
     for (const long by : {1, -1})
-      if (stage != queries)
-        t.add("rows_moved", {stage}, the + " are rolled by " + digits(by) + " rows", then(stage, [by](const Block& x, Run&) { return rolled(x, 2, by); })).whole();
+      if (stage != queries) move(" are rolled by " + digits(by) + " rows", [by](const Block& x, Run&) { return rolled(x, 2, by); });
   }
   if (t.c.has(output)) {
     const std::size_t width = m.W[O]->n[3];
@@ -710,25 +670,22 @@ void add_outputs(Table& t) {
       return Block::of({y.n[0], 1, y.n[2], x.n[2]}, [&](auto b, auto, auto i, auto j) { return std::inner_product(y.row(b, 0, i), y.row(b, 0, i) + y.n[3], x.row(0, 0, j), 0.0); });
     };
     if (has_residual) {
-      t.add("residual", {output}, "the residual (the input of the layer) is already added", then(output, residual(1)));
+      t.add_then("residual", output, "the residual (the input of the layer) is already added", residual(1));
       t.fit(
-          "residual_factor", Table::set({output}), {0.5}, [&m](const Numbers& x) { return number(x[0], m) + " × the embeddings are added to the output"; },
+          "residual_factor", {output}, {0.5}, [&m](const Numbers& x) { return number(x[0], m) + " × the embeddings are added to the output"; },
           [=](Recipe& r, const Numbers& x) { r.then(output, residual(x[0])); });
     }
-    t.add("output_form", {output}, "the output projection is missing", then(output, [](const Block&, Run& run) { return run[concatenated]; }));
-    if (is_square) {
-      t.add("output_form", {output}, "the output projection is applied twice", then(output, [=](const Block& y, Run& run) { return project(y, run.m); }));
-      if (m.b[O])
-        t.add("output_form", {output}, "the bias of the output is added before the projection",
-              then(output, [=](const Block&, Run& run) { return project(zipped(run[concatenated], *run.m.b[O], std::plus<>()), run.m); }));
-    }
+    const auto form = [&](const char* words, Recipe::Then change) { t.add_then("output_form", output, words, std::move(change)); };
+    form("the output projection is missing", [](const Block&, Run& run) { return run[concatenated]; });
+    if (is_square) form("the output projection is applied twice", [=](const Block& y, Run& run) { return project(y, run.m); });
+    if (is_square && m.b[O])
+      form("the bias of the output is added before the projection",
+           [=](const Block&, Run& run) { return project(zipped(run[concatenated], *run.m.b[O], std::plus<>()), run.m); });
     for (const double epsilon : {1e-5, 1e-6, 1e-12}) {
       const auto norm = [=](const char* rule) { return [=](const Block& y, Run&) { return normed(y, {.rule = rule, .w = Numbers(y.n[3], 1.0), .epsilon = epsilon}); }; };
-      t.add("output_form", {output}, "the output went through a LayerNorm (without weights)", then(output, norm("layer")));
-      t.add("output_form", {output}, "the output went through an RMSNorm (without weights)", then(output, norm("rms")));
-      if (has_residual)
-        t.add("output_form", {output}, "the residual is added and a LayerNorm applied",
-              then(output, [=](const Block& y, Run& run) { return norm("layer")(residual(1)(y, run), run); }));
+      form("the output went through a LayerNorm (without weights)", norm("layer"));
+      form("the output went through an RMSNorm (without weights)", norm("rms"));
+      if (has_residual) form("the residual is added and a LayerNorm applied", [=](const Block& y, Run& run) { return norm("layer")(residual(1)(y, run), run); });
     }
   }
   const Block* y = t.c.theirs(t.c.target);
@@ -736,13 +693,10 @@ void add_outputs(Table& t) {
   if (y && !t.c.is_large && std::ranges::find(with_vectors, t.c.target) != with_vectors.end() && y->n == t.c.run[t.c.target].n && y->n[2] * y->n[0] > 2) {
     const Block& x = t.c.run[t.c.target];
     Block mean({1, x.n[1], 1, x.n[3]});
-    for (std::size_t b = 0; b < x.n[0]; ++b)
-      for (std::size_t h = 0; h < x.n[1]; ++h)
-        for (std::size_t i = 0; i < x.n[2]; ++i)
-          for (std::size_t j = 0; j < x.n[3]; ++j) mean.row(0, h, 0)[j] += ((*y)(b, h, i, j) - x(b, h, i, j)) / static_cast<double>(x.n[0] * x.n[2]);
-    t.add("vector_added", {t.c.target},
-          "one and the same vector is added to every row of the " + name_of(t.c.target) + " (a bias that the model does not have): " + listed(mean.v, m, 6),
-          then(t.c.target, [mean](const Block& v, Run&) { return zipped(v, mean, std::plus<>()); }))
+    each_cell(x.n, [&](auto b, auto h, auto i, auto j) { mean.row(0, h, 0)[j] += ((*y)(b, h, i, j) - x(b, h, i, j)) / static_cast<double>(x.n[0] * x.n[2]); });
+    t.add_then("vector_added", t.c.target,
+               "one and the same vector is added to every row of the " + name_of(t.c.target) + " (a bias that the model does not have): " + listed(mean.v, m, 6),
+               [mean](const Block& v, Run&) { return zipped(v, mean, std::plus<>()); })
         .ranked(3);
   }
   add_mixtures(t);
@@ -757,15 +711,16 @@ void add_reports(Table& t) {
   const Stage stage = c.target;
   const Block* y = c.theirs(stage);
   const std::string the = "the " + name_of(stage);
-  const auto add = [&](const std::string& words, Recipe::Then change) {
-    t.add("reported", {stage}, words, [=](Recipe& r) { r.reported.emplace_back(stage, change); }).whole().alone();
+  const auto add_named = [&](const char* name, const std::string& words, Recipe::Then change) -> Deviation& {
+    return t.add(name, {stage}, words, [=](Recipe& r) { r.reported.emplace_back(stage, change); }).whole().alone();
   };
+  const auto add = [&](const std::string& words, Recipe::Then change) { add_named("reported", words, std::move(change)); };
   constexpr std::array with_forms{weights, dropped_weights, scores, scaled_scores, masked_scores, contexts};
   if (y && std::ranges::find(with_forms, stage) != with_forms.end()) {
     const Shape x = c.run[stage].n, n = y->n;
     if (n == Shape{x[0], 1, x[2], x[3]} && x[1] > 1) {
       add(the + " are given averaged over the heads", [](const Block& v, Run&) { return mean_of_heads(v); });
-      add(the + " are given summed over the heads", [](const Block& v, Run&) { return mapped(mean_of_heads(v), [&](double f) { return f * static_cast<double>(v.n[1]); }); });
+      add(the + " are given summed over the heads", [](const Block& v, Run&) { return scaled(mean_of_heads(v), static_cast<double>(v.n[1])); });
       for (const bool is_most : {true, false})
         add("of " + the + " the " + (is_most ? "largest" : "smallest") + " of all heads is given", [is_most](const Block& v, Run&) {
           Block best = taken(v, 1, {0});
@@ -798,24 +753,16 @@ void add_reports(Table& t) {
             [order](const Block& v, Run&) { return taken(v, 3, order); });
       }
   }
-  for (const Stage other : run_stages)  // another stage under this name
+  for (const Stage other : run_stages())  // another stage under this name
     if (y && !c.is_large && other != stage && !(stage == output && other == concatenated) && (c.has(other) || is_score_step(other)) && c.run[other].n == y->n) {
       double most = 0;
       for (std::size_t k = 0; k < y->v.size(); ++k)
         if (const double a = c.run[other].v[k], b = y->v[k]; !(a == b || (std::isnan(a) && std::isnan(b)) || (std::isinf(a) && b < -5000)))
           most = std::max(most, std::isfinite(a - b) ? std::abs(a - b) : infinity);
       if (most <= c.tolerance)
-        t.add("reported_as", {stage}, "what is given as " + name_of(stage) + " are the " + name_of(other),
-              [=](Recipe& r) { r.reported.emplace_back(stage, [other](const Block&, Run& run) { return run[other]; }); })
-            .ranked(1)
-            .whole()
-            .alone();
+        add_named("reported_as", "what is given as " + name_of(stage) + " are the " + name_of(other), [other](const Block&, Run& run) { return run[other]; }).ranked(1);
     }
-  if (m.drop && stage == weights)
-    t.add("reported_after_dropout", {weights}, "the weights are given after dropout",
-          [](Recipe& r) { r.reported.emplace_back(weights, [](const Block&, Run& run) { return run[dropped_weights]; }); })
-        .whole()
-        .alone();
+  if (m.drop && stage == weights) add_named("reported_after_dropout", "the weights are given after dropout", [](const Block&, Run& run) { return run[dropped_weights]; });
   const bool is_plain = m.after.empty() && !m.norm[Q] && !m.sink && !m.has_bias() && m.cap == 0 && (!m.rope[Q] || m.rope[Q]->dims == m.d) && m.scaling.rule == positions::ScalingRule::none;
   for (const std::size_t n : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
     const std::size_t width = m.H * m.d;

@@ -225,12 +225,7 @@ void each_position_rule(const Context& c, const std::function<void(const std::st
     add("the last keys are counted from 0 (cache and new keys apart)", none,
         positions_of(m.S, [&](std::size_t j) { return static_cast<long>(j) >= ahead ? static_cast<double>(static_cast<long>(j) - ahead) : (*k)(0, 0, 0, j); }));
   }
-  const auto backwards = [](const Block& p) {
-    std::vector<std::size_t> order = counted(p.n[3]);
-    std::ranges::reverse(order);
-    return share(taken(p, 3, order));
-  };
-  add("positions run backwards", m.T == m.S ? backwards(*q) : none, backwards(*k));
+  add("positions run backwards", m.T == m.S ? share(reversed(*q, 3)) : none, share(reversed(*k, 3)));
   if (!m.documents.empty() && m.T == m.S) {
     const Shared anew =
         positions_of(m.S, [&](std::size_t j) { return static_cast<double>(j - static_cast<std::size_t>(std::ranges::find(m.documents, m.documents[j]) - m.documents.begin())); });
@@ -442,32 +437,21 @@ void add_rotations(Table& t) {
       for (const char* pairs : {"halves", "neighbors"})
         for (const double base : {1e4, 1e5, 5e5, 1e6})
           if (m.d % 2 == 0)
-            t.add("rotary_added", stages_of(sides, rotated_stage),
-                  "the " + names_of(sides) + " are rotated (base " + digits(base) + ", pairs of " + pairs + "), which the model does not do",
-                  [=](Recipe& r) {
-                    for (const char side : sides)
-                      r.rope[side_of(side)] = Rope{.inverse = frequencies_of(base, r.d, static_cast<double>(r.d)), .pairs = pairs, .dims = r.d, .base = base};
-                  })
-                .of(sides);
+            t.add_sides(
+                "rotary_added", sides, "the " + names_of(sides) + " are rotated (base " + digits(base) + ", pairs of " + pairs + "), which the model does not do",
+                [=](Recipe& r, Side side) { r.rope[side] = Rope{.inverse = frequencies_of(base, r.d, static_cast<double>(r.d)), .pairs = pairs, .dims = r.d, .base = base}; },
+                rotated_stage);
     return;
   }
   for (const std::string sides : query_key_sides)
-    t.add("rotary_missing", stages_of(sides, rotated_stage), "the " + names_of(sides) + " are not rotated", [=](Recipe& r) {
-       for (const char side : sides) r.omits_rotation[side_of(side)] = true;
-     }).of(sides);
+    t.add_sides("rotary_missing", sides, "the " + names_of(sides) + " are not rotated", [](Recipe& r, Side side) { r.omits_rotation[side] = true; }, rotated_stage);
   const auto changes = rope_changes(m);
-  const auto add = [&](const std::string& sides, const std::vector<RopeChange>& ways, const std::string& words) -> Deviation& {
-    return t
-        .add("rotary", stages_of(sides, rotated_stage), words,
-             [=](Recipe& r) {
-               for (const char side : sides)
-                 for (const RopeChange& way : ways) way.apply(r, side_of(side));
-             })
-        .of(sides);
+  const auto add = [&](const std::string& sides, const RopeChange& way) -> Deviation& {
+    return t.add_sides("rotary", sides, rope_words(m, way, sides), [=](Recipe& r, Side side) { way.apply(r, side); }, rotated_stage);
   };
   for (const std::string sides : query_key_sides)
     for (const auto& kind : changes)
-      for (const RopeChange& one : kind) add(sides, {one}, rope_words(m, one, sides)).ranked(one.dims && one.over ? 1 : 0);
+      for (const RopeChange& one : kind) add(sides, one).ranked(one.dims && one.over ? 1 : 0);
   for (std::size_t a = 0; a < 5; ++a)
     for (std::size_t b = a + 1; b < 5; ++b)
       for (const RopeChange& one : changes[a])
@@ -479,20 +463,16 @@ void add_rotations(Table& t) {
           if (two.over) both.over = two.over;
           if (two.sign < 0) both.sign = -1;
           if (two.form) both.form = two.form;
-          add("qk", {both}, rope_words(m, both, "qk")).ranked(1);
+          add("qk", both).ranked(1);
         }
   if (m.rope[Q]->dims >= 4)
     for (const std::string sides : query_key_sides)
       for (int k = 0; k < 40; ++k) {
         const double start = std::log(20.0) + (std::log(3e7) - std::log(20.0)) * k / 39.0;
-        t.fit(
-             "rotary_base", stages_of(sides, rotated_stage), {start * 1.001},
-             [&m, sides](const Numbers& x) { return (sides == "qk" ? "" : "of the " + names_of(sides) + " alone: ") + base_words(m, std::exp(x[0])); },
-             [=](Recipe& r, const Numbers& x) {
-               for (const char side : sides) RopeChange{.base = std::exp(x[0])}.apply(r, side_of(side));
-             },
-             sides)
-            .of(sides)
+        t.fit_sides(
+             "rotary_base", sides, start * 1.001, [&m, sides](double x) { return (sides == "qk" ? "" : "of the " + names_of(sides) + " alone: ") + base_words(m, std::exp(x)); },
+             [](Recipe& r, Side side, double x) { RopeChange{.base = std::exp(x)}.apply(r, side); }, rotated_stage)
+            .nearest_of(sides)
             .ranks = [](const Numbers& x) { return x[0] > 2 && x[0] < 19 ? 2 : 4; };
       }
   each_position_rule(t.c, [&](const std::string& words, Shared q, Shared k) {
@@ -502,32 +482,21 @@ void add_rotations(Table& t) {
        if (k) r.pos[K] = k;
      }).of(sides);
   });
-  const auto positions = [](std::string sides, auto change) {
-    return [=](Recipe& r, const Numbers& x) {
-      for (const char side : sides) r.pos[side_of(side)] = share(mapped(*r.pos[side_of(side)], [&](double p) { return change(p, x[0]); }));
-    };
-  };
   for (const std::string sides : query_key_sides) {
-    for (int k = 0; k < 40; ++k)
-      t.fit(
-           "position_factor", stages_of(sides, rotated_stage), {std::exp(-3 + 6 * k / 39.0)},
-           [&m, sides](const Numbers& x) { return "the positions of the " + names_of(sides) + " are multiplied by " + number(x[0], m); }, positions(sides, std::multiplies<>()),
-           sides)
-          .of(sides);
-    if (sides != "qk")
-      for (int k = 0; k < 35; ++k)
-        t.fit(
-             "position_shift", stages_of(sides, rotated_stage), {-8.25 + 0.5 * k},
-             [sides](const Numbers& x) { return "the positions of the " + names_of(sides) + " are " + behind(std::round(x[0] * 1e6) / 1e6); }, positions(sides, std::plus<>()),
-             sides)
-            .of(sides);
-    t.add("rotary_twice", stages_of(sides, rotated_stage), "the " + names_of(sides) + " are rotated twice", [=](Recipe& r) {
-       for (const char side : sides) r.then(rotated_stage[side_of(side)], [s = side_of(side)](const Block& x, Run& run) { return rotated(x, *run.m.rope[s], *run.m.pos[s]); });
-     }).of(sides);
+    const auto add_fit = [&](const char* name, double start, std::function<std::string(double)> says, auto change) {
+      t.fit_sides(
+           name, sides, start, [what = "the positions of the " + names_of(sides) + " are ", says](double x) { return what + says(x); },
+           [=](Recipe& r, Side side, double x) { r.pos[side] = share(mapped(*r.pos[side], [&](double p) { return change(p, x); })); }, rotated_stage)
+          .nearest_of(sides);
+    };
+    for (int k = 0; k < 40; ++k) add_fit("position_factor", std::exp(-3 + 6 * k / 39.0), [&m](double x) { return "multiplied by " + number(x, m); }, std::multiplies<>());
+    for (int k = 0; sides != "qk" && k < 35; ++k) add_fit("position_shift", -8.25 + 0.5 * k, [](double x) { return behind(std::round(x * 1e6) / 1e6); }, std::plus<>());
+    t.add_sides(
+        "rotary_twice", sides, "the " + names_of(sides) + " are rotated twice",
+        [](Recipe& r, Side side) { r.then(rotated_stage[side], [side](const Block& x, Run& run) { return rotated(x, *run.m.rope[side], *run.m.pos[side]); }); }, rotated_stage);
   }
   if (m.dv == m.d)
-    t.add("rotary_on_values", {values}, "the values are rotated too",
-          [](Recipe& r) { r.then(values, [](const Block& x, Run& run) { return rotated(x, *run.m.rope[K], *run.m.pos[K]); }); });
+    t.add_then("rotary_on_values", values, "the values are rotated too", [](const Block& x, Run& run) { return rotated(x, *run.m.rope[K], *run.m.pos[K]); });
   add_recovered(t);
 }
 

@@ -24,12 +24,11 @@ void add_sources(Table& t) {
   using Make = std::function<Block(Run&, const Block& q, const Block& k)>;
   const auto add = [&](bool fits, const char* words, Make make, bool by_rows = true) {
     if (!fits) return;
-    const auto change = [=](Recipe& r) { r.then(scores, [=](const Block&, Run& run) { return make(run, run.prepared(Q), run.prepared(K)); }); };
-    t.add("scores_from", {scores}, words, change).ranked(std::string_view(words).find("before norm") != std::string_view::npos).by_rows = by_rows;
+    const auto change = [=](const Block&, Run& run) { return make(run, run.prepared(Q), run.prepared(K)); };
+    t.add_then("scores_from", scores, words, change).ranked(std::string_view(words).find("before norm") != std::string_view::npos).by_rows = by_rows;
   };
   const auto own_heads = [](Run& run, const Block& x, const Block& y) { return run.products(x, y, false); };
-  if (is_square)
-    t.add("scores_from", {scores}, "the scores are transposed (keys · queries)", [](Recipe& r) { r.then(scores, [](const Block& s, Run&) { return transposed(s); }); }).whole();
+  if (is_square) t.add_then("scores_from", scores, "the scores are transposed (keys · queries)", [](const Block& s, Run&) { return transposed(s); }).whole();
   add(norms && rotates, "the scores use the queries before norm and rotation", [](Run& run, auto&, auto& k) { return run.products(run[queries], k); });
   add(norms && rotates, "the scores use the keys before norm and rotation", [](Run& run, auto& q, auto&) { return run.products(q, run[keys]); });
   add(norms && rotates, "the scores use queries and keys before norm and rotation", [](Run& run, auto&, auto&) { return run.products(run[queries], run[keys]); });
@@ -119,15 +118,8 @@ void add_kv_heads(Table& t) {
   if (m.H == 1) return;
   std::set<std::vector<std::size_t>> seen{m.group[K]};
   const auto add = [&](const std::string& words, std::vector<std::size_t> g, const std::string& sides) -> Deviation& {
-    StageSet acts;
-    if (sides != "v") acts.set(index(scores));
-    if (sides != "k") acts.set(index(contexts));
-    return t
-        .add("kv_heads", acts, mapping_words(words, sides),
-             [=](Recipe& r) {
-               for (const char side : sides) r.group[side_of(side)] = g;
-             })
-        .of(sides);
+    return t.add_sides(
+        "kv_heads", sides, mapping_words(words, sides), [=](Recipe& r, Side side) { r.group[side] = g; }, {queries, scores, contexts, output});
   };
   each_mapping(m, [&](const std::string& words, std::vector<std::size_t> g) {
     if (seen.insert(g).second)
@@ -154,13 +146,9 @@ void add_kv_heads(Table& t) {
             .of(sides);
     });
   for (const std::string sides : {"kv", "k", "v"})
-    if (m.G > 1) {
-      StageSet acts;
-      for (const char side : sides) acts.set(index(side_stage[side_of(side)]));
-      t.add("kv_heads_averaged", acts, names_of(sides) + " are averaged over the KV heads", [=](Recipe& r) {
-         for (const char side : sides) r.then(side_stage[side_of(side)], [](const Block& x, Run&) { return taken(mean_of_heads(x), 1, std::vector<std::size_t>(x.n[1], 0)); });
-       }).of(sides);
-    }
+    if (m.G > 1)
+      t.add_sides("kv_heads_averaged", sides, names_of(sides) + " are averaged over the KV heads",
+                  [](Recipe& r, Side side) { r.then(side_stage[side], [](const Block& x, Run&) { return taken(mean_of_heads(x), 1, std::vector<std::size_t>(x.n[1], 0)); }); });
 }
 
 std::string scale_words(double s, const Recipe& m) {
@@ -176,7 +164,7 @@ std::string scale_words(double s, const Recipe& m) {
 void add_scales(Table& t) {
   const Recipe& m = t.c.m;
   const double own = m.plain_scale(), d = m.d, D = m.D, H = m.H, G = m.G, S = m.S;
-  const auto then_times = [](Recipe& r, Stage stage, double f) { r.then(stage, [f](const Block& x, Run&) { return mapped(x, [&](double y) { return y * f; }); }); };
+  const auto then_times = [](Recipe& r, Stage stage, double f) { r.then(stage, [f](const Block& x, Run&) { return scaled(x, f); }); };
   if (own != 0) {
     const auto rank = [&m](double s) {
       const double was = m.plain_scale();
@@ -214,7 +202,7 @@ void add_scales(Table& t) {
         t.add("scale", {scaled_scores}, scale_words(s, m), [s](Recipe& r) { r.set_scale(s); }).ranked(rank(s));
     for (const double f : {1.1, 0.6, 0.3, 0.1, 0.03, 2.0, 4.0, 10.0, -1.0})
       t.fit(
-           "scale_value", Table::set({scaled_scores}), {own * f}, [&m](const Numbers& x) { return scale_words(x[0], m); }, [](Recipe& r, const Numbers& x) { r.set_scale(x[0]); })
+           "scale_value", {scaled_scores}, {own * f}, [&m](const Numbers& x) { return scale_words(x[0], m); }, [](Recipe& r, const Numbers& x) { r.set_scale(x[0]); })
           .ranks = [rank](const Numbers& x) { return rank(x[0]); };
     const auto of_shape = [](const Shape& shape, const Numbers& x) {
       Block block(shape);
@@ -223,7 +211,7 @@ void add_scales(Table& t) {
     };
     if (m.H > 1)
       t.fit(
-           "scale_by_head", Table::set({scaled_scores}), Numbers(m.H, own * 1.05), [&m](const Numbers& x) { return "the scale differs from head to head: " + listed(x, m); },
+           "scale_by_head", {scaled_scores}, Numbers(m.H, own * 1.05), [&m](const Numbers& x) { return "the scale differs from head to head: " + listed(x, m); },
            [=](Recipe& r, const Numbers& x) {
              r.scale = of_shape({1, x.size(), 1, 1}, x);
            })
@@ -231,7 +219,7 @@ void add_scales(Table& t) {
     const auto n_given = std::ranges::count_if(t.c.given, [](const Shared& s) { return s != nullptr; });
     if (m.T > 1 && m.T <= 64 && n_given > 1)
       t.fit(
-           "scale_by_row", Table::set({scaled_scores}), Numbers(m.T, 1.05), [&m](const Numbers& x) { return "the scale differs from query to query: × " + listed(x, m); },
+           "scale_by_row", {scaled_scores}, Numbers(m.T, 1.05), [&m](const Numbers& x) { return "the scale differs from query to query: × " + listed(x, m); },
            [=](Recipe& r, const Numbers& x) {
              Numbers all = x;
              for (double& f : all) f *= own;
@@ -242,7 +230,7 @@ void add_scales(Table& t) {
     for (const int from : {1, 2})
       for (const double start : {1.0, 2.0, 4.0, 8.0})
         t.fit(
-             "scale_of_log", Table::set({scaled_scores}), {start},
+             "scale_of_log", {scaled_scores}, {start},
              [from](const Numbers& x) {
                return "scores are multiplied by log(position + " + std::to_string(from) + ")/log(" + digits(std::exp(x[0])) + "): a scale that grows with the length";
              },
@@ -250,8 +238,8 @@ void add_scales(Table& t) {
                Numbers all(r.T);
                for (std::size_t i = 0; i < r.T; ++i) all[i] = own * std::log(static_cast<double>(static_cast<long>(i) + r.offset() + from)) / x[0];
                r.scale = of_shape({1, 1, r.T, 1}, all);
-             },
-             std::to_string(from))
+             })
+            .nearest_of(std::to_string(from))
             .whole();
     t.add("scale_early", {queries, scaled_scores}, "the scale is applied to the queries instead of the scores", [=](Recipe& r) {
        then_times(r, queries, own), r.set_scale(1);
@@ -279,44 +267,44 @@ void add_scales(Table& t) {
   }
   for (const double start : caps ? Numbers{m.cap * 0.9, m.cap * 1.2, m.cap * 0.4, m.cap * 3, m.cap * 10} : Numbers{1, 5, 20, 50})
     t.fit(
-        "cap_value", Table::set({capped_scores}), {start}, [cap_words](const Numbers& x) { return cap_words(x[0]); }, [](Recipe& r, const Numbers& x) { r.cap = x[0]; });
+        "cap_value", {capped_scores}, {start}, [cap_words](const Numbers& x) { return cap_words(x[0]); }, [](Recipe& r, const Numbers& x) { r.cap = x[0]; });
   for (const double c : {50.0, 30.0, 20.0, 15.0, 10.0, 5.0})
     if (c != m.cap) t.add("cap_other", {capped_scores}, cap_words(c), [c](Recipe& r) { r.cap = c; }).ranked(caps ? 1 : 2);
 }
 
 void add_orders(Table& t) {
   const Recipe& m = t.c.m;
-  constexpr Stage s = scaled_scores, c = capped_scores, b = biased_scores, k = masked_scores;
+  using enum ScoreStep;
   struct Order {
-    std::array<Stage, 4> steps;
+    std::array<ScoreStep, 4> steps;
     const char* words;
   };
-  const auto used_of = [&](const std::array<Stage, 4>& steps) {
-    std::vector<Stage> used;
-    for (const Stage step : steps)
-      if (step == s || step == k || (step == c && m.cap != 0) || (step == b && m.has_bias())) used.push_back(step);
-    if (used.back() == s && used[used.size() - 2] == k) std::swap(used.back(), used[used.size() - 2]);  // hidden stays hidden
+  const auto used_of = [&](const std::array<ScoreStep, 4>& steps) {
+    std::vector<ScoreStep> used;
+    std::ranges::copy_if(steps, std::back_inserter(used), [&](ScoreStep step) { return m.takes(step); });
+    if (used.back() == scale && used[used.size() - 2] == mask) std::swap(used.back(), used[used.size() - 2]);  // hidden stays hidden
     return used;
   };
-  std::set<std::vector<Stage>> seen{used_of(m.chain)};
-  for (const Order& order : {Order{{c, s, b, k}, "the softcap comes before the scale"},
-                             {{b, s, c, k}, "the bias is added before scale and softcap"},
-                             {{s, b, c, k}, "the bias is added before the softcap"},
-                             {{s, b, k, c}, "the softcap comes after bias and mask"},
-                             {{s, c, k, b}, "the bias is added after the mask"},
-                             {{b, s, k, c}, "the softcap comes last and the bias first"},
-                             {{c, b, s, k}, "the scale comes after softcap and bias"},
-                             {{s, k, c, b}, "the mask comes before the softcap"},
-                             {{c, b, k, s}, "the scale comes last"},
-                             {{b, c, s, k}, "the bias is added first, then the softcap, then the scale"}}) {
-    const std::vector<Stage> used = used_of(order.steps);
+  StageSet acts;
+  for (const ScoreStepInfo& step : score_steps) acts.set(index(step.stage));
+  std::set<std::vector<ScoreStep>> seen{used_of(m.chain)};
+  for (const Order& order : {Order{{softcap, scale, bias, mask}, "the softcap comes before the scale"},
+                             {{bias, scale, softcap, mask}, "the bias is added before scale and softcap"},
+                             {{scale, bias, softcap, mask}, "the bias is added before the softcap"},
+                             {{scale, bias, mask, softcap}, "the softcap comes after bias and mask"},
+                             {{scale, softcap, mask, bias}, "the bias is added after the mask"},
+                             {{bias, scale, mask, softcap}, "the softcap comes last and the bias first"},
+                             {{softcap, bias, scale, mask}, "the scale comes after softcap and bias"},
+                             {{scale, mask, softcap, bias}, "the mask comes before the softcap"},
+                             {{softcap, bias, mask, scale}, "the scale comes last"},
+                             {{bias, softcap, scale, mask}, "the bias is added first, then the softcap, then the scale"}}) {
+    const std::vector<ScoreStep> used = used_of(order.steps);
     if (!seen.insert(used).second) continue;
-    const auto word = [&](Stage step) { return step == s ? "scale" : step == c ? "softcap" : step == b ? "bias" : "mask"; };
-    std::string words = used.size() > 3                ? "the order is " + text::joined(used, ", ", word) + ": " + order.words
-                        : used == std::vector{b, s, k} ? "the bias is added before the scale"
-                        : used == std::vector{c, s, k} ? "the softcap comes before the scale (the cap comes before)"
-                                                       : order.words;
-    t.add("order", {s, c, b, k}, std::move(words), [steps = order.steps](Recipe& r) { r.chain = steps, r.has_loose_names = true; });
+    std::string words = used.size() > 3 ? "the order is " + text::joined(used, ", ", [](ScoreStep step) { return info_of(step).word; }) + ": " + order.words
+                        : used == std::vector{bias, scale, mask}    ? "the bias is added before the scale"
+                        : used == std::vector{softcap, scale, mask} ? "the softcap comes before the scale (the cap comes before)"
+                                                                    : order.words;
+    t.add("order", acts, std::move(words), [steps = order.steps](Recipe& r) { r.chain = steps, r.has_loose_names = true; });
   }
 }
 
@@ -341,11 +329,9 @@ void add_bias_of_distances(Table& t) {
   const std::size_t n = m.T + m.S - 1;
   Block sums({1, m.H, 1, n}), counts = sums;
   const auto visit = [&](auto f) {
-    for (std::size_t b = 0; b < x.n[0]; ++b)
-      for (std::size_t h = 0; h < m.H; ++h)
-        for (std::size_t i = 0; i < m.T; ++i)
-          for (std::size_t j = 0; j < m.S; ++j)
-            if (const double by = (*y)(b, h, i, j) - x(b, h, i, j); std::isfinite(by)) f(by, h, j + m.T - 1 - i);
+    each_cell(x.n, [&](auto b, auto h, auto i, auto j) {
+      if (const double by = (*y)(b, h, i, j) - x(b, h, i, j); std::isfinite(by)) f(by, h, j + m.T - 1 - i);
+    });
   };
   visit([&](double by, std::size_t h, std::size_t at) { sums.row(0, h, 0)[at] += by, ++counts.row(0, h, 0)[at]; });
   const Block means = zipped(sums, counts, [](double sum, double count) { return count > 0 ? sum / count : 0; });
@@ -356,7 +342,7 @@ void add_bias_of_distances(Table& t) {
   const std::size_t own = m.S - 1;
   Numbers first;  // of head 0, from the query's own key back
   for (std::size_t k = 0; k <= std::min<std::size_t>(own, 11); ++k) first.push_back(means(0, 0, 0, own - k));
-  t.add("distance_bias", {position_bias, biased_scores}, "a bias that depends on the distance alone is added, which the model does not have (relative positions; head 0, from distance 0: " + listed(first, m) + ")",
+  t.add("distance_bias", {position_bias, stage_of(ScoreStep::bias)}, "a bias that depends on the distance alone is added, which the model does not have (relative positions; head 0, from distance 0: " + listed(first, m) + ")",
         [means](Recipe& r) { r.bias[2] = share(Block::of({1, r.H, r.T, r.S}, [&](auto, auto h, auto i, auto j) { return means(0, h, 0, j + r.T - 1 - i); })); })
       .ranked(2)
       .whole();
@@ -366,11 +352,11 @@ void add_biases(Table& t) {
   const Recipe& m = t.c.m;
   add_bias_of_distances(t);
   constexpr std::array terms{"the ALiBi bias", "the relative position bias", "the given bias"};
-  if (!t.c.visits({position_bias, biased_scores})) return;
+  if (!t.c.visits({position_bias, stage_of(ScoreStep::bias)})) return;
   for (std::size_t which = 0; which < 3; ++which) {
     if (!m.bias[which]) continue;
     const std::string what = terms[which];
-    const StageSet acts = Table::set({which == 2 ? biased_scores : position_bias});
+    const Stages acts{which == 2 ? stage_of(ScoreStep::bias) : position_bias};
     for (const double f : {0.0, 2.0, -1.0, 3.0}) t.add("bias_count", acts, times(f, what, m), [=](Recipe& r) { r.bias_count[which] = f; });
     t.fit(
         "bias_factor", acts, {1.2},
@@ -386,30 +372,21 @@ void add_biases(Table& t) {
     for (std::size_t by = 1; by < m.H; ++by)
       move(" of every head is that of the head " + std::to_string(by) + " further (cyclic)", [by](const Block& x) { return rolled(x, 1, -static_cast<long>(by)); });
     if (m.H > 1) {
-      move(" is in reverse order of heads", [](const Block& x) {
-        std::vector<std::size_t> order = counted(x.n[1]);
-        std::ranges::reverse(order);
-        return taken(x, 1, order);
-      });
+      move(" is in reverse order of heads", [](const Block& x) { return reversed(x, 1); });
       move(" is averaged over the heads", mean_of_heads);
       for (std::size_t h = 0; h < std::min<std::size_t>(m.H, 8); ++h)
-        move(" of head " + std::to_string(h) + " is used for all heads", [h](const Block& x) { return taken(x, 1, std::vector<std::size_t>(x.n[1], h)); });
+        move(" of head " + std::to_string(h) + " is used for all heads", [h](const Block& x) { return repeated(x, 1, h); });
     }
     for (const long by : {1, -1, 2, -2})
       for (const std::size_t axis : {2, 3})
         move(" is rolled by " + digits(by) + " along the " + (axis == 2 ? "queries" : "keys"), [=](const Block& x) { return rolled(x, axis, by); });
     for (const bool is_last : {true, false})
-      move(std::string(" of the ") + (is_last ? "last" : "first") + " query is used for all",
-           [=](const Block& x) { return taken(x, 2, std::vector<std::size_t>(x.n[2], is_last ? x.n[2] - 1 : 0)); });
+      move(std::string(" of the ") + (is_last ? "last" : "first") + " query is used for all", [=](const Block& x) { return repeated(x, 2, is_last ? x.n[2] - 1 : 0); });
     move(" is added as its exponential", [](const Block& x) { return mapped(x, [](double y) { return std::exp(y); }); });
-    move(" runs backwards along the keys", [](const Block& x) {
-      std::vector<std::size_t> order = counted(x.n[3]);
-      std::ranges::reverse(order);
-      return taken(x, 3, order);
-    });
+    move(" runs backwards along the keys", [](const Block& x) { return reversed(x, 3); });
   }
   if (m.has_bias())
-    t.add("bias_after_softmax", {biased_scores, weights}, "the bias is added after the softmax", [](Recipe& r) {
+    t.add("bias_after_softmax", {stage_of(ScoreStep::bias), weights}, "the bias is added after the softmax", [](Recipe& r) {
       r.omits_bias = true;
       r.then(weights, [](const Block& w, Run& run) {
         Block sum = w;
@@ -421,7 +398,7 @@ void add_biases(Table& t) {
   if (m.slopes.empty()) {
     Numbers usual(m.H);
     for (std::size_t h = 0; h < m.H; ++h) usual[h] = positions::default_slopes(m.H)[h];
-    t.add("alibi_added", {position_bias, biased_scores}, "an ALiBi bias is added, which the model does not have (slopes " + listed(usual, m) + ")", [usual](Recipe& r) {
+    t.add("alibi_added", {position_bias, stage_of(ScoreStep::bias)}, "an ALiBi bias is added, which the model does not have (slopes " + listed(usual, m) + ")", [usual](Recipe& r) {
        r.slopes = usual, r.bias[0] = share(alibi_bias(r, usual));
      }).ranked(1);
   } else {
@@ -480,7 +457,7 @@ void add_biases(Table& t) {
     Numbers start = own;
     for (double& slope : start) slope *= 1.1;
     t.fit(
-         "alibi_slopes", Table::set({position_bias}), start, [&m](const Numbers& x) { return "the ALiBi slopes are " + listed(x, m); },
+         "alibi_slopes", {position_bias}, start, [&m](const Numbers& x) { return "the ALiBi slopes are " + listed(x, m); },
          [](Recipe& r, const Numbers& x) { r.slopes = x, r.bias[0] = share(alibi_bias(r, x)); })
         .ranked(3);
   }
@@ -560,14 +537,11 @@ std::set<std::pair<long, long>> window_hints(const Context& c) {
   double hidden = 0;
   if (const Block* y = hiding_stage(c, hidden)) {
     long left = -1, right = -1;
-    for (std::size_t b = 0; b < m.B; ++b)
-      for (std::size_t h = 0; h < m.H; ++h)
-        for (std::size_t t = 0; t < m.T; ++t)
-          for (std::size_t s = 0; s < m.S; ++s)
-            if (y->row(b, h, t)[s] != hidden) {
-              const long i = static_cast<long>(t) + (m.aligns_last ? m.offset() : 0), j = static_cast<long>(s);
-              left = std::max(left, i - j), right = std::max(right, j - i);
-            }
+    each_cell(y->n, [&](auto b, auto h, auto t, auto s) {
+      if (y->row(b, h, t)[s] == hidden) return;
+      const long i = static_cast<long>(t) + (m.aligns_last ? m.offset() : 0), j = static_cast<long>(s);
+      left = std::max(left, i - j), right = std::max(right, j - i);
+    });
     found.insert({{left, std::max(right, 0L)}, {left, -1}});
   }
   std::erase_if(found, [](const auto& window) { return window.first < 0; });
@@ -722,7 +696,7 @@ void add_padding(Masks& masks, const Recipe& m) {
     for (std::size_t by = 1; by < m.B; ++by)
       masks.rule("every sequence has the padding mask of the sequence " + std::to_string(by) + " further (cyclic)",
                  [by](Recipe& r) { r.hidden = share(rolled(*r.hidden, 0, -static_cast<long>(by))); });
-    masks.rule("all sequences have the padding mask of sequence 0", [](Recipe& r) { r.hidden = share(taken(*r.hidden, 0, std::vector<std::size_t>(r.B, 0))); });
+    masks.rule("all sequences have the padding mask of sequence 0", [](Recipe& r) { r.hidden = share(repeated(*r.hidden, 0, 0)); });
     keys(
         "of any sequence is that of all",
         [&](std::size_t, long j) {
@@ -812,8 +786,7 @@ void add_masks(Table& t) {
   masks.cells("the mask is missing altogether", [](const Block& v) { return Block(v.n, 1); });
   if (is_square) {
     masks.cells("the mask is transposed", transposed);
-    masks.cells("the mask runs backwards along the keys",
-                [](const Block& v) { return Block::of(v.n, [&](auto b, auto h, auto i, auto j) { return v(b, h, i, v.n[3] - 1 - j); }); });
+    masks.cells("the mask runs backwards along the keys", [](const Block& v) { return reversed(v, 3); });
     masks.cells("the mask hides the diagonal too", [](const Block& v) { return Block::of(v.n, [&](auto b, auto h, auto i, auto j) { return i == j ? 0 : v(b, h, i, j); }); });
   }
   for (std::size_t head = 0; m.H > 1 && head < std::min<std::size_t>(m.H, 8); ++head)
@@ -825,18 +798,16 @@ void add_masks(Table& t) {
     for (const std::size_t axis : {3, 2})
       masks.cells("the mask is rolled by " + digits(n) + " along the " + (axis == 3 ? "keys" : "queries"), [=](const Block& v) { return rolled(v, axis, n); });
   for (const bool is_last : {true, false})
-    masks.cells(std::string("the mask of the ") + (is_last ? "last" : "first") + " query is used for all",
-                [=](const Block& v) { return taken(v, 2, std::vector<std::size_t>(v.n[2], is_last ? v.n[2] - 1 : 0)); });
+    masks.cells(std::string("the mask of the ") + (is_last ? "last" : "first") + " query is used for all", [=](const Block& v) { return repeated(v, 2, is_last ? v.n[2] - 1 : 0); });
   double hidden = 0;
   if (const Block* y = hiding_stage(c, hidden); y && !c.is_large) {  // the mask read off, where no rule says it
     Block seen = mapped(*y, [&](double x) { return x != hidden ? 1.0 : 0.0; });
     std::vector<std::pair<std::size_t, std::size_t>> more, less;
-    for (std::size_t b = 0; b < m.B; ++b)
-      for (std::size_t h = 0; h < m.H; ++h)
-        for (std::size_t i = 0; i < m.T; ++i)
-          for (std::size_t j = 0; j < m.S; ++j)
-            if (const double own = (*m.visible)(b, h, i, j); own != seen(b, h, i, j))
-              if (auto& list = own != 0 ? less : more; std::ranges::find(list, std::pair{i, j}) == list.end()) list.emplace_back(i, j);
+    each_cell(seen.n, [&](auto b, auto h, auto i, auto j) {
+      const double own = (*m.visible)(b, h, i, j);
+      auto& list = own != 0 ? less : more;
+      if (own != seen(b, h, i, j) && std::ranges::find(list, std::pair{i, j}) == list.end()) list.emplace_back(i, j);
+    });
     const auto some = [](const auto& list) {
       const auto cell = [](const auto& at) { return "(" + std::to_string(at.first) + ", " + std::to_string(at.second) + ")"; };
       return list.size() <= 6 ? text::joined(list, ", ", cell) : std::to_string(list.size()) + " cells, the first " + cell(list[0]);
@@ -870,8 +841,9 @@ void add_masks(Table& t) {
       if (!adds || fill != -1) t.add("mask_value", {masked_scores}, words(fill), [=](Recipe& r) { r.method = how, r.mask_value = fill; }).ranked(1);
     for (const double start : {-2.0, 0.5, -8.0})
       t.fit(
-          "mask_value_fitted", Table::set({masked_scores}), {start}, [words](const Numbers& x) { return words(x[0]); },
-          [how](Recipe& r, const Numbers& x) { r.method = how, r.mask_value = x[0]; }, how);
+           "mask_value_fitted", {masked_scores}, {start}, [words](const Numbers& x) { return words(x[0]); },
+           [how](Recipe& r, const Numbers& x) { r.method = how, r.mask_value = x[0]; })
+          .nearest_of(how);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/check/check.hpp"
 #include "core/check/scene.hpp"
 #include "core/graph/given_model.hpp"
 #include "core/graph/rounding.hpp"
@@ -439,7 +440,7 @@ Numbers signature(const Recipe& recipe) {
   const Recipe thin = is_large ? thinned(recipe, to) : Recipe();
   Run run(is_large ? thin : recipe);
   Numbers all;
-  for (const Stage stage : run_stages) {
+  for (const Stage stage : run_stages()) {
     const Shared value = run.seen(stage);
     double size = 0;
     for (const double x : value->v)
@@ -531,18 +532,6 @@ std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
 
 // Describing.
 
-std::string ranges_of(const std::vector<std::size_t>& numbers) {
-  std::vector<std::string> parts;
-  for (std::size_t k = 0; k < numbers.size();) {
-    std::size_t end = k;
-    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
-    parts.push_back(std::to_string(numbers[k]) + (end > k ? "–" + std::to_string(numbers[end]) : ""));
-    k = end + 1;
-  }
-  if (parts.size() > 8) parts.resize(8), parts.push_back("…");
-  return text::joined(parts, ", ");
-}
-
 std::string shape_words(const Shape& shape) {
   return "[" + text::joined(shape, ", ", [](std::size_t n) { return std::to_string(n); }) + "]";
 }
@@ -553,41 +542,27 @@ std::string described(const Scene& scene) {
   const std::string name = name_of(scene.target);
   if (ours.n != theirs.n)
     return name + " have the shape " + shape_words(theirs.n) + ", ours " + shape_words(ours.n);
-  std::array<std::vector<bool>, 4> lines;
-  for (std::size_t axis = 0; axis < 4; ++axis) lines[axis].resize(ours.n[axis]);
-  std::size_t n_off = 0, n_more = 0, n_less = 0, at = 0;
+  std::size_t n_off = 0, n_more = 0, n_less = 0;
   double most = 0;
-  Numbers ratios, sums;
-  for (std::size_t b = 0; b < ours.n[0]; ++b)
-    for (std::size_t h = 0; h < ours.n[1]; ++h)
-      for (std::size_t i = 0; i < ours.n[2]; ++i)
-        for (std::size_t j = 0; j < ours.n[3]; ++j, ++at) {
-          const double x = ours.v[at], y = theirs.v[at];
-          n_more += std::isinf(y) && !std::isinf(x), n_less += std::isinf(x) && !std::isinf(y);
-          if (abs_difference(x, y) <= scene.allowed.most) continue;
-          ++n_off;
-          lines[0][b] = lines[1][h] = lines[2][i] = lines[3][j] = true;
-          if (!std::isfinite(x) || !std::isfinite(y)) continue;
-          most = std::max(most, std::abs(x - y));
-          sums.push_back(y - x);
-          if (std::abs(x) > 1e-12) ratios.push_back(y / x);
-        }
-  std::vector<std::string> words;
-  for (const auto& [axis, what] : {std::pair{0, "sequences"}, {1, "heads"}, {2, "rows"}, {3, "columns"}}) {
-    std::vector<std::size_t> off;
-    for (std::size_t k = 0; k < lines[axis].size(); ++k)
-      if (lines[axis][k]) off.push_back(k);
-    if (!off.empty() && off.size() < lines[axis].size())
-      words.push_back("only " + std::string(what) + " " + ranges_of(off) + " of " +
-                      std::to_string(lines[axis].size()));
+  for (std::size_t k = 0; k < ours.v.size(); ++k) {
+    const double x = ours.v[k], y = theirs.v[k], apart = abs_difference(x, y);
+    n_more += std::isinf(y) && !std::isinf(x), n_less += std::isinf(x) && !std::isinf(y);
+    if (apart <= scene.allowed.most) continue;
+    ++n_off;
+    if (std::isfinite(apart)) most = std::max(most, apart);
   }
-  const auto are_one = [](const Numbers& all) {
-    if (all.size() < 3) return false;
-    const auto [low, high] = std::ranges::minmax(all);
-    return high - low < 1e-6 * std::max(std::abs(low), std::abs(high));
-  };
-  if (are_one(ratios)) words.push_back("all by the factor " + digits(ratios[0]));
-  if (are_one(sums)) words.push_back("all by " + std::string(sums[0] > 0 ? "+" : "") + digits(sums[0]));
+  const std::vector<std::size_t> sequences = scene.differing(0);
+  std::vector<HeadDifference> heads;
+  for (const std::size_t b : sequences)
+    for (std::size_t h = 0; h < ours.n[1]; ++h)
+      heads.push_back({h, matrix_of(theirs, b, h), matrix_of(ours, b, h)});
+  std::vector<std::string> words;
+  if (sequences.size() < ours.n[0])
+    words.push_back("only sequences " + listed(sequences) + " of " + std::to_string(ours.n[0]));
+  const bool are_keys = attention::info(scene.target).columns == attention::Columns::tokens;
+  const PatternOf stage{ours.n[1], are_keys, [&](double) { return scene.allowed.most; }};
+  if (!heads.empty()) words.push_back(pattern_of(heads, stage));
+  std::erase(words, "");
   if (n_more + n_less > 0)
     words.push_back(std::to_string(n_more) + " cells masked that are not in the model, " +
                     std::to_string(n_less) + " seen that we hide");
@@ -610,7 +585,7 @@ std::string described(const Scene& scene) {
 std::vector<Hits> Search::computed_coarser(Stage target, double deadline, std::string& note) {
   const Case own = c_;
   std::vector<Stage> before;
-  for (const Stage stage : run_stages) {
+  for (const Stage stage : run_stages()) {
     if (stage == target) break;
     if (!c_.theirs[index(stage)]) before.push_back(stage);
   }
@@ -635,9 +610,7 @@ std::vector<Hits> Search::computed_coarser(Stage target, double deadline, std::s
     for (const Stage s : before)
       if (unit_of(coarse) > unit_of(c_.held[index(s)])) c_.held[index(s)] = coarse;
     c_.precision = coarse;
-    Recipe m = *own.m;
-    m.close = coarse == Precision::bfloat16 ? 1.5e-2 : 2e-3, m.digits = 3;
-    c_.m = std::make_shared<const Recipe>(std::move(m));
+    c_.m = known_in(coarse, *own.m);
     const std::string words = "what comes before the " + name_of(target) + " was computed in " +
                               attention::name_of(coarse) + ", though they are given in " +
                               attention::name_of(own.precision);
@@ -754,7 +727,7 @@ attention::Model model_like(attention::Model model, const Recipe& recipe) {
   const auto right = recipe_of(model);
   if (!right) return model;
   Run ours(*right), theirs(recipe);
-  for (const Stage stage : run_stages) {
+  for (const Stage stage : run_stages()) {
     if (!attention::can_be_given(stage) || !right->has(stage) || !attention::info(stage).present(model))
       continue;
     const Shared a = ours.shared(stage), b = theirs.shared(stage);
@@ -766,12 +739,7 @@ attention::Model model_like(attention::Model model, const Recipe& recipe) {
     ours.made[index(stage)] = b;
     attention::GivenStage given{stage, {}};
     for (std::size_t s = 0; s < b->n[0]; ++s)
-      for (std::size_t h = 0; h < b->n[1]; ++h) {
-        arma::mat numbers(b->n[2], b->n[3]);
-        for (std::size_t i = 0; i < b->n[2]; ++i)
-          for (std::size_t j = 0; j < b->n[3]; ++j) numbers(i, j) = (*b)(s, h, i, j);
-        given.matrices.emplace_back(std::move(numbers));
-      }
+      for (std::size_t h = 0; h < b->n[1]; ++h) given.matrices.emplace_back(matrix_of(*b, s, h));
     give(model, std::move(given));
   }
   if (!model.projections || !model.projections->output || !recipe.W[O]) return model;

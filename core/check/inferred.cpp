@@ -123,7 +123,7 @@ bool gives_same(const Model& model, const inference::Recipe& recipe) {
   if (attention::check(model) || model.n_heads != recipe.H) return false;
   const Computed computed(model);
   Run run(recipe);
-  for (const Stage stage : inference::run_stages) {
+  for (const Stage stage : inference::run_stages()) {
     const arma::mat& first = computed.matrix(stage, 0, 0);
     if (first.is_empty() || !recipe.has(stage)) continue;
     const Block& other = run[stage];
@@ -137,7 +137,7 @@ bool gives_same(const Model& model, const inference::Recipe& recipe) {
       for (std::size_t i = 0; i < other.n[2]; ++i)
         for (std::size_t j = 0; j < other.n[3]; ++j) {
           const double a = ours(i, j), b = other(0, nth, i, j);
-          if (inference::is_score_step(stage) && (a < -5000 || b < -5000)) continue;
+          if (is_score_step(stage) && (a < -5000 || b < -5000)) continue;
           size = std::max(size, std::abs(b)), apart = std::max(apart, abs_difference(a, b));
         }
     }

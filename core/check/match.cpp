@@ -12,6 +12,7 @@
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/check/causes.hpp"
+#include "core/check/score_steps.hpp"
 
 namespace core::check {
 namespace {
@@ -31,7 +32,20 @@ struct Known {
   std::vector<Stage> stages;
   Held held = Held::nothing;
 };
-const std::array table{
+/// The scores after any of the steps, which are called alike; those that are named are the likeliest.
+std::vector<Stage> any_scores(std::vector<Stage> likeliest) {
+  for (const ScoreStepInfo& step : score_steps)
+    if (std::ranges::find(likeliest, step.stage) == likeliest.end()) likeliest.push_back(step.stage);
+  return likeliest;
+}
+
+/// The rows, and those of the steps of the scores.
+std::vector<Known> with_steps(std::vector<Known> rows) {
+  for (const ScoreStepInfo& step : score_steps) rows.push_back({step.names, {step.stage}});
+  return rows;
+}
+
+const std::vector<Known> table = with_steps({
     Known{" x input inputs embedding emb input_embeddings ", {embeddings}},
     Known{" hidden_states ", {embeddings}, Held::entering},
     Known{" hidden_state hiddens hidden residual resid_pre hook_resid_pre layer_input block_input ",
@@ -57,23 +71,14 @@ const std::array table{
         "keys_rotated keys_rope rot_k rotated_k rotated_key rope_k hook_rot_k xk_rot ",
         {rotated_keys}},
     Known{" score raw_scores qk qkt qk_t dots dot_products ", {scores}},
-    Known{" logits ", {scores, scaled_scores, masked_scores, capped_scores, biased_scores}, Held::logits},
+    Known{" logits ", any_scores({scores, scaled_scores, masked_scores}), Held::logits},
     Known{" attn_scores attention_scores attn_logits attention_logits ",
-          {scores, scaled_scores, masked_scores, capped_scores, biased_scores}},
-    Known{" scaled scores_scaled scaled_attn_scores attn_scores_scaled attn_scaled ", {scaled_scores}},
-    Known{" capped cap softcapped soft_capped scores_capped attn_scores_capped capped_attn_scores "
-          "capped_attn_logits ",
-          {capped_scores}},
+          any_scores({scores, scaled_scores, masked_scores})},
     Known{" bias attn_bias pos_bias position_biases alibi alibi_bias alibi_biases rel_bias rel_pos_bias "
           "relative_bias relative_position_bias relative_attention_bias ",
           {position_bias}},
-    Known{
-        " biased scores_biased attn_scores_biased biased_attn_scores scores_with_bias attn_scores_with_bias ",
-        {biased_scores}},
     Known{" causal_mask attn_mask attention_mask ", {mask}},
-    Known{" masked scores_masked masked_attn_scores attn_scores_masked masked_scaled_scores ",
-          {masked_scores}},
-    Known{" hook_attn_scores ", {masked_scores, scaled_scores, capped_scores, biased_scores}},
+    Known{" hook_attn_scores ", any_scores({masked_scores})},
     Known{" weights_unmasked ", {unmasked_weights}},
     Known{" weights_zeroed ", {zeroed_weights}},
     Known{" row_sum ", {row_sums}},
@@ -91,7 +96,7 @@ const std::array table{
     Known{" concat merged joined concatenated_heads context_concat merged_heads ", {concatenated}},
     Known{" out outputs y o result attn_output attention_output attn_out hook_attn_out ",
           {output, concatenated, contexts}},
-};
+});
 
 const Known* row_named(std::string_view name) {
   const std::string wanted = " " + std::string(name) + " ";

@@ -33,11 +33,7 @@ std::vector<double> listed(const arma::mat& numbers) {
 Block split_heads(const Block& y, std::size_t n, std::string_view how) {
   const std::size_t width = y.n[3] / n;
   const Shape shape{y.n[0], n, y.n[2], width};
-  if (how == "view") {
-    Block made = y;
-    made.n = shape;
-    return made;
-  }
+  if (how == "view") return reshaped(y, shape);
   return Block::of(shape, [&](auto b, auto h, auto t, auto c) {
     return y.v[y.at(b, 0, t, how == "interleaved" ? c * n + h : h * width + c)];
   });
@@ -63,6 +59,25 @@ Block rolled(const Block& a, std::size_t axis, long by) {
   return taken(a, axis, order);
 }
 
+Block reversed(const Block& a, std::size_t axis) {
+  std::vector<std::size_t> order = counted(a.n[axis]);
+  std::ranges::reverse(order);
+  return taken(a, axis, order);
+}
+
+Block repeated(const Block& a, std::size_t axis, std::size_t place) {
+  return taken(a, axis, std::vector<std::size_t>(a.n[axis], place));
+}
+
+Block scaled(Block a, double factor) {
+  return mapped(std::move(a), [&](double x) { return x * factor; });
+}
+
+Block reshaped(Block a, Shape shape) {
+  a.n = shape;
+  return a;
+}
+
 Block rounded(Block a, Precision precision) {
   if (precision != Precision::float64)
     for (double& x : a.v) x = attention::rounded(precision, x);
@@ -81,6 +96,10 @@ Block mean_of_heads(const Block& a) {
       for (std::size_t k = 0; k < a.n[2] * a.n[3]; ++k)
         mean.row(b, 0, 0)[k] += a.row(b, h, 0)[k] / static_cast<double>(a.n[1]);
   return mean;
+}
+
+arma::mat matrix_of(const Block& a, std::size_t sequence, std::size_t head) {
+  return view(a, sequence, head).t();
 }
 
 Block normalized(const Block& a) {
@@ -107,16 +126,12 @@ bool Recipe::has(Stage stage) const {
     case rotated_queries:
     case rotated_keys:
       return rope[Q] || rope[K];
-    case capped_scores:
-      return cap != 0;
     case position_bias:
       return bias[0] || bias[1];
-    case biased_scores:
-      return has_bias();
     case output:
       return W[O] != nullptr;
     default:
-      return true;
+      return !is_score_step(stage) || takes(step_of(stage));
   }
 }
 
@@ -146,6 +161,11 @@ Block visible_by_rules(const Recipe& m) {
       for (std::size_t t = 0; t < m.T; ++t)
         if ((*m.hidden_rows)(b, 0, 0, t) != 0) std::fill_n(seen.row(b, 0, t), m.S, 0.0);
   return seen;
+}
+
+Shared positions_from(double first, std::size_t n) {
+  return share(
+      Block::of({1, 1, 1, n}, [&](auto, auto, auto, auto j) { return first + static_cast<double>(j); }));
 }
 
 Block alibi_bias(const Recipe& m, const std::vector<double>& slopes, std::string_view distance, long shift) {
@@ -246,11 +266,9 @@ Block normed(const Block& in, const NormOf& norm) {
                                                                     : columns);
   const auto visit = [&](auto f) {
     std::size_t k = 0;
-    for (std::size_t b = 0; b < x.n[0]; ++b)
-      for (std::size_t h = 0; h < x.n[1]; ++h)
-        for (std::size_t t = 0; t < x.n[2]; ++t)
-          for (std::size_t c = 0; c < columns; ++c)
-            f(x.v[k++], group_of(b, h, t, c), norm.w[has_own ? h * columns + c : c]);
+    each_cell(x.n, [&](auto b, auto h, auto t, auto c) {
+      f(x.v[k++], group_of(b, h, t, c), norm.w[has_own ? h * columns + c : c]);
+    });
   };
   if (norm.form == "before") visit([](double& number, std::size_t, double w) { number *= w; });
   visit([&](double& number, std::size_t g, double) { means[g] += number / count; });
@@ -310,11 +328,7 @@ void add_positions(Recipe& m, const attention::Model& model) {
     m.scaling = rotary->scaling;
     first = static_cast<double>(rotary->first);
   }
-  const auto counted = [&](std::size_t n, double from) {
-    return share(
-        Block::of({1, 1, 1, n}, [&](auto, auto, auto, auto j) { return from + static_cast<double>(j); }));
-  };
-  m.pos = {counted(m.T, first + static_cast<double>(m.offset())), counted(m.S, first)};
+  m.pos = {positions_from(first + static_cast<double>(m.offset()), m.T), positions_from(first, m.S)};
   if (added.positions.alibi) {
     for (std::size_t h = 0; h < m.H; ++h) m.slopes.push_back(slope_of(*added.positions.alibi, h, m.H));
     m.bias[0] = share(alibi_bias(m, m.slopes));
@@ -410,7 +424,7 @@ std::optional<Recipe> recipe_of(const attention::Model& model) {
   if (model.merge != attention::CombineRule::concatenate) m.merge = "reshape";
   m.heads_off = model.heads_off;
   for (const attention::GivenStage& given : model.given.stages) {
-    if (std::ranges::find(run_stages, given.stage) == run_stages.end()) continue;
+    if (std::ranges::find(run_stages(), given.stage) == run_stages().end()) continue;
     const std::size_t n = given.matrices.size() / m.B;
     m.fixed.emplace_back(
         given.stage,
@@ -422,51 +436,63 @@ std::optional<Recipe> recipe_of(const attention::Model& model) {
 
 // The run.
 
+StageSet set_of(std::initializer_list<Stage> stages) {
+  StageSet all;
+  for (const Stage stage : stages) all.set(index(stage));
+  return all;
+}
+
+std::span<const Stage> run_stages() {
+  static const auto all = [] {
+    const StageSet others = set_of(
+        {embeddings, key_embeddings, Stage::mask, unmasked_weights, zeroed_weights, row_sums, dropout_mask});
+    std::vector<Stage> stages;
+    for (const attention::StageInfo& row : attention::stages())
+      if (!others[index(row.stage)]) stages.push_back(row.stage);
+    return stages;
+  }();
+  return all;
+}
+
+StageSet inputs_of(Stage stage) {
+  StageSet steps;
+  for (const ScoreStepInfo& step : score_steps) steps.set(index(step.stage));
+  switch (stage) {
+    case normed_queries:
+      return set_of({queries, rotated_queries});
+    case normed_keys:
+      return set_of({keys, rotated_keys});
+    case rotated_queries:
+      return set_of({queries, normed_queries});
+    case rotated_keys:
+      return set_of({keys, normed_keys});
+    case scores:
+      return set_of({rotated_queries, rotated_keys});
+    case weights:
+      return steps;
+    case dropped_weights:
+      return set_of({weights});
+    case contexts:
+      return set_of({dropped_weights, values});
+    case concatenated:
+      return set_of({contexts});
+    case output:
+      return set_of({concatenated});
+    default:
+      return is_score_step(stage) ? steps | set_of({scores, position_bias}) : StageSet();
+  }
+}
+
 const StageSet& below(Stage stage) {
   static const auto all = [] {
     std::array<StageSet, attention::n_stages> sets;
-    const auto next = [](Stage s) {
-      switch (s) {
-        case queries:
-          return normed_queries;
-        case keys:
-          return normed_keys;
-        case values:
-          return contexts;
-        case normed_queries:
-          return rotated_queries;
-        case normed_keys:
-          return rotated_keys;
-        case rotated_queries:
-        case rotated_keys:
-          return scores;
-        case scores:
-          return scaled_scores;
-        case scaled_scores:
-        case capped_scores:
-        case position_bias:
-        case biased_scores:
-          return masked_scores;
-        case masked_scores:
-          return weights;
-        case weights:
-          return dropped_weights;
-        case dropped_weights:
-          return contexts;
-        case contexts:
-          return concatenated;
-        default:
-          return output;
-      }
-    };
-    for (const Stage from : run_stages) {
+    for (const Stage from : run_stages()) {
       StageSet& set = sets[index(from)];
-      for (Stage s = from;; s = next(s)) {
-        set.set(index(s));
-        if (is_score_step(s) || s == position_bias)
-          for (const Stage step : {scaled_scores, capped_scores, biased_scores, masked_scores})
-            set.set(index(step));
-        if (s == output) break;
+      set.set(index(from));
+      for (StageSet before; before != set;) {
+        before = set;
+        for (const Stage to : run_stages())
+          if ((inputs_of(to) & set).any()) set.set(index(to));
       }
     }
     return sets;
@@ -476,7 +502,7 @@ const StageSet& below(Stage stage) {
 
 StageSet below(StageSet stages) {
   StageSet all;
-  for (const Stage s : run_stages)
+  for (const Stage s : run_stages())
     if (stages[index(s)]) all |= below(s);
   return all;
 }
@@ -499,9 +525,7 @@ Shared Run::seen(Stage stage) {
 }
 
 const Block& Run::prepared(Side side) {
-  return (*this)[m.norms_last ? side == Q ? normed_queries : normed_keys
-                 : side == Q  ? rotated_queries
-                              : rotated_keys];
+  return (*this)[m.norms_last ? normed_stage[side] : rotated_stage[side]];
 }
 
 Block Run::node(Stage stage) {
@@ -560,7 +584,7 @@ Block Run::node(Stage stage) {
       return m.b[O] ? zipped(y, rounded(*m.b[O], m.precision[index(output)]), std::plus<>()) : y;
     }
     default:
-      return step(stage);
+      return step(step_of(stage));
   }
 }
 
@@ -578,10 +602,8 @@ Block Run::projected(Side side) {
 }
 
 Block Run::prepared_by(bool norms, Side side) {
-  const Stage plain = side_stage[side], other = norms       ? side == Q ? rotated_queries : rotated_keys
-                                                : side == Q ? normed_queries
-                                                            : normed_keys;
-  const Block& from = (*this)[norms == m.norms_last ? other : plain];
+  const Stage other = norms ? rotated_stage[side] : normed_stage[side];
+  const Block& from = (*this)[norms == m.norms_last ? other : side_stage[side]];
   if (norms) return m.norm[side] && !m.omits_norm[side] ? normed(from, *m.norm[side]) : from;
   return m.rope[side] && !m.omits_rotation[side] ? rotated(from, *m.rope[side], *m.pos[side]) : from;
 }
@@ -618,14 +640,14 @@ Block Run::sums(const Block& weights, const Block& values) const {
   return c;
 }
 
-Block Run::step(Stage stage) {
-  const auto at = std::ranges::find(m.chain, stage) - m.chain.begin();
-  const Block& s = (*this)[at > 0 ? m.chain[static_cast<std::size_t>(at - 1)] : scores];
-  if (stage == scaled_scores) return zipped(s, *m.scale, std::multiplies<>());
-  if (stage == capped_scores) {
+Block Run::step(ScoreStep step) {
+  const auto at = std::ranges::find(m.chain, step) - m.chain.begin();
+  const Block& s = (*this)[at > 0 ? stage_of(m.chain[static_cast<std::size_t>(at - 1)]) : scores];
+  if (!m.takes(step)) return s;
+  if (step == ScoreStep::scale) return zipped(s, *m.scale, std::multiplies<>());
+  if (step == ScoreStep::softcap) {
     const double c = m.cap;
     const std::string_view form = m.cap_form;
-    if (c == 0) return s;
     return mapped(s, [&](double x) {
       return form == "not multiplied" ? std::tanh(x / c)
              : form == "not divided"  ? c * std::tanh(x)
@@ -635,8 +657,8 @@ Block Run::step(Stage stage) {
                                       : c * std::tanh(x / c);
     });
   }
-  if (stage == biased_scores) {
-    if (m.omits_bias || !m.has_bias()) return s;
+  if (step == ScoreStep::bias) {
+    if (m.omits_bias) return s;
     Block sum = m.bias[0] || m.bias[1] ? zipped(s, (*this)[position_bias], std::plus<>()) : s;
     if (m.bias[2])
       sum = zipped(sum, *m.bias[2], [&](double a, double bias) { return a + m.bias_count[2] * bias; });
@@ -657,15 +679,13 @@ Block Run::softmax() {
   std::vector<double> tops(n_groups, -infinity), totals(n_groups);
   const auto visit = [&](auto f) {
     std::size_t at = 0;
-    for (std::size_t b = 0; b < s.n[0]; ++b)
-      for (std::size_t h = 0; h < s.n[1]; ++h)
-        for (std::size_t i = 0; i < s.n[2]; ++i)
-          for (std::size_t j = 0; j < s.n[3]; ++j, ++at)
-            f(at,
-              m.axis == 3   ? (b * s.n[1] + h) * s.n[2] + i
-              : m.axis == 2 ? (b * s.n[1] + h) * s.n[3] + j
-                            : (b * s.n[2] + i) * s.n[3] + j,
-              h);
+    each_cell(s.n, [&](auto b, auto h, auto i, auto j) {
+      f(at++,
+        m.axis == 3   ? (b * s.n[1] + h) * s.n[2] + i
+        : m.axis == 2 ? (b * s.n[1] + h) * s.n[3] + j
+                      : (b * s.n[2] + i) * s.n[3] + j,
+        h);
+    });
   };
   Block w = s;
   visit([&](std::size_t at, std::size_t g, std::size_t) { tops[g] = std::max(tops[g], s.v[at]); });
@@ -717,10 +737,7 @@ Block Run::merged() {
     for (std::size_t b = 0; b < c.n[0]; ++b) std::fill_n(c.row(b, h, 0), c.n[2] * c.n[3], 0.0);
   const std::size_t H = c.n[1], d = c.n[3];
   const Shape shape{c.n[0], 1, c.n[2], H * d};
-  if (m.merge == "reshape") {
-    c.n = shape;
-    return c;
-  }
+  if (m.merge == "reshape") return reshaped(std::move(c), shape);
   return Block::of(shape, [&](auto b, auto, auto t, auto column) {
     return m.merge == "interleaved" ? c.v[c.at(b, column % H, t, column / H)]
                                     : c.v[c.at(b, column / d, t, column % d)];

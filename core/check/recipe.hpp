@@ -4,13 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/check/score_steps.hpp"
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 
@@ -29,6 +32,14 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// [sequence][head][row][column]; an axis of length 1 is read for every index.
 using Shape = std::array<std::size_t, 4>;
+/// Calls f(sequence, head, row, column) for every cell, in the order of the numbers.
+template <class F>
+void each_cell(const Shape& n, F f) {
+  for (std::size_t b = 0; b < n[0]; ++b)
+    for (std::size_t h = 0; h < n[1]; ++h)
+      for (std::size_t i = 0; i < n[2]; ++i)
+        for (std::size_t j = 0; j < n[3]; ++j) f(b, h, i, j);
+}
 struct Block {
   Shape n{0, 0, 0, 0};
   std::vector<double> v;
@@ -41,10 +52,7 @@ struct Block {
   static Block of(Shape shape, F f) {
     Block made(shape);
     std::size_t at = 0;
-    for (std::size_t b = 0; b < shape[0]; ++b)
-      for (std::size_t h = 0; h < shape[1]; ++h)
-        for (std::size_t i = 0; i < shape[2]; ++i)
-          for (std::size_t j = 0; j < shape[3]; ++j) made.v[at++] = f(b, h, i, j);
+    each_cell(shape, [&](auto b, auto h, auto i, auto j) { made.v[at++] = f(b, h, i, j); });
     return made;
   }
   std::size_t at(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
@@ -95,6 +103,12 @@ std::vector<std::size_t> counted(std::size_t n);
 Block taken(const Block& a, std::size_t axis, const std::vector<std::size_t>& order);
 /// The block with an axis rolled by so many places, as numpy.roll.
 Block rolled(const Block& a, std::size_t axis, long by);
+/// The block with an axis in reverse order, and with all that stands along an axis like what is at one place.
+Block reversed(const Block& a, std::size_t axis);
+Block repeated(const Block& a, std::size_t axis, std::size_t place);
+Block scaled(Block a, double factor);
+/// The same numbers in the order in which they are, as another shape.
+Block reshaped(Block a, Shape shape);
 Block rounded(Block a, Precision precision);
 /// Whether it is half precision, of which a number tells little.
 inline bool is_coarse(Precision precision) {
@@ -102,12 +116,17 @@ inline bool is_coarse(Precision precision) {
 }
 Block transposed(const Block& a);  ///< rows and columns exchanged
 Block mean_of_heads(const Block& a);
+arma::mat matrix_of(const Block& a, std::size_t sequence, std::size_t head);
 /// Each row divided by its sum.
 Block normalized(const Block& a);
 
 /// What is projected: queries, keys, values, output.
 enum Side : std::size_t { Q, K, V, O };
 inline constexpr std::array side_stage{Stage::queries, Stage::keys, Stage::values, Stage::output};
+inline constexpr std::array normed_stage{Stage::normed_queries, Stage::normed_keys, Stage::values,
+                                         Stage::output};
+inline constexpr std::array rotated_stage{Stage::rotated_queries, Stage::rotated_keys, Stage::values,
+                                          Stage::output};
 
 struct Rope {
   std::vector<double> inverse;  ///< radians a position, of each pair
@@ -152,8 +171,7 @@ struct Recipe {
   bool norms_last = false;
   std::array<bool, 2> omits_norm{}, omits_rotation{};
   bool omits_bias = false;
-  std::array<Stage, 4> chain{Stage::scaled_scores, Stage::capped_scores, Stage::biased_scores,
-                             Stage::masked_scores};
+  std::array<ScoreStep, 4> chain{ScoreStep::scale, ScoreStep::softcap, ScoreStep::bias, ScoreStep::mask};
   std::array<std::vector<std::size_t>, 3> group;  ///< of keys and values: the KV head of each head
   double cap = 0;                                 ///< 0: none
   std::string_view cap_form = "right";
@@ -195,6 +213,9 @@ struct Recipe {
   long offset() const { return static_cast<long>(S) - static_cast<long>(T); }
   std::size_t width(Side side) const { return W[side] ? W[side]->n[3] : 0; }
   bool has(Stage stage) const;
+  bool takes(ScoreStep step) const {
+    return (step != ScoreStep::softcap || cap != 0) && (step != ScoreStep::bias || has_bias());
+  }
 };
 
 /// The recipe of a model, or nothing where it has what no recipe says: mistakes, overridden cells.
@@ -202,6 +223,8 @@ std::optional<Recipe> recipe_of(const attention::Model& model);
 
 /// What the rules of a recipe let queries see: [sequence][1][query][key].
 Block visible_by_rules(const Recipe& m);
+/// Positions of n tokens from the first one on.
+Shared positions_from(double first, std::size_t n);
 Block alibi_bias(const Recipe& m, const std::vector<double>& slopes, std::string_view distance = "abs",
                  long shift = 0);
 Block relative_bias(const Recipe& m, const Relative& relative);
@@ -222,7 +245,7 @@ class Run {
   /// Queries or keys as they enter the scores.
   const Block& prepared(Side side);
   /// Scores as they enter the softmax.
-  const Block& softmax_input() { return (*this)[m.chain.back()]; }
+  const Block& softmax_input() { return (*this)[stage_of(m.chain.back())]; }
   Block products(const Block& queries, const Block& keys, bool are_grouped = true) const;
   Block sums(const Block& weights, const Block& values) const;
 
@@ -230,31 +253,24 @@ class Run {
   Block node(Stage stage);
   Block projected(Side side);
   Block prepared_by(bool norms, Side side);
-  Block step(Stage stage);
+  Block step(ScoreStep step);
   Block softmax();
   Block merged();
 };
 
-/// All stages that a change at these may change; the steps from scores to masked scores count as one, as
-/// their order may change.
-StageSet below(StageSet stages);
-const StageSet& below(Stage stage);
 constexpr std::size_t index(Stage stage) {
   return static_cast<std::size_t>(stage);
 }
+StageSet set_of(std::initializer_list<Stage> stages);
 /// The stages of a recipe, in the order of the computation.
-inline constexpr std::array run_stages{Stage::queries,        Stage::keys,          Stage::values,
-                                       Stage::normed_queries, Stage::normed_keys,   Stage::rotated_queries,
-                                       Stage::rotated_keys,   Stage::scores,        Stage::scaled_scores,
-                                       Stage::capped_scores,  Stage::position_bias, Stage::biased_scores,
-                                       Stage::masked_scores,  Stage::weights,       Stage::dropped_weights,
-                                       Stage::contexts,       Stage::concatenated,  Stage::output};
-constexpr bool is_score_step(Stage s) {
-  return s == Stage::scaled_scores || s == Stage::capped_scores || s == Stage::biased_scores ||
-         s == Stage::masked_scores;
-}
-constexpr bool is_of_keys(Stage s) {
-  return s == Stage::keys || s == Stage::values || s == Stage::normed_keys || s == Stage::rotated_keys;
+std::span<const Stage> run_stages();
+/// The stages that one is made of, in whatever order norm and rotation, or the steps of the scores, come.
+StageSet inputs_of(Stage stage);
+/// All stages that a change at these may change.
+StageSet below(StageSet stages);
+const StageSet& below(Stage stage);
+inline bool is_of_keys(Stage stage) {
+  return attention::info(stage).rows == attention::Rows::keys;
 }
 
 }  // namespace core::check::inference

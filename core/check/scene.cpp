@@ -20,15 +20,33 @@ std::optional<Precision> precision_of(const Block& block) {
   return Precision::float64;
 }
 
-bool is_square(Stage s) {
-  return s == Stage::scores || is_score_step(s) || s == Stage::position_bias || s == Stage::weights ||
-         s == Stage::dropped_weights;
+/// Whether a query sees a key behind the first ones.
+bool sees_beyond(std::size_t n_keys, const Block& visible, const std::vector<std::size_t>& queries) {
+  for (std::size_t b = 0; b < visible.n[0]; ++b)
+    for (std::size_t h = 0; h < visible.n[1]; ++h)
+      for (const std::size_t i : queries)
+        for (std::size_t j = n_keys; j < visible.n[3]; ++j)
+          if (visible.row(b, h, i)[j] != 0) return true;
+  return false;
+}
+
+bool is_square(Stage stage) {
+  return attention::info(stage).columns == attention::Columns::tokens;
 }
 
 }  // namespace
 
 double unit_of(Precision precision) {
   return attention::rounding_error(precision, 1) > 0 ? attention::rounding_error(precision, 1) : 0x1p-53;
+}
+
+SharedRecipe known_in(Precision precision, Recipe recipe) {
+  recipe.close = precision == Precision::float64   ? 1e-7
+                 : precision == Precision::float32 ? 1e-5
+                 : precision == Precision::float16 ? 2e-3
+                                                   : 1.5e-2;
+  recipe.digits = precision == Precision::float64 ? 6 : precision == Precision::float32 ? 5 : 3;
+  return std::make_shared<const Recipe>(std::move(recipe));
 }
 
 Block canonical(Stage stage, Block block) {
@@ -46,7 +64,7 @@ Block canonical(Stage stage, Block block) {
 
 Case::Case(const Recipe& model, const Given& given) {
   std::array<std::optional<Precision>, attention::n_stages> own;
-  for (const Stage stage : run_stages)
+  for (const Stage stage : run_stages())
     for (const auto& [of, block] : given)
       if (of == stage && model.has(stage)) {
         order.push_back(stage);
@@ -64,25 +82,19 @@ Case::Case(const Recipe& model, const Given& given) {
     }
   // A stage that is not given has the precision of the next one that is.
   std::optional<Precision> next;
-  for (auto stage = run_stages.rbegin(); stage != run_stages.rend(); ++stage) {
+  for (auto stage = run_stages().rbegin(); stage != run_stages().rend(); ++stage) {
     if (own[index(*stage)]) next = own[index(*stage)];
     held[index(*stage)] = next.value_or(Precision::float64);
   }
-  for (const Stage stage : run_stages) {
+  for (const Stage stage : run_stages()) {
     if (own[index(stage)]) next = own[index(stage)];
-    const bool is_behind = std::none_of(std::ranges::find(run_stages, stage), run_stages.end(),
+    const bool is_behind = std::none_of(std::ranges::find(run_stages(), stage), run_stages().end(),
                                         [&](Stage s) { return own[index(s)].has_value(); });
     if (is_behind && next) held[index(stage)] = *next;
     for (const Precision p : {Precision::bfloat16, Precision::float16, Precision::float32})
       if (own[index(stage)] == p && unit_of(p) > unit_of(precision)) precision = p;
   }
-  Recipe m2 = model;
-  m2.close = precision == Precision::float64   ? 1e-7
-             : precision == Precision::float32 ? 1e-5
-             : precision == Precision::float16 ? 2e-3
-                                               : 1.5e-2;
-  m2.digits = precision == Precision::float64 ? 6 : precision == Precision::float32 ? 5 : 3;
-  m = std::make_shared<const Recipe>(std::move(m2));
+  m = known_in(precision, model);
   base = std::make_shared<Run>(*m);
   is_large = m->B * m->H * m->T * std::max(m->S, m->D) > many_numbers && m->T > 24;
   for (const Stage stage : order) shapes[index(stage)] = base->shared(stage)->n;
@@ -150,8 +162,8 @@ double Case::distance(Stage stage, const Block& ours, const Allowed& allowed, co
 double Case::far(Run& run, Stage stage, const Allowed& allowed) const {
   double score = distance(stage, *run.seen(stage), allowed, given(stage));
   if (score > 1 && run.m.has_loose_names && is_score_step(stage))
-    for (const Stage step : run.m.chain)
-      score = std::min(score, distance(stage, *run.seen(step), allowed, given(stage)));
+    for (const ScoreStep step : run.m.chain)
+      score = std::min(score, distance(stage, *run.seen(stage_of(step)), allowed, given(stage)));
   return score;
 }
 
@@ -202,82 +214,46 @@ Scene::Scene(const Case& c, SharedRecipe recipe, Stage at, bool is_early)
   const Recipe& r = *m;
   if (!c.is_large || is_of_keys(target) || value->n != c.given(target).n) return;
   Cut to;
-  for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}})
-    to.rows.push_back(i);
+  to.rows = counted(4);
   for (std::size_t k = 0; k < 6; ++k) to.rows.push_back(4 + k * (r.T - 5) / 5);
   std::sort(to.rows.begin(), to.rows.end());
   to.rows.erase(std::unique(to.rows.begin(), to.rows.end()), to.rows.end());
-  const auto sees_only = [&](const Block& visible, std::size_t n) {
-    for (std::size_t b = 0; b < visible.n[0]; ++b)
-      for (std::size_t h = 0; h < visible.n[1]; ++h)
-        for (std::size_t i = 0; i < n; ++i)
-          for (std::size_t j = n; j < visible.n[3]; ++j)
-            if (visible.row(b, h, i)[j] != 0) return false;
-    return true;
-  };
-  if (is_early && r.T == r.S && sees_only(*r.visible, 20)) {
-    const Cut early{counted(20), 20};
+  if (const Cut early{counted(20), 20};
+      is_early && r.T == r.S && !sees_beyond(early.n_keys, *r.visible, early.rows)) {
     if (c.distance(target, *cut(target, value, early), allowed,
                    *cut(target, c.theirs[index(target)], early)) > 1)
       to = early;
   }
   few = to;
   theirs_few_ = cut(target, c.theirs[index(target)], to);
-  for (const Stage stage : run_stages) made_few_[index(stage)] = cut(stage, run.made[index(stage)], to);
+  for (const Stage stage : run_stages()) made_few_[index(stage)] = cut(stage, run.made[index(stage)], to);
 }
 
 /// Stages that the target is made of, up to what is known.
 StageSet Scene::visited() const {
-  StageSet all;
-  all.set(index(target));
-  const auto feeds = [&](Stage from, Stage to) {  // the inputs of a stage
-    switch (to) {
-      case Stage::normed_queries:
-        return from == Stage::queries || from == Stage::rotated_queries;
-      case Stage::normed_keys:
-        return from == Stage::keys || from == Stage::rotated_keys;
-      case Stage::rotated_queries:
-        return from == Stage::normed_queries || from == Stage::queries;
-      case Stage::rotated_keys:
-        return from == Stage::normed_keys || from == Stage::keys;
-      case Stage::scores:
-        return from == Stage::rotated_queries || from == Stage::rotated_keys;
-      case Stage::contexts:
-        return from == Stage::dropped_weights || from == Stage::values;
-      case Stage::weights:
-        return is_score_step(from);
-      default:
-        break;
-    }
-    if (is_score_step(to))
-      return from == Stage::scores || from == Stage::position_bias || is_score_step(from);
-    return (to == Stage::dropped_weights && from == Stage::weights) ||
-           (to == Stage::concatenated && from == Stage::contexts) ||
-           (to == Stage::output && from == Stage::concatenated);
-  };
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const Stage to : run_stages)
-      for (const Stage from : run_stages)
-        if (all[index(to)] && !all[index(from)] && !known[index(from)] && feeds(from, to))
-          all.set(index(from)), grows = true;
+  StageSet all = set_of({target});
+  for (StageSet before; before != all;) {
+    before = all;
+    for (const Stage to : run_stages())
+      if (before[index(to)]) all |= inputs_of(to);
+    for (const Stage stage : run_stages())
+      if (known[index(stage)] && stage != target) all.reset(index(stage));
   }
   return all;
 }
 
-std::vector<std::size_t> Scene::differing_rows() const {
-  std::vector<std::size_t> rows;
+std::vector<std::size_t> Scene::differing(std::size_t axis) const {
   const Block ours = canonical(target, *value), &other = of.given(target);
-  if (is_of_keys(target) || ours.n != other.n) return rows;
-  for (std::size_t i = 0; i < ours.n[2]; ++i) {
-    bool differs = false;
-    for (std::size_t b = 0; b < ours.n[0]; ++b)
-      for (std::size_t h = 0; h < ours.n[1]; ++h)
-        for (std::size_t j = 0; j < ours.n[3]; ++j)
-          differs = differs || !(abs_difference(ours(b, h, i, j), other(b, h, i, j)) <= allowed.most);
-    if (differs) rows.push_back(i);
-  }
-  return rows;
+  if (ours.n != other.n) return {};
+  std::vector<bool> differ(ours.n[axis]);
+  each_cell(ours.n, [&](auto b, auto h, auto i, auto j) {
+    if (abs_difference(ours(b, h, i, j), other(b, h, i, j)) <= allowed.most) return;
+    differ[std::array{b, h, i, j}[axis]] = true;
+  });
+  std::vector<std::size_t> lines;
+  for (std::size_t k = 0; k < differ.size(); ++k)
+    if (differ[k]) lines.push_back(k);
+  return lines;
 }
 
 std::vector<Deviation> Scene::rows() const {
@@ -286,27 +262,21 @@ std::vector<Deviation> Scene::rows() const {
                        : of.precision == Precision::float32 ? 1e-4
                        : of.precision == Precision::float16 ? 1e-2
                                                             : 3e-2;
-  return deviations({*m, target, of.theirs, own, visited(), allowed.most, loose, of.precision, is_large(),
-                     differing_rows()});
+  const auto differing_rows = is_of_keys(target) ? std::vector<std::size_t>() : differing(2);
+  return deviations(
+      {*m, target, of.theirs, own, visited(), allowed.most, loose, of.precision, is_large(), differing_rows});
 }
 
 Shared Scene::computed(const Recipe& changed, StageSet acts, bool by_rows) const {
   const StageSet stale = below(acts);
   const bool cuts = by_rows && few;
-  const bool all_keys = cuts && few->n_keys && (changed.S != changed.T || [&] {
-                          const Block& seen = *changed.visible;
-                          for (std::size_t b = 0; b < seen.n[0]; ++b)
-                            for (std::size_t h = 0; h < seen.n[1]; ++h)
-                              for (const std::size_t i : few->rows)
-                                for (std::size_t j = few->n_keys; j < seen.n[3]; ++j)
-                                  if (seen.row(b, h, i)[j] != 0) return true;
-                          return false;
-                        }());
+  const bool all_keys = cuts && few->n_keys &&
+                        (changed.S != changed.T || sees_beyond(few->n_keys, *changed.visible, few->rows));
   Cut to = cuts ? *few : Cut();
   if (all_keys) to.n_keys = 0;
   const Recipe thin = cuts ? thinned(changed, to) : Recipe();
   Run other(cuts ? thin : changed);
-  for (const Stage stage : run_stages) {
+  for (const Stage stage : run_stages()) {
     const std::size_t k = index(stage);
     if (!known[k] && (!run.made[k] || stale[k])) continue;
     other.made[k] = !cuts ? run.made[k] : all_keys ? cut(stage, run.made[k], to) : made_few_[k];
@@ -314,8 +284,8 @@ Shared Scene::computed(const Recipe& changed, StageSet acts, bool by_rows) const
   Shared made = other.seen(target);
   if (all_keys && is_square(target)) made = share(taken(*made, 3, counted(few->n_keys)));
   if (changed.has_loose_names && is_score_step(target) && distance(*made, by_rows) > 1)
-    for (const Stage step : changed.chain) {
-      Shared another = other.seen(step);
+    for (const ScoreStep step : changed.chain) {
+      Shared another = other.seen(stage_of(step));
       if (all_keys) another = share(taken(*another, 3, counted(few->n_keys)));
       if (distance(*another, by_rows) < distance(*made, by_rows)) made = another;
     }

@@ -14,6 +14,8 @@ using SharedRecipe = std::shared_ptr<const Recipe>;
 
 /// How far rounding may take 1.
 double unit_of(Precision precision);
+/// The recipe with as many digits as numbers of a precision tell.
+SharedRecipe known_in(Precision precision, Recipe recipe);
 /// Hidden scores as −∞, unless nothing else is in their row.
 Block canonical(Stage stage, Block block);
 
@@ -73,6 +75,8 @@ class Scene {
   std::optional<Cut> few;
   Shared value;
   std::vector<Deviation> rows() const;
+  /// Which places of an axis of the target have a number that differs; none where its shape does.
+  std::vector<std::size_t> differing(std::size_t axis) const;
 
   const Block& theirs(bool by_rows) const { return by_rows && few ? *theirs_few_ : of.given(target); }
   double distance(const Block& ours, bool by_rows) const {
@@ -86,7 +90,6 @@ class Scene {
 
  private:
   StageSet visited() const;
-  std::vector<std::size_t> differing_rows() const;
 
   Shared theirs_few_;
   std::array<Shared, attention::n_stages> made_few_;

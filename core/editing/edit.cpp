@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -579,42 +580,29 @@ void change(Model& model, const SetKeyEmbeddings& edit) {
 
 // The mask.
 
+/// Whether a member of the mask says which keys a query attends to, and not how the others are masked.
+template <auto rule>
+constexpr bool is_rule = !std::is_same_v<Set<&Model::mask, rule>, SetMaskMethod> &&
+                         !std::is_same_v<Set<&Model::mask, rule>, SetEmptyRows>;
+
 /// Sets a rule of the mask. What does not fit is found by check(); until then cells are not looked at.
-template <class Value>
-void set_rule(Model& model, Value Mask::*rule, Value value) {
-  model.mask.*rule = std::move(value);
+template <auto rule>
+requires is_rule<rule>
+void change(Model& model, const Set<&Model::mask, rule>& edit) {
+  model.mask.*rule = edit.value;
   if (const auto problem = attention::check(model)) refuse(problem->path, problem->message);
   drop_cells_that_follow_the_rule(model);
 }
 
-void change(Model& model, const SetCausal& edit) {
-  set_rule(model, &Mask::causal, edit.causal);
-}
-
-void change(Model& model, const SetMaskAlignment& edit) {
-  set_rule(model, &Mask::align, edit.value);
-}
-
-void change(Model& model, const SetMaskWindow& edit) {
-  set_rule(model, &Mask::window, edit.value);
-}
-
-void change(Model& model, const SetMaskPrefix& edit) {
-  set_rule(model, &Mask::prefix, edit.value);
-}
-
-void change(Model& model, const SetDocuments& edit) {
-  set_rule(model, &Mask::documents, edit.value);
-}
-
 void change(Model& model, const SetHiddenKeys& edit) {
-  auto keys = edit.value;
+  SetHiddenKeys sorted = edit;
+  auto& keys = sorted.value;
   for (auto& list : keys) {
     std::ranges::sort(list);
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
   if (std::ranges::all_of(keys, [](const auto& list) { return list.empty(); })) keys.clear();
-  set_rule(model, &Mask::hidden_keys, std::move(keys));
+  change<&Mask::hidden_keys>(model, sorted);
 }
 
 void change(Model& model, const SwitchMaskCell& edit) {
@@ -692,7 +680,7 @@ void change(Model& model, const ReplaceModel& edit) {
   model = edit.model;
 }
 
-// EditWords.
+// The words of edits.
 
 /// An edit as a key that joins a gesture, empty when it never joins, and in words.
 struct EditWords {

@@ -88,10 +88,6 @@ struct SetBias {
   Part part = Part::query;
   bool on = true;
 };  ///< switched on, it starts as zeros
-/// Cells switched by hand stay as long as they differ from the rule.
-struct SetCausal {
-  bool causal = true;
-};
 /// Shows or hides one cell; back at what the causal rule says, it is no longer a cell switched by hand.
 struct SwitchMaskCell {
   std::size_t row = 0, column = 0;
@@ -139,7 +135,7 @@ auto& member(attention::Model& model) {
   return (model.*....*path);
 }
 
-/// Gives one member of the model a value and nothing else; edit_words.cpp has the words of each.
+/// Gives one member of the model a value and nothing else.
 template <auto... path>
 struct Set {
   std::remove_reference_t<decltype(member<path...>(std::declval<attention::Model&>()))> value{};
@@ -148,7 +144,8 @@ using SetScoreRule = Set<&attention::Model::scores>;
 using SetScale = Set<&attention::Model::scale>;
 using SetMaskMethod = Set<&attention::Model::mask, &attention::Mask::method>;
 using SetEmptyRows = Set<&attention::Model::mask, &attention::Mask::empty_rows>;
-// Cells switched by hand stay as long as they differ from the rules, as with SetCausal.
+// Cells switched by hand stay as long as they differ from the rules.
+using SetCausal = Set<&attention::Model::mask, &attention::Mask::causal>;
 using SetMaskAlignment = Set<&attention::Model::mask, &attention::Mask::align>;
 using SetMaskWindow = Set<&attention::Model::mask, &attention::Mask::window>;
 using SetMaskPrefix = Set<&attention::Model::mask, &attention::Mask::prefix>;

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/base/text.hpp"
+#include "core/base/words.hpp"
 #include "core/system/file.hpp"
 
 namespace core::formats::checkpoints {
@@ -468,7 +469,7 @@ void read_factors(const Json& top, Config& config) {
 [[noreturn]] void refuse_scaling(const Json& top, const std::string& rule) {
   const Json place = *any_member(top, {"rope_parameters", "rope_scaling"});
   const std::string all = " linear llama3 yarn dynamic ";
-  if (has_word(all, rule)) place.required("factor").number();
+  if (text::has_word(all, rule)) place.required("factor").number();
   if (rule == "llama3")
     for (const char* key : {"low_freq_factor", "high_freq_factor"}) place.required(key).number();
   if (rule == "longrope" && place.member("short_mscale"))
@@ -491,6 +492,15 @@ bool is_about(const Config& part, const std::string& prefix) {
 
 }  // namespace
 
+positions::Rotary ConfigRotary::rotary(bool is_interleaved) const {
+  positions::Rotary rotary;
+  if (interleaved.value_or(is_interleaved)) rotary.pairs = positions::Pairs::neighbours;
+  rotary.base = base.value_or(rotary.base);
+  rotary.dimensions = dimensions;
+  rotary.scaling = scaling;
+  return rotary;
+}
+
 Config parse_config(std::string_view text, const std::string& file_name, const std::string& as_type) {
   const Json top = parse_json(text, file_name);
   if (!top.is_object()) top.fail("an object");
@@ -501,7 +511,7 @@ Config whole_config(const Json& top) {
   const Json type = top.required("model_type");
   const Family* family = nullptr;
   for (const Family& each : families())
-    if (*each.whole && has_word(each.types, type.text())) family = &each;
+    if (*each.whole && text::has_word(each.types, type.text())) family = &each;
   if (!family)
     type.fail("a model type whose whole models are supported, which docs/models-and-files.md lists");
   refuse_in_whole_model(top, *family);

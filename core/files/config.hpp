@@ -40,6 +40,9 @@ struct ConfigRotary {
   std::optional<bool> interleaved;        ///< whether pairs are of neighbors
   positions::Scaling scaling;
   std::string other_scaling;  ///< a rule that is not supported, or that lacks numbers; or ""
+
+  /// The same with what the program of such models takes where nothing is said.
+  positions::Rotary rotary(bool is_interleaved) const;
 };
 
 /// What is done to positions, queries, keys and scores.

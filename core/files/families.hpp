@@ -94,7 +94,7 @@ struct WindowRule {
   Use use = Use::unless_off;
   std::size_t width = 0;         ///< where config.json has no sliding_window; 0 for none
   EveryLayer full = {};          ///< layers without the window
-  std::size_t n_full_first = 0;  ///< or so many at the beginning, unless max_window_layers says it
+  std::size_t n_full_first = 0;  ///< or the first layers, unless max_window_layers says it
   bool is_two_sided = false;     ///< whether windows on both sides are supported
   bool in_whole_models = false;  ///< whether the program of such models has windows at all
 };
@@ -147,7 +147,7 @@ struct Names {
 };
 
 /// Models whose attention is computed the same way. Several rows may have one name: model types that differ
-/// in what config.json leaves to their programs. The first of them stands for all, where only names of
+/// in what config.json leaves to their programs. The first of them is taken for all, where only names of
 /// tensors tell.
 struct Family {
   const char* name;          ///< "GPT-2"
@@ -236,8 +236,5 @@ struct Feature {
 std::span<const Feature> features();
 /// The feature of that name, which is in the table.
 const Feature& feature_named(std::string_view name);
-
-/// Whether a list with blanks around each of its words has a word.
-bool has_word(std::string_view words, std::string_view word);
 
 }  // namespace core::formats::checkpoints

@@ -12,7 +12,7 @@
 #include "core/base/find.hpp"
 #include "core/base/text.hpp"
 #include "core/files/little_endian.hpp"
-#include "core/files/tensor.hpp"
+#include "core/files/readers.hpp"
 
 namespace core::formats {
 
@@ -35,7 +35,7 @@ int signed_byte(Byte byte) {
   return byte < 128 ? byte : byte - 256;
 }
 
-/// 32 numbers of four bits, the lower halves of the bytes first; add(whole number) is what one stands for.
+/// 32 numbers of four bits, the lower halves of the bytes first; add(whole number) is its value.
 template <class Value>
 void decode_nibbles(const Byte* bytes, float* numbers, Value value) {
   for (std::size_t j = 0; j < 16; ++j) {
@@ -208,7 +208,7 @@ class HeaderReader {
            std::to_string(at_ - 8) + ", it claims " + std::to_string(length));
     return std::string(take(length));
   }
-  /// A number of things of at least so many bytes each.
+  /// A count of items of at least bytes_each.
   uint64_t count_of_things(const char* what, uint64_t most, uint64_t bytes_each) {
     const uint64_t count = unsigned_number(8), fit = std::min(most, left() / bytes_each);
     if (count > fit)
@@ -358,42 +358,6 @@ GgufHeader read_gguf_header(const system::OpenFile& file) {
 
 namespace {
 
-constexpr std::uint64_t blocks_at_once = 1u << 14;
-
-Tensor read_blocks(const system::OpenFile& file, std::uint64_t data_at, const GgufTensor& tensor,
-                   std::span<const std::size_t> leading, const Token& progress) {
-  Tensor part;
-  part.name = tensor.name;
-  part.dtype = dtype_read(*tensor.type);
-  part.shape.assign(tensor.shape.begin() + static_cast<std::ptrdiff_t>(leading.size()), tensor.shape.end());
-  const GgufType& type = *tensor.type;
-  const std::uint64_t count = count_of(part.shape).value_or(0);
-  std::uint64_t first = 0;
-  for (std::size_t k = 0; k < tensor.shape.size(); ++k)
-    first = first * tensor.shape[k] + (k < leading.size() ? leading[k] : 0);
-  if (count % type.block != 0 || first % type.block != 0)
-    throw Error(file.path().string() + ": " + tensor.name + ": expected a part of whole rows");
-  part.numbers.resize(count);
-  std::string buffer;
-  std::vector<float> numbers(type.block);
-  double* to = part.numbers.data();
-  for (std::uint64_t block = 0, n_blocks = count / type.block; block < n_blocks; block += blocks_at_once) {
-    const std::uint64_t n = std::min(blocks_at_once, n_blocks - block);
-    file.read(data_at + tensor.offset + (first / type.block + block) * type.bytes, n * type.bytes, buffer);
-    progress.add(buffer.size());
-    if (!type.decode) {
-      decode_numbers(buffer.data(), type.dtype, false, n, to);
-      to += n;
-      continue;
-    }
-    for (std::uint64_t k = 0; k < n; ++k) {
-      type.decode(buffer.data() + k * type.bytes, numbers.data());
-      to = std::copy(numbers.begin(), numbers.end(), to);
-    }
-  }
-  return part;
-}
-
 /// "Numbers of type Q4_1, Q8_0 are read as the float32 that they stand for."
 std::vector<std::string> notes_on(const GgufHeader& header) {
   std::set<std::string> packed;
@@ -415,19 +379,19 @@ GgufMetadata gguf_metadata(const std::filesystem::path& path) {
 }
 
 TensorFile open_gguf(const std::filesystem::path& path, const Token& progress) {
+  using readers::entry_of;
   const auto file = std::make_shared<const system::OpenFile>(path);
   const GgufHeader header = read_gguf_header(*file);
   progress.add(header.data_at);
   std::vector<TensorFile::Entry> entries;
-  for (const GgufTensor& tensor : header.tensors)
+  for (const GgufTensor& tensor : header.tensors) {
+    const GgufType& type = *tensor.type;
     entries.push_back(
-        {{tensor.name, dtype_read(*tensor.type), tensor.shape},
-         [file, tensor, at = header.data_at](std::span<const std::size_t> leading, const Token& token) {
-           return read_blocks(*file, at, tensor, leading, token);
-         },
-         StoredNumbers{file, header.data_at + tensor.offset, tensor.type->dtype,
-                       tensor.type->decode ? tensor.type->name : "", tensor.type->block, tensor.type->bytes,
-                       tensor.type->decode}});
+        entry_of({tensor.name, dtype_read(type), tensor.shape},
+                 StoredNumbers{file, header.data_at + tensor.offset, type.dtype, type.decode ? type.name : "",
+                               type.block, type.bytes, type.decode},
+                 path.string() + ": "));
+  }
   return {path, "gguf", std::move(entries), notes_on(header)};
 }
 

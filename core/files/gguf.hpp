@@ -14,13 +14,13 @@
 
 namespace core::formats {
 
-/// How GGUF packs numbers: so many in a block of so many bytes.
+/// How GGUF packs numbers: in blocks of a fixed count and a fixed size in bytes.
 struct GgufType {
   std::uint32_t number;  ///< in a file
   const char* name;
   std::size_t block, bytes;
   Dtype dtype;  ///< of a plain number in the file
-  /// Turns one block into the float32 numbers that it stands for; nullptr of plain numbers. Source:
+  /// Decodes one block to float32; nullptr of plain numbers. Source:
   /// github.com/ggml-org/ggml, ggml-quants.c.
   void (*decode)(const char* bytes, float* numbers);
 };

@@ -83,7 +83,7 @@ class Builder {
     return "expected JSON, got " + quoted_briefly(text_.substr(at, 8));
   }
 
-  /// Where the innermost list or object stands.
+  /// The place of the innermost list or object.
   std::string path() const {
     std::string path;
     for (std::size_t k = 0; k + 1 < levels_.size(); ++k)
@@ -255,6 +255,23 @@ std::vector<Json> Json::items(const char* expected) const {
   return items_if_any(expected);
 }
 
+std::vector<Json> Json::items(const char* expected, std::size_t count) const {
+  if (!is_list() || value_->size() != count) fail(expected);
+  return items_if_any(expected);
+}
+
+std::vector<std::uint64_t> Json::wholes(const char* expected) const {
+  std::vector<std::uint64_t> numbers;
+  for (const Json& item : items_if_any(expected)) numbers.push_back(item.whole(0));
+  return numbers;
+}
+
+std::vector<std::string> Json::texts(const char* expected) const {
+  std::vector<std::string> all;
+  for (const Json& item : items_if_any(expected)) all.push_back(item.text());
+  return all;
+}
+
 std::optional<Json> Json::first() const {
   return is_list() && !value_->empty() ? std::optional(Json(document_, value_->front())) : std::nullopt;
 }
@@ -323,7 +340,7 @@ Json parse_json(std::string_view text, const std::string& file_name) {
 std::string json_quoted(std::string_view text) {
   const std::string quoted = Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
   if (std::ranges::all_of(quoted, [](char c) { return c > 0 && c < 0x7f; })) return quoted;
-  // JSON lets stand what a terminal obeys: U+007F to U+009F, and marks that turn the direction.
+  // JSON does not escape what a terminal obeys: U+007F to U+009F, and marks that change the direction.
   std::string safe;
   for (const auto& [c, at, size] : text::code_points(quoted))
     if (text::is_control(c))

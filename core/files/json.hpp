@@ -17,7 +17,7 @@ namespace core::formats {
 /// Which numbers a file may hold: JSON has finite ones only, so others are written "inf", "-inf" and "nan".
 enum class Numbers { finite, any };
 
-/// A word of a file and what it stands for.
+/// A word of a file and its meaning.
 template <class Meaning>
 struct Word {
   const char* text;
@@ -61,6 +61,11 @@ class Json {
   std::vector<Json> items(const char* expected) const;
   /// The items of a list, which may be empty.
   std::vector<Json> items_if_any(const char* expected) const;
+  /// The items of a list of exactly count.
+  std::vector<Json> items(const char* expected, std::size_t count) const;
+  /// Those of a list of whole numbers, and of strings, which may be empty.
+  std::vector<std::uint64_t> wholes(const char* expected) const;
+  std::vector<std::string> texts(const char* expected) const;
   /// The first item, or nothing, also when this is no list.
   std::optional<Json> first() const;
 
@@ -98,7 +103,7 @@ class Json {
   friend std::string json_text(const Json& json);
 };
 
-/// Reads one JSON text; file_name stands for it in errors.
+/// Reads one JSON text; file_name is its name in errors.
 ///
 /// Throws core::Error, one line with the line and column, when the text is not JSON of at most 64 levels in
 /// UTF-8, a number is beyond float64, or an object has a key twice.

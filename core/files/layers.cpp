@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/base/words.hpp"
 #include "core/files/json.hpp"
 
 namespace core::formats::checkpoints {
@@ -39,27 +40,18 @@ constexpr const char* cross_signs =
 constexpr const char* norm_signs = " ln_1. ln1. norm1. norm_1. input_layernorm. attn_norm. ";
 constexpr std::array mask_names{"mask", "bias", "tril", "causal_mask", "attn_mask"};
 
-bool has_any(const std::string& name, std::string_view words) {
-  for (std::size_t at = 0; at < words.size();) {
-    const std::size_t end = std::min(words.find(' ', at), words.size());
-    if (end > at && name.find(words.substr(at, end - at)) != name.npos) return true;
-    at = end + 1;
-  }
-  return false;
-}
-
 bool has(const std::string& name, std::string_view word) {
   return name.find(word) != name.npos;
 }
 
-/// What stands before the first number of a name: "encoder.block." of "encoder.block.3.layer.0.".
+/// The name before its first number: "encoder.block." of "encoder.block.3.layer.0.".
 std::string stack_of(const std::string& name) {
   for (std::size_t k = 0; k < name.size(); ++k)
     if (text::is_digit(name[k]) && (k == 0 || name[k - 1] == '.')) return name.substr(0, k);
   return name;
 }
 
-/// The name without so many of its last parts: "model." of "model.rotary_emb.inv_freq" without two.
+/// The name without its last n parts: "model." of "model.rotary_emb.inv_freq" without two.
 std::string without_parts(std::string name, int n) {
   if (name.ends_with('.')) name.pop_back();
   for (; n > 0 && !name.empty(); --n) {
@@ -229,8 +221,8 @@ Side side_of(const std::string& name) {
 /// Whether a layer's keys are of another sequence than its queries.
 bool is_cross(std::span<const TensorInfo> tensors, const Layer& layer) {
   const std::string weight = text::lower(layer.mapping.query.weights.front());
-  if (has_any("." + weight, cross_signs)) return true;
-  // That of torch.nn.TransformerDecoder stands beside a self_attn.
+  if (text::has_part("." + weight, cross_signs)) return true;
+  // The one of torch.nn.TransformerDecoder has a sibling self_attn.
   if (!layer.prefix.ends_with("multihead_attn.")) return false;
   const std::string beside = without_parts(layer.prefix, 1) + "self_attn.";
   return std::ranges::any_of(tensors, [&](const TensorInfo& t) { return t.name.starts_with(beside); });
@@ -241,7 +233,7 @@ bool has_norm_before(std::span<const TensorInfo> tensors, const Layer& layer) {
   const std::string block = without_parts(layer.prefix, 1);
   return std::ranges::any_of(tensors, [&](const TensorInfo& tensor) {
     if (block.empty() || !tensor.name.starts_with(block)) return false;
-    return has_any("." + tensor.name.substr(block.size()), norm_signs);
+    return text::has_part("." + tensor.name.substr(block.size()), norm_signs);
   });
 }
 
@@ -264,7 +256,7 @@ std::vector<const char*> features_by_tensors(std::span<const TensorInfo> tensors
       const std::string_view name = sign.feature;
       const bool shared = name == "relative", of_places = shared || name == "rotary" || name == "alibi";
       if (of_places && is_cross) continue;  // whose keys stand nowhere among the queries
-      if (has_any("." + text::lower(tensor.name), sign.words) && tells_of(tensor.name, layer, shared))
+      if (text::has_part("." + text::lower(tensor.name), sign.words) && tells_of(tensor.name, layer, shared))
         found.push_back(sign.feature);
     }
   return found;
@@ -529,12 +521,7 @@ class RulesFinder {
     const ConfigRotary& said = in_window ? *positions_.rotation_in_window : positions_.rotation;
     LayerRotary found;
     const bool is_metas = std::string_view(layer_.naming->name) == "wq";  // whose pairs are of neighbors
-    found.rotary.pairs = said.interleaved.value_or(rule.interleaved || is_metas)
-                             ? positions::Pairs::neighbours
-                             : positions::Pairs::halves;
-    found.rotary.base = said.base.value_or(found.rotary.base);
-    found.rotary.dimensions = said.dimensions;
-    found.rotary.scaling = said.scaling;
+    found.rotary = said.rotary(rule.interleaved || is_metas);
     found.fraction = said.fraction.value_or(rule.fraction);
     // A part is rotated where the program of such models reads it, which else fails if it scales as well.
     if (by_config_ && !rules_.family->partial_rotary && (said.fraction || said.dimensions)) {
@@ -571,17 +558,13 @@ class RulesFinder {
     rules_.bias_table = bias;
   }
 
-  /// A window of W keys is the query's own and W − 1 before it; without a causal mask, W/2 on both sides.
   /// Whole numbers that mean something else, as of windows of a picture, are not supported.
   void find_window() {
     if (!positions_.window || *positions_.window == 0 || !has_window()) return;
     const std::size_t width = *positions_.window;
     if (!rules_.causal && !(rules_.family && rules_.family->window.is_two_sided)) return lacks("window");
     if (!wanted("window")) return;
-    if (rules_.causal)
-      rules_.window.left = width - 1;
-    else
-      rules_.window.left = rules_.window.right = width / 2;
+    rules_.window = window_of(width, rules_.causal);
     rules_.known.push_back("a sliding window of " + std::to_string(width) + " keys");
   }
 

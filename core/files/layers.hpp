@@ -82,6 +82,13 @@ struct LayerHeadNorms {
   attention::NormOver over = attention::NormOver::head;
 };
 
+/// A window of n_keys: the query's own and those before it; without a causal mask, half of them on each
+/// side.
+constexpr attention::MaskWindow window_of(std::size_t n_keys, bool causal) {
+  if (causal) return {n_keys - 1, std::nullopt};
+  return {n_keys / 2, n_keys / 2};
+}
+
 /// What the attention of a layer does, and what of that is only assumed, before its tensors are read.
 struct LayerRules {
   const Family* family = nullptr;  ///< or nullptr when nothing tells it
@@ -142,7 +149,7 @@ struct Share {
 /// for each of n_heads and twice for each of kv_heads; kv_heads divides n_heads.
 arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused);
 
-/// Reads the projections that a mapping names, turned and cut so that each is used as x·W.
+/// Reads the projections that a mapping names, transposed and split so that each is used as x·W.
 ///
 /// Keys and values may have fewer heads than queries (grouped queries); an output projection of other inputs
 /// is left out, which is noted. Throws core::Error, "FILE: TENSOR: …", when shapes do not fit one another or

@@ -161,10 +161,10 @@ std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t c
   return wanted;
 }
 
-Fetch fetch_from(std::shared_ptr<const ZipArchive> archive, ZipMember member, uint64_t begin) {
-  return [archive = std::move(archive), member = std::move(member), begin](
+Fetch fetch_from(std::shared_ptr<const ZipArchive> archive, ZipMember member) {
+  return [archive = std::move(archive), member = std::move(member)](
              uint64_t from, uint64_t count, std::string& buffer, const Token& progress) {
-    buffer = archive->bytes(member, begin + from, count, progress);
+    buffer = archive->bytes(member, from, count, progress);
     return std::string_view(buffer);
   };
 }
@@ -285,16 +285,6 @@ class NpyHeaderReader {
 constexpr std::string_view npy_magic = "\x93NUMPY";
 constexpr std::uint64_t max_npy_header = std::uint64_t{1} << 20;
 
-struct NpyType {
-  const char* code;  ///< as in descr, without the byte order
-  Dtype dtype;
-};
-constexpr std::array npy_types{
-    NpyType{"f8", Dtype::f64}, NpyType{"f4", Dtype::f32}, NpyType{"f2", Dtype::f16},
-    NpyType{"i8", Dtype::i64}, NpyType{"i4", Dtype::i32}, NpyType{"i2", Dtype::i16},
-    NpyType{"i1", Dtype::i8},  NpyType{"u8", Dtype::u64}, NpyType{"u4", Dtype::u32},
-    NpyType{"u2", Dtype::u16}, NpyType{"u1", Dtype::u8},  NpyType{"b1", Dtype::boolean}};
-
 std::string unknown_type(const std::string& descr) {
   if (descr.find('O') != descr.npos)
     return "expected numbers, got Python objects (pickle), which are never opened";
@@ -306,13 +296,12 @@ std::string unknown_type(const std::string& descr) {
 /// Sets what descr says of one number: '<f4', '|b1', '>i8', '<U7'.
 void read_type(const std::string& descr, RawTensor& tensor) {
   const std::string code = descr.substr(std::min<std::size_t>(1, descr.size()));
-  const auto type = std::ranges::find(npy_types, code, &NpyType::code);
   if (descr.empty() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos)
     throw Error(tensor.place + unknown_type(descr));
   tensor.big_endian = descr[0] == '>';
-  if (type != npy_types.end()) {
-    tensor.info.dtype = type->dtype;
-    tensor.item_bytes = dtype_bytes(type->dtype);
+  if (const auto dtype = find_dtype(code, &DtypeNames::npy)) {
+    tensor.info.dtype = *dtype;
+    tensor.item_bytes = dtype_bytes(*dtype);
     return;
   }
   if (!code.starts_with('U') || code.size() < 2 || code.size() > 7 ||
@@ -345,7 +334,7 @@ RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes,
   if (length > max_npy_header)
     throw Error(tensor.place + "expected a header of at most " + std::to_string(max_npy_header) +
                 " bytes, got " + std::to_string(length));
-  const std::uint64_t data_at = before_header + length;
+  const std::uint64_t data_at = tensor.begin = before_header + length;
   const NpyHeader header =
       NpyHeaderReader(fetch(0, data_at, buffer, unseen).substr(before_header), tensor.place).header();
   read_type(header.descr, tensor);
@@ -374,7 +363,7 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
     return std::string_view(buffer).substr(from, count);
   };
   RawTensor tensor = npy_tensor(name, place, member.size, begin);
-  tensor.fetch = fetch_from(archive, member, member.size - byte_count(tensor).value());
+  tensor.fetch = fetch_from(archive, member);
   return entry_of(std::move(tensor));
 }
 
@@ -387,10 +376,8 @@ bool looks_like_npy(std::string_view begin) {
 TensorFile open_npy(const std::filesystem::path& path, const Token&) {
   const auto file = std::make_shared<const system::OpenFile>(path, system::OpenFile::Keeps::closed);
   RawTensor tensor = npy_tensor(path.stem().string(), path.string() + ": ", file->size(), fetch_from(file));
-  tensor.fetch = fetch_from(file, file->size() - byte_count(tensor).value());
-  std::vector<TensorFile::Entry> entries;
-  entries.push_back(entry_of(std::move(tensor)));
-  return {path, "npy", std::move(entries)};
+  tensor.fetch = fetch_from(file);
+  return {path, "npy", {entry_of(std::move(tensor))}};
 }
 
 TensorFile open_npz(const std::filesystem::path& path, const Token& progress) {

@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/base/find.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/files/json.hpp"
@@ -78,9 +77,10 @@ struct PickleValue {
     tensor
   };
   Kind kind = Kind::none;
-  std::int64_t whole = 0;    ///< a whole number; which of the storages or tensors it is
-  std::string text;          ///< a text, bytes, those of a large number; "module.name" of a name
-  std::vector<Index> items;  ///< of a list or tuple; keys and values of a dict in turn; an object's maker
+  std::int64_t whole = 0;  ///< a whole number; which of the storages or tensors it is
+  std::string text = {};   ///< a text, bytes, those of a large number; "module.name" of a name
+  std::vector<Index> items =
+      {};  ///< of a list or tuple; keys and values of a dict alternately; an object's maker
 };
 
 using PickleKind = PickleValue::Kind;
@@ -115,22 +115,14 @@ struct Pickle {
   }
 };
 
-struct StorageType {
-  const char* name;
-  Dtype dtype;
-};
-constexpr std::array storage_types{StorageType{"torch.DoubleStorage", Dtype::f64},
-                                   StorageType{"torch.FloatStorage", Dtype::f32},
-                                   StorageType{"torch.HalfStorage", Dtype::f16},
-                                   StorageType{"torch.BFloat16Storage", Dtype::bf16},
-                                   StorageType{"torch.LongStorage", Dtype::i64},
-                                   StorageType{"torch.IntStorage", Dtype::i32},
-                                   StorageType{"torch.ShortStorage", Dtype::i16},
-                                   StorageType{"torch.CharStorage", Dtype::i8},
-                                   StorageType{"torch.ByteStorage", Dtype::u8},
-                                   StorageType{"torch.BoolStorage", Dtype::boolean},
-                                   StorageType{"torch.storage.UntypedStorage", Dtype::u8},
-                                   StorageType{"torch.UntypedStorage", Dtype::u8}};
+/// The type of numbers of a storage: that of "torch.FloatStorage"; bytes of one that has no type; or nothing.
+std::optional<Dtype> dtype_of_storage(std::string_view name) {
+  if (name == "torch.storage.UntypedStorage" || name == "torch.UntypedStorage") return Dtype::u8;
+  constexpr std::string_view begin = "torch.", end = "Storage";
+  if (!name.starts_with(begin) || !name.ends_with(end)) return std::nullopt;
+  name.remove_prefix(begin.size());
+  return find_dtype(name.substr(0, name.size() - end.size()), &DtypeNames::storage);
+}
 
 /// What to do about a name, by what it begins with; the last fits all.
 struct Advice {
@@ -161,11 +153,8 @@ std::string shown(const std::string& name) {
 }
 
 std::optional<Dtype> dtype_of(std::string_view name) {
-  if (!name.starts_with("torch.")) return std::nullopt;
-  name.remove_prefix(6);
-  for (int k = 0; k < static_cast<int>(Dtype::text); ++k)
-    if (name == dtype_name(static_cast<Dtype>(k))) return static_cast<Dtype>(k);
-  return std::nullopt;
+  constexpr std::string_view begin = "torch.";
+  return name.starts_with(begin) ? find_dtype(name.substr(begin.size()), &DtypeNames::name) : std::nullopt;
 }
 
 /// The arguments of a call, each looked up and of the kind that is wanted.
@@ -235,14 +224,12 @@ PickleValue rebuilt(Pickle& pickle, const Arguments& arguments, bool typed, cons
     throw Error(place + "holds a tensor that is not stored as it is: save tensor.resolve_neg().clone()");
   if (pickle.tensors.size() == max_tensors) throw Error(place + "expected at most 2^16 tensors, got more");
   pickle.tensors.push_back(std::move(tensor));
-  PickleValue value{PickleKind::tensor, 0, {}, {}};
-  value.whole = static_cast<std::int64_t>(pickle.tensors.size() - 1);
-  return value;
+  return {PickleKind::tensor, static_cast<std::int64_t>(pickle.tensors.size() - 1)};
 }
 
 /// collections.OrderedDict, of nothing or, as Python 2 wrote it, of a list of pairs.
 PickleValue ordered_dict(const Pickle& pickle, const Arguments& arguments, const std::string& place) {
-  PickleValue dict{PickleKind::dict, 0, {}, {}};
+  PickleValue dict{PickleKind::dict};
   if (arguments.count() == 0) return dict;
   for (const auto item : arguments.at(0, PickleKind::list, "a list of pairs").items) {
     const PickleValue& pair = pickle.values[item];
@@ -279,7 +266,7 @@ std::optional<PickleValue> called(Pickle& pickle, const PickleValue& function, c
   if (name == "collections.OrderedDict") return ordered_dict(pickle, arguments, place);
   if (name == "torch.Size") {
     const PickleValue* lengths = arguments.any(0);
-    if (!lengths) return PickleValue{PickleKind::tuple, 0, {}, {}};
+    if (!lengths) return PickleValue{PickleKind::tuple};
     return arguments.at(0, PickleKind::tuple, "lengths");
   }
   if (name == "torch._utils._rebuild_parameter") return arguments.at(0, PickleKind::tensor, "a tensor");
@@ -287,7 +274,7 @@ std::optional<PickleValue> called(Pickle& pickle, const PickleValue& function, c
   if (name == "torch._utils._rebuild_tensor_v2" || name == "torch._utils._rebuild_tensor")
     return rebuilt(pickle, arguments, false, place);
   if (name == "_codecs.encode" || name == "__builtin__.bytes")  // as protocol 2 writes bytes
-    return PickleValue{PickleKind::bytes, 0, {}, {}};
+    return PickleValue{PickleKind::bytes};
   return std::nullopt;
 }
 
@@ -300,19 +287,17 @@ PickleValue storage_named(Pickle& pickle, const PickleValue& tuple, const std::s
   if (word == "module") return arguments.at(1, PickleKind::name, "a class");
   if (word != "storage") throw Error(place + "damaged: expected a storage by its key");
   const PickleValue& type = arguments.at(1, PickleKind::name, "a type of storage");
-  const StorageType* known = find_by(storage_types, type.text, &StorageType::name);
-  if (!known) refuse_name(type.text, place);
+  const auto dtype = dtype_of_storage(type.text);
+  if (!dtype) refuse_name(type.text, place);
   const std::string& key = arguments.at(2, PickleKind::text, "a key").text;
   if (key.size() > max_key)
     throw Error(place + "damaged: expected the key of a storage, got " + quoted_briefly(key));
-  PickledStorage storage{key, known->dtype, 0};
+  PickledStorage storage{key, *dtype, 0};
   storage.count = arguments.whole(4, "the count of its numbers");
   if (const PickleValue* view = arguments.any(5); view && view->kind != PickleKind::none)
     throw Error(place + "holds a storage within a storage, as PyTorch before 0.4 wrote it: save it anew");
   pickle.storages.push_back(std::move(storage));
-  PickleValue value{PickleKind::storage, 0, {}, {}};
-  value.whole = static_cast<std::int64_t>(pickle.storages.size() - 1);
-  return value;
+  return {PickleKind::storage, static_cast<std::int64_t>(pickle.storages.size() - 1)};
 }
 
 constexpr std::size_t highest_protocol = 5;
@@ -333,8 +318,7 @@ constexpr unsigned char protocol_follows = 0x80;  // from protocol 2 on, before 
 class Unpickler {
  public:
   explicit Unpickler(PickleBytes& bytes) : bytes_(bytes) {
-    for (const PickleKind kind : {PickleKind::none, PickleKind::boolean})
-      pickle_.values.push_back({kind, 0, {}, {}});
+    for (const PickleKind kind : {PickleKind::none, PickleKind::boolean}) pickle_.values.push_back({kind});
   }
 
   Pickle read() {
@@ -342,31 +326,23 @@ class Unpickler {
       const auto code = static_cast<unsigned char>(bytes_.take(1)[0]);
       if (is_first) says_protocol_ = code == protocol_follows;
       if (code == '.') break;
-      if (!step(code)) refuse_code(code);
+      step(code);
     }
     pickle_.root = pop();
     return std::move(pickle_);
   }
 
  private:
-  [[noreturn]] void refuse_code(unsigned char code) {
-    if (!says_protocol_) refuse_old_pickle(bytes_.place());
-    bytes_.fail("expected a pickle of protocol 2 to 5, got opcode " + std::to_string(code));
-  }
-
   void push(PickleValue::Index index) {
     if (stack_.size() == max_values) bytes_.fail("expected at most 2^20 values on its stack, got more");
     stack_.push_back(index);
   }
-  PickleValue& make(PickleKind kind) {
+  PickleValue& new_value(PickleKind kind) {
     if (pickle_.values.size() == max_values) bytes_.fail("expected at most 2^20 values, got more");
     push(static_cast<PickleValue::Index>(pickle_.values.size()));
-    return pickle_.values.emplace_back(PickleValue{kind, 0, {}, {}});
+    return pickle_.values.emplace_back(PickleValue{kind});
   }
-  bool make(PickleValue value) {
-    make(value.kind) = std::move(value);
-    return true;
-  }
+  void make(PickleValue value) { new_value(value.kind) = std::move(value); }
 
   PickleValue::Index pop() {
     if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) bytes_.fail("expected a value, got none");
@@ -399,38 +375,28 @@ class Unpickler {
     return value(index).text;
   }
 
-  bool make_whole(std::int64_t number) {
-    make(PickleKind::whole).whole = number;
-    return true;
-  }
+  void make_whole(std::int64_t number) { new_value(PickleKind::whole).whole = number; }
   /// A whole number of some bytes, the lowest first, the highest with the sign.
-  bool make_long(std::uint64_t n_bytes) {
-    if (n_bytes > 8) {
-      make(PickleKind::large).text = bytes_.take(n_bytes);
-      return true;
-    }
+  void make_long(std::uint64_t n_bytes) {
+    if (n_bytes > 8) return make({PickleKind::large, 0, std::string(bytes_.take(n_bytes)), {}});
     const std::uint64_t unused = 64 - 8 * n_bytes;
     const std::uint64_t number = n_bytes == 0 ? 0 : bytes_.number(n_bytes) << unused;
-    return make_whole(n_bytes == 0 ? 0 : std::bit_cast<std::int64_t>(number) >> unused);
+    make_whole(n_bytes == 0 ? 0 : std::bit_cast<std::int64_t>(number) >> unused);
   }
 
-  bool make_text(PickleKind kind, std::uint64_t n_length_bytes) {
-    std::string text(bytes_.take(bytes_.number(n_length_bytes)));
-    make(kind).text = std::move(text);
-    return true;
+  void make_text(PickleKind kind, std::uint64_t n_length_bytes) {
+    make({kind, 0, std::string(bytes_.take(bytes_.number(n_length_bytes))), {}});
   }
 
-  /// Does what an opcode says; whether it is known.
-  bool step(unsigned char code) {
+  /// Does what an opcode says.
+  void step(unsigned char code) {
     switch (code) {
       // numbers
       case 'N':
-        push(0);
-        return true;
+        return push(0);
       case 0x88:
       case 0x89:
-        push(1);
-        return true;
+        return push(1);
       case 'K':
         return make_whole(static_cast<std::int64_t>(bytes_.number(1)));
       case 'M':
@@ -442,9 +408,8 @@ class Unpickler {
       case 0x8b:
         return make_long(bytes_.number(4));
       case 'G':
-        make(PickleKind::real);
         bytes_.take(8);
-        return true;
+        return make({PickleKind::real});
       // texts and bytes
       case 0x8c:
       case 'U':  // of Python 2
@@ -464,10 +429,9 @@ class Unpickler {
       // lists, tuples and dicts
       case '(':
         if (marks_.size() == max_values) bytes_.fail("expected at most 2^20 marks, got more");
-        marks_.push_back(stack_.size());
-        return true;
+        return marks_.push_back(stack_.size());
       case ')':
-        return make({PickleKind::tuple, 0, {}, {}});
+        return make({PickleKind::tuple});
       case 0x85:
       case 0x86:
       case 0x87:
@@ -475,7 +439,7 @@ class Unpickler {
       case 't':
         return make({PickleKind::tuple, 0, {}, pop_to_mark()});
       case ']':
-        return make({PickleKind::list, 0, {}, {}});
+        return make({PickleKind::list});
       case 'l':
         return make({PickleKind::list, 0, {}, pop_to_mark()});
       case 'a':
@@ -483,10 +447,11 @@ class Unpickler {
       case 'e':
         return add(pop_to_mark(), PickleKind::list);
       case '}':
-        return make({PickleKind::dict, 0, {}, {}});
+        return make({PickleKind::dict});
       case 'd': {
         const std::vector<PickleValue::Index> items = pop_to_mark();
-        return make({PickleKind::dict, 0, {}, {}}) && add(items, PickleKind::dict);
+        make({PickleKind::dict});
+        return add(items, PickleKind::dict);
       }
       case 's':
         return add(pop_some(2), PickleKind::dict);
@@ -498,13 +463,12 @@ class Unpickler {
       // the stack and what is kept
       case '0':
         pop();
-        return true;
+        return;
       case '1':
         pop_to_mark();
-        return true;
+        return;
       case '2':
-        push(top());
-        return true;
+        return push(top());
       case 'q':
         return keep(bytes_.number(1));
       case 'r':
@@ -518,10 +482,10 @@ class Unpickler {
       // names and calls
       case protocol_follows:
         if (bytes_.number(1) > highest_protocol) bytes_.fail("expected protocol 2 to 5, got a later one");
-        return true;
+        return;
       case 0x95:  // a frame: only its length
         bytes_.take(8);
-        return true;
+        return;
       case 'c': {
         const std::string module = bytes_.line();
         return make({PickleKind::name, 0, module + "." + bytes_.line(), {}});
@@ -548,17 +512,17 @@ class Unpickler {
         return make(std::move(named));
       }
       default:
-        return false;
+        if (!says_protocol_) refuse_old_pickle(bytes_.place());
+        bytes_.fail("expected a pickle of protocol 2 to 5, got opcode " + std::to_string(code));
     }
   }
 
-  bool add(const std::vector<PickleValue::Index>& items, PickleKind kind) {
+  void add(const std::vector<PickleValue::Index>& items, PickleKind kind) {
     PickleValue& whole = pickle_.values[top()];
-    if (whole.kind == PickleKind::object) return true;  // which is refused in the end
+    if (whole.kind == PickleKind::object) return;  // which is refused in the end
     if (whole.kind != kind || (kind == PickleKind::dict && items.size() % 2 != 0))
       bytes_.fail(kind == PickleKind::list ? "expected a list to add to" : "expected a dict to add pairs to");
     whole.items.insert(whole.items.end(), items.begin(), items.end());
-    return true;
   }
 
   /// What is made of values that are kept may be long without many bytes in the file.
@@ -567,54 +531,50 @@ class Unpickler {
     if (n_copied_ > max_values) bytes_.fail("expected fewer long names, got more");
   }
 
-  bool keep(std::uint64_t number) {
+  void keep(std::uint64_t number) {
     if (memo_.size() == max_values) bytes_.fail("expected at most 2^20 values that are kept, got more");
     memo_[number] = top();
-    return true;
   }
-  bool recall(std::uint64_t number) {
+  void recall(std::uint64_t number) {
     const auto found = memo_.find(number);
     if (found == memo_.end())
       bytes_.fail("expected a value that was kept, got number " + std::to_string(number));
     push(found->second);
-    return true;
   }
 
-  bool call() {
+  void call() {
     const PickleValue::Index arguments = pop(), function = pop();
     if (value(function).kind != PickleKind::name || value(arguments).kind != PickleKind::tuple)
       bytes_.fail("expected a name and a tuple of arguments");
     auto made = called(pickle_, value(function), value(arguments), bytes_.place());
     if (!made) return make_foreign(function);
     count_copied(made->items.size());
-    return make(std::move(*made));
+    make(std::move(*made));
   }
 
   /// Nothing is made or called: only what would make it is kept, as what follows may say more of what to do
   /// instead.
-  bool make_foreign(PickleValue::Index maker) {
+  void make_foreign(PickleValue::Index maker) {
     if (pickle_.foreign.empty()) pickle_.foreign = value(maker).text;
-    return make({PickleKind::object, 0, {}, {maker}});
+    make({PickleKind::object, 0, {}, {maker}});
   }
-  bool make_object() {
+  void make_object() {
     pop();
     const PickleValue::Index type = pop();
     if (value(type).kind != PickleKind::name) bytes_.fail("expected the name of a class");
     if (outermost_.empty()) outermost_ = value(type).text;
-    return make_foreign(type);
+    make_foreign(type);
   }
 
   /// An OrderedDict may have attributes, such as the versions that a state_dict has, which are no tensors.
-  bool set_state() {
+  void set_state() {
     const PickleValue::Index state = pop(), whole = top();
     if (value(whole).kind == PickleKind::object) {
       count_copied(value(state).items.size());  // which are looked through
-      refuse_module(pickle_, value(state), outermost_, bytes_.place());
-      return true;
+      return refuse_module(pickle_, value(state), outermost_, bytes_.place());
     }
     if (value(whole).kind != PickleKind::dict || value(state).kind != PickleKind::dict)
       bytes_.fail("expected an object to set the state of");
-    return true;
   }
 
   PickleBytes& bytes_;
@@ -729,17 +689,17 @@ std::string words_on_others(const PickledNames& names) {
 
 constexpr std::string_view legacy_magic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr std::int64_t legacy_protocol = 1001;
-constexpr std::size_t first_bytes =
-    64;  // bytes in which the first member's name, or the magic number, stands
+constexpr std::size_t first_bytes = 64;  // bytes in which the first member's name, or the magic number, is
 
-/// The bytes of a storage in a file.
+/// The bytes of a storage.
 struct Stored {
   uint64_t n_bytes = 0;
-  std::function<Fetch(uint64_t begin)> fetch_from;
+  Fetch fetch;
+  uint64_t begin = 0;  ///< of what fetch gives
 };
 using FindStorage = std::function<Stored(const PickledStorage&)>;
 
-/// Bytes of so many numbers, or beyond every file.
+/// Bytes of count numbers, or a size beyond every file.
 uint64_t bytes_of(uint64_t count, Dtype dtype) {
   const uint64_t each = dtype_bytes(dtype);
   return count > UINT64_MAX / each ? UINT64_MAX : count * each;
@@ -780,7 +740,8 @@ TensorFile::Entry entry_of_tensor(const PickledNames::Named& named, const Pickle
     throw Error(raw.place + "expected a storage of " + std::to_string(claimed) + " bytes, got " +
                 std::to_string(stored.n_bytes));
   check_tensor(tensor, stored.n_bytes / raw.item_bytes, raw.place);
-  raw.fetch = stored.fetch_from(tensor.offset * raw.item_bytes);
+  raw.fetch = stored.fetch;
+  raw.begin = stored.begin + tensor.offset * raw.item_bytes;
   return entry_of(std::move(raw));
 }
 
@@ -843,7 +804,7 @@ TensorFile open_archive(const std::filesystem::path& path, const Token& progress
   const Pickle pickle = Unpickler(bytes).read();
   const FindStorage find = [&](const PickledStorage& storage) -> Stored {
     const ZipMember& data = member_called(members, "data/" + storage.key, place);
-    return {data.size, [archive, data](uint64_t begin) { return fetch_from(archive, data, begin); }};
+    return {data.size, fetch_from(archive, data)};
   };
   return file_of_pickle(path, pickle, find, is_big_endian(*archive, members, place), progress);
 }
@@ -897,8 +858,7 @@ TensorFile open_legacy(const std::filesystem::path& path, const Token& progress)
     const auto found = storages.find(storage.key);
     if (found == storages.end())
       throw Error(place + "damaged: expected the storage " + quoted_briefly(storage.key));
-    return {found->second.second,
-            [file, at = found->second.first](uint64_t begin) { return fetch_from(file, at + begin); }};
+    return {found->second.second, fetch_from(file), found->second.first};
   };
   return file_of_pickle(path, pickle, find, false, progress);
 }

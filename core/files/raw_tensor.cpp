@@ -21,9 +21,24 @@ void in_order(const RawTensor& raw, std::uint64_t first, std::size_t count, cons
   std::string buffer;
   for (std::size_t k = 0; k < count; k += most) {
     const std::size_t n = std::min(most, count - k);
-    use(k, n, raw.fetch((first + k) * raw.item_bytes, n * raw.item_bytes, buffer, progress).data());
+    use(k, n,
+        raw.fetch(raw.begin + (first + k) * raw.item_bytes, n * raw.item_bytes, buffer, progress).data());
     progress.add(n * raw.item_bytes);
   }
+}
+
+void read_blocks(const RawTensor& raw, std::uint64_t first, const Token& progress, Tensor& tensor) {
+  const std::size_t count = tensor.numbers.size();
+  if (first % raw.block != 0 || count % raw.block != 0)
+    throw Error(raw.place + "expected a part of whole rows");
+  std::vector<float> numbers(raw.block);
+  in_order(raw, first / raw.block, count / raw.block, progress,
+           [&](std::size_t k, std::size_t n, const char* bytes) {
+             for (std::size_t i = 0; i < n; ++i) {
+               raw.decode(bytes + i * raw.item_bytes, numbers.data());
+               std::ranges::copy(numbers, tensor.numbers.data() + (k + i) * raw.block);
+             }
+           });
 }
 
 void decode(const RawTensor& raw, const char* bytes, std::size_t count, std::size_t to, Tensor& tensor) {
@@ -55,7 +70,8 @@ void read_strided(const RawTensor& raw, std::uint64_t first, const Strides& stri
                 " numbers from the first to the last, got " + shape_text(tensor.shape) + " with strides " +
                 shape_text({strides.begin(), strides.end()}));
   std::string buffer;
-  const std::string_view bytes = raw.fetch(first * raw.item_bytes, span * raw.item_bytes, buffer, progress);
+  const std::string_view bytes =
+      raw.fetch(raw.begin + first * raw.item_bytes, span * raw.item_bytes, buffer, progress);
   progress.add(bytes.size());
   const std::size_t row = tensor.shape.back();  // numbers that may lie side by side
   std::vector<std::size_t> index(tensor.shape.size());
@@ -100,7 +116,9 @@ Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const To
   }
   tensor.numbers.resize(count);
   const Strides rest(strides.begin() + n_leading, strides.end());
-  if (is_strided && count > 0 && !tensor.shape.empty() && rest != rows_first(tensor.shape))
+  if (raw.decode)
+    read_blocks(raw, first, progress, tensor);
+  else if (is_strided && count > 0 && !tensor.shape.empty() && rest != rows_first(tensor.shape))
     read_strided(raw, first, rest, progress, tensor);
   else
     in_order(raw, first, count, progress,
@@ -145,12 +163,31 @@ TensorFile::Entry entry_of(RawTensor tensor) {
           }};
 }
 
-Fetch fetch_from(std::shared_ptr<const system::OpenFile> file, std::uint64_t begin) {
-  return [file = std::move(file), begin](std::uint64_t from, std::uint64_t count, std::string& buffer,
-                                         const Token&) {
-    file->read(begin + from, count, buffer);
-    return std::string_view(buffer);
+TensorFile::Entry entry_of(TensorInfo info, const StoredNumbers& stored, const std::string& place) {
+  RawTensor raw{{info.name, stored.dtype, info.shape},
+                stored.bytes,
+                false,
+                {},
+                place + info.name + ": ",
+                fetch_from(stored.file),
+                stored.begin,
+                stored.block,
+                stored.decode};
+  const auto read_part = [raw = std::move(raw), dtype = info.dtype](std::span<const std::size_t> leading,
+                                                                    const Token& progress) {
+    Tensor part = read(raw, leading, progress);
+    part.dtype = dtype;
+    return part;
   };
+  return {std::move(info), read_part, stored};
+}
+
+Fetch fetch_from(std::shared_ptr<const system::OpenFile> file) {
+  return
+      [file = std::move(file)](std::uint64_t from, std::uint64_t count, std::string& buffer, const Token&) {
+        file->read(from, count, buffer);
+        return std::string_view(buffer);
+      };
 }
 
 }  // namespace core::formats::readers

@@ -11,7 +11,7 @@ namespace {
 
 using attention::Linear;
 
-/// The share of a weight of so many outputs, or nothing when heads of that width do not share it.
+/// The share of a weight with n_outputs, or nothing when heads of that width do not divide it.
 std::optional<Share> share_of_width(std::size_t n_outputs, std::size_t n_heads, std::size_t width) {
   if (width == 0 || n_outputs % width != 0 || n_outputs / width < n_heads + 2) return std::nullopt;
   const std::size_t both = n_outputs / width - n_heads;

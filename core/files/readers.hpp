@@ -22,18 +22,22 @@ namespace core::formats::readers {
 using Fetch = std::function<std::string_view(std::uint64_t from, std::uint64_t count, std::string& buffer,
                                              const Token& progress)>;
 
-/// By how many items a step of each index goes on.
+/// Items from one value of each index to the next.
 using Strides = std::vector<std::uint64_t>;
 
 /// How a tensor lies in a binary file.
 struct RawTensor {
   TensorInfo info;
-  std::size_t item_bytes = 8;  ///< of one number, or of one text
+  std::size_t item_bytes = 8;  ///< of one number, of one text, or of one block
   bool big_endian = false;
   Strides strides;  ///< of none, the last index runs fastest and without a gap
 
   std::string place;  ///< "FILE: TENSOR: ", for messages
   Fetch fetch;
+  std::uint64_t begin = 0;  ///< bytes before it in what fetch gives
+
+  std::size_t block = 1;                                        ///< numbers in an item
+  void (*decode)(const char* bytes, float* numbers) = nullptr;  ///< of a block; nullptr of plain numbers
 };
 
 /// Bytes of all numbers, or nothing when they are beyond 2^62.
@@ -47,6 +51,9 @@ std::optional<std::uint64_t> span_of(const Shape& shape, const Strides& strides)
 
 /// The entry that reads this tensor; only the bytes of the asked part are fetched where the file lets it.
 TensorFile::Entry entry_of(RawTensor tensor);
+
+/// The entry of numbers that lie in a file as they are. place: "FILE: ".
+TensorFile::Entry entry_of(TensorInfo info, const StoredNumbers& stored, const std::string& place);
 
 /// What of an archive or a folder cannot be read, as notes.
 class Skipped {
@@ -134,9 +141,9 @@ class ZipArchive {
   std::shared_ptr<Reading> reading_;
 };
 
-/// Gives the bytes of a file from one on, or those of a member.
-Fetch fetch_from(std::shared_ptr<const system::OpenFile> file, std::uint64_t begin = 0);
-Fetch fetch_from(std::shared_ptr<const ZipArchive> archive, ZipMember member, std::uint64_t begin = 0);
+/// Gives the bytes of a file, or those of a member.
+Fetch fetch_from(std::shared_ptr<const system::OpenFile> file);
+Fetch fetch_from(std::shared_ptr<const ZipArchive> archive, ZipMember member);
 
 /// What a file is that is none of tensors, or packs them in a way that is not read, and how they can be had:
 /// "is a Git LFS pointer of 548 MB: run git lfs pull"; "" when its first bytes and its name say nothing of
@@ -172,6 +179,19 @@ TensorFile open_npz(const std::filesystem::path& path, const Token& progress);
 
 /// Whether bytes begin as a .safetensors file does: a length, then a JSON object.
 bool looks_like_safetensors(std::string_view begin);
+
+/// A tensor in the header of a .safetensors file, whose bytes lie from begin to end after the header.
+struct LocatedTensor {
+  TensorInfo info;
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// Reads such a header, in the order of its text.
+///
+/// Throws core::Error when it is no such JSON, or the bytes of tensors do not lie one after the other from
+/// the first to the last of n_bytes.
+std::vector<LocatedTensor> read_safetensors_header(std::string_view text, std::uint64_t n_bytes,
+                                                   const std::string& file_name);
 
 /// Opens a .safetensors file by its header alone, whatever its size.
 ///

@@ -1,13 +1,12 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 #include <system_error>
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/files/little_endian.hpp"
 #include "core/files/readers.hpp"
@@ -21,64 +20,36 @@ using std::uint64_t;
 constexpr uint64_t length_bytes = 8;
 constexpr uint64_t longest_safetensors_header = 100'000'000;  // as the library has it
 
-constexpr std::array dtype_words{
-    Word{"F64", Dtype::f64},   Word{"F32", Dtype::f32},         Word{"F16", Dtype::f16},
-    Word{"BF16", Dtype::bf16}, Word{"F8_E4M3", Dtype::f8_e4m3}, Word{"F8_E5M2", Dtype::f8_e5m2},
-    Word{"I64", Dtype::i64},   Word{"I32", Dtype::i32},         Word{"I16", Dtype::i16},
-    Word{"I8", Dtype::i8},     Word{"U64", Dtype::u64},         Word{"U32", Dtype::u32},
-    Word{"U16", Dtype::u16},   Word{"U8", Dtype::u8},           Word{"BOOL", Dtype::boolean},
-};
-
-/// A tensor and where its bytes are after the header.
-struct Located {
-  RawTensor raw;
-  uint64_t begin, end;
-};
-
-std::vector<uint64_t> whole_numbers(const Json& place) {
-  std::vector<uint64_t> numbers;
-  for (const Json& item : place.items_if_any("a list of whole numbers")) numbers.push_back(item.whole(0));
-  return numbers;
+Dtype read_dtype(const Json& place) {
+  const auto dtype =
+      place.is_text() ? find_dtype(place.text(), &DtypeNames::safetensors) : std::optional<Dtype>();
+  if (!dtype)
+    place.fail("one of \"" +
+               text::joined(dtypes().first(dtypes().size() - 1), "\", \"", &DtypeNames::safetensors) + "\"");
+  return *dtype;
 }
 
-Located read_tensor(const Json& place, const std::string& name, const std::string& file_name) {
+LocatedTensor read_tensor(const Json& place, const std::string& name) {
   place.expect_keys({"dtype", "shape", "data_offsets"});
-  Located located{};
-  located.raw.place = file_name + ": " + name + ": ";
-  located.raw.info = {name, place.required("dtype").word(dtype_words), {}};
-  for (const uint64_t length : whole_numbers(place.required("shape")))
-    located.raw.info.shape.push_back(length);
-  if (const std::size_t n = located.raw.info.shape.size(); n > max_dimensions)
-    place.required("shape").fail("at most 32 dimensions", std::to_string(n));
-  located.raw.item_bytes = dtype_bytes(located.raw.info.dtype);
+  LocatedTensor tensor{{name, read_dtype(place.required("dtype")), {}}};
+  const Json shape = place.required("shape");
+  for (const std::uint64_t length : shape.wholes("a list of whole numbers"))
+    tensor.info.shape.push_back(length);
+  if (const std::size_t n = tensor.info.shape.size(); n > max_dimensions)
+    shape.fail("at most 32 dimensions", std::to_string(n));
   const Json offsets = place.required("data_offsets");
-  const auto range = whole_numbers(offsets);
+  const auto range = offsets.wholes("a list of whole numbers");
   if (range.size() != 2 || range[0] > range[1])
     offsets.fail("two offsets [begin, end], the first not the larger");
-  located.begin = range[0];
-  located.end = range[1];
-  const auto n_bytes = byte_count(located.raw);
-  if (!n_bytes || *n_bytes != located.end - located.begin)
+  tensor.begin = range[0], tensor.end = range[1];
+  Shape lengths = tensor.info.shape;
+  lengths.push_back(dtype_bytes(tensor.info.dtype));
+  const auto n_bytes = count_of(lengths);
+  if (!n_bytes || *n_bytes != tensor.end - tensor.begin)
     offsets.fail((n_bytes ? std::to_string(*n_bytes) : "more than 2^62") + " bytes for " +
-                     dtype_name(located.raw.info.dtype) + " " + shape_text(located.raw.info.shape),
-                 std::to_string(located.end - located.begin));
-  return located;
-}
-
-/// Makes sure that the tensors follow one another without a hole and fill the file.
-void check_order(std::vector<const Located*> tensors, uint64_t n_bytes, const std::string& file_name) {
-  std::ranges::sort(tensors, {}, [](const Located* t) { return std::pair(t->begin, t->end); });
-  uint64_t at = 0;
-  for (const Located* t : tensors) {
-    if (t->begin != at)
-      throw Error(t->raw.place + "expected its bytes to begin at " + std::to_string(at) + ", where " +
-                  (t->begin < at ? "those before it end, got " : "no other tensor is, got ") +
-                  std::to_string(t->begin));
-    at = t->end;
-  }
-  if (at != n_bytes)
-    throw Error(file_name + ": expected " + std::to_string(at) + " bytes of tensors after the header, got " +
-                std::to_string(n_bytes));
+                     dtype_name(tensor.info.dtype) + " " + shape_text(tensor.info.shape),
+                 std::to_string(tensor.end - tensor.begin));
+  return tensor;
 }
 
 /// The header's length after it has been checked against the file's.
@@ -101,26 +72,42 @@ bool looks_like_safetensors(std::string_view begin) {
          little_endian(begin.substr(0, length_bytes)) <= longest_safetensors_header;
 }
 
+std::vector<LocatedTensor> read_safetensors_header(std::string_view text, uint64_t n_bytes,
+                                                   const std::string& file_name) {
+  const Json header = parse_json(text, file_name);
+  if (!header.is_object()) throw Error(file_name + ": expected an object in the header");
+  std::vector<LocatedTensor> tensors;
+  for (const auto& [name, json] : header.members())
+    if (name != "__metadata__") tensors.push_back(read_tensor(json, name));
+  std::vector<const LocatedTensor*> in_order;
+  for (const LocatedTensor& tensor : tensors) in_order.push_back(&tensor);
+  std::ranges::sort(in_order, {}, [](const LocatedTensor* t) { return std::pair(t->begin, t->end); });
+  uint64_t at = 0;
+  for (const LocatedTensor* t : in_order) {
+    if (t->begin != at)
+      throw Error(file_name + ": " + t->info.name + ": expected its bytes to begin at " + std::to_string(at) +
+                  ", where " + (t->begin < at ? "those before it end, got " : "no other tensor is, got ") +
+                  std::to_string(t->begin));
+    at = t->end;
+  }
+  if (at != n_bytes)
+    throw Error(file_name + ": expected " + std::to_string(at) + " bytes of tensors after the header, got " +
+                std::to_string(n_bytes));
+  return tensors;
+}
+
 TensorFile open_safetensors(const std::filesystem::path& path, const Token& progress) {
   const std::string file_name = path.string();
   const auto file = std::make_shared<const system::OpenFile>(path);
   const uint64_t length = checked_header_length(*file, file_name), data_at = length_bytes + length;
   progress.add(length);
-  const Json header = parse_json(file->bytes(length_bytes, length), file_name);
-  if (!header.is_object()) throw Error(file_name + ": expected an object in the header");
-  std::vector<Located> tensors;
-  for (const auto& [name, json] : header.members())
-    if (name != "__metadata__") tensors.push_back(read_tensor(json, name, file_name));
-  std::vector<const Located*> pointers;
-  for (const Located& t : tensors) pointers.push_back(&t);
-  check_order(std::move(pointers), file->size() - data_at, file_name);
-
   std::vector<TensorFile::Entry> entries;
-  for (Located& t : tensors) {
-    t.raw.fetch = fetch_from(file, data_at + t.begin);
-    const StoredNumbers stored{file, data_at + t.begin, t.raw.info.dtype, "", 1, t.raw.item_bytes};
-    entries.push_back(entry_of(std::move(t.raw)));
-    entries.back().stored = stored;
+  for (LocatedTensor& tensor :
+       read_safetensors_header(file->bytes(length_bytes, length), file->size() - data_at, file_name)) {
+    const Dtype dtype = tensor.info.dtype;
+    entries.push_back(entry_of(std::move(tensor.info),
+                               StoredNumbers{file, data_at + tensor.begin, dtype, "", 1, dtype_bytes(dtype)},
+                               file_name + ": "));
   }
   return {path, "safetensors", std::move(entries)};
 }

@@ -6,7 +6,6 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/files/json.hpp"
-#include "core/files/session_departures.hpp"
 #include "core/files/session_files.hpp"
 #include "core/files/session_parts.hpp"
 #include "core/graph/given_model.hpp"
@@ -19,7 +18,6 @@ namespace core::formats {
 namespace {
 
 using attention::GivenCell;
-using attention::GivenPlace;
 using attention::Linear;
 using attention::Model;
 using attention::Projections;
@@ -90,20 +88,6 @@ attention::GivenStage read_stage(const Json& place, const SessionFolder& folder,
             std::to_string(matrices.all.size()));
   (may_be_fewer ? read.n_shared : read.n_heads) = matrices.n_heads, read.n_sequences = matrices.n_sequences;
   return {stage, std::move(matrices.all)};
-}
-
-GivenCell read_cell(const Json& place) {
-  place.expect_keys({"stage", "sequence", "head", "row", "column", "value"});
-  const Json name = place.required("stage");
-  const attention::StageInfo* stage = attention::find_stage(name.text());
-  if (!stage) name.fail("the name of a stage");
-  const auto index = [&](const char* key) {
-    const auto found = place.member(key);
-    return found ? static_cast<std::size_t>(found->whole(0)) : 0;
-  };
-  const std::size_t row = place.required("row").whole(0), column = place.required("column").whole(0);
-  return {{stage->stage, index("sequence"), index("head"), row, column},
-          place.required("value").number(Numbers::any)};
 }
 
 void read_cells(const Json& place, std::vector<GivenCell>& cells) {
@@ -277,42 +261,9 @@ attention::Scale read_scale(const Json& place) {
   return {place.word(scale_words, " or a number"), 1};
 }
 
-void read_given_heads(const Json& place, std::size_t n_heads, std::vector<SharedMatrix>& given) {
-  const auto heads = place.items("a list of matrices of 0 and 1, one for each head");
-  if (heads.size() != n_heads)
-    place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
-  for (const Json& head : heads) given.emplace_back(head.matrix());
-}
-
-attention::Dropout read_dropout(const Json& place, const Model& model, bool is_batch) {
-  place.expect_keys({"rate", "training", "seed", "stream", "rescale", "mask"});
-  attention::Dropout dropout;
-  if (const auto rate = place.member("rate")) {
-    dropout.rate = rate->number();
-    if (!(dropout.rate >= 0 && dropout.rate <= 1)) rate->fail("a number from 0 to 1");
-  }
-  if (const auto training = place.member("training")) dropout.training = training->boolean();
-  if (const auto seed = place.member("seed")) dropout.seed = seed->whole(0);
-  if (const auto stream = place.member("stream")) dropout.stream = stream->word(stream_words);
-  if (const auto rescale = place.member("rescale")) dropout.rescale = rescale->boolean();
-  const auto mask = place.member("mask");
-  if (!mask) return dropout;
-  if (!is_batch) {
-    read_given_heads(*mask, model.n_heads, dropout.given);
-    return dropout;
-  }
-  const auto sequences = mask->items("a list of masks, one for each sequence");
-  if (sequences.size() != model.sequences.size())
-    mask->fail(std::to_string(model.sequences.size()) + " lists of matrices, one for each sequence",
-               std::to_string(sequences.size()));
-  require_bytes(*mask, sequences.size() * std::uint64_t{model.n_heads} * bytes_of_a_matrix, "masks");
-  for (const Json& sequence : sequences) read_given_heads(sequence, model.n_heads, dropout.given);
-  return dropout;
-}
-
 std::vector<std::size_t> read_heads(const Json& place) {
-  std::vector<std::size_t> heads;
-  for (const Json& head : place.items_if_any("a list of heads")) heads.push_back(head.whole(0));
+  const auto said = place.wholes("a list of heads");
+  std::vector<std::size_t> heads(said.begin(), said.end());
   std::ranges::sort(heads);
   return heads;
 }
@@ -374,20 +325,13 @@ Session parse_session(std::string_view text, const std::string& file_name, Untru
                    "mask",        "dropout",   "merge_heads", "context_length", "departures",
                    "mistakes",    "given",     "heads_off",   "left_out",       "assumed",
                    "view"});
-  const Json version = top.required("attnscope");
-  if (version.whole(0) != 1) version.fail("version 1 of the session file");
+  require_version(top);
   Session session{read_model(top, {std::filesystem::path(file_name).parent_path(), elsewhere}), "", {}};
   if (const auto projections = top.member("projections")) session.left_out = ignored_words(*projections);
   if (const auto list = top.member("left_out"))
-    for (const Json& words : list->items_if_any("a list of what is left out"))
-      session.left_out.push_back(words.text());
-  if (const auto list = top.member("assumed"))
-    for (const Json& words : list->items_if_any("a list of what was assumed"))
-      session.assumed.push_back(words.text());
-  if (const auto view = top.member("view")) {
-    if (!view->is_object()) view->fail("an object");
-    session.view = json_text(*view);
-  }
+    for (std::string& words : list->texts("a list of what is left out")) session.left_out.push_back(words);
+  if (const auto list = top.member("assumed")) session.assumed = list->texts("a list of what was assumed");
+  session.view = read_view(top);
   attention::require_within_limits(session.model, file_name + ": ");
   return session;
 }
@@ -398,16 +342,6 @@ Session load_session(const std::filesystem::path& path, UntrustedPaths elsewhere
 
 namespace {
 
-std::string cell_text(const GivenCell& cell, std::size_t n_sequences) {
-  const GivenPlace& p = cell.place;
-  const attention::StageInfo& stage = attention::info(p.stage);
-  return "{\"stage\": \"" + std::string(stage.name) + "\"" +
-         (n_sequences > 1 ? ", \"sequence\": " + std::to_string(p.sequence) : "") +
-         (stage.per_head ? ", \"head\": " + std::to_string(p.head) : "") +
-         ", \"row\": " + std::to_string(p.row) + ", \"column\": " + std::to_string(p.column) +
-         ", \"value\": " + json_number(cell.value) + "}";
-}
-
 std::string given_text(const attention::Model& model) {
   std::string text;
   const auto add = [&](const char* key, const std::string& value) {
@@ -417,15 +351,14 @@ std::string given_text(const attention::Model& model) {
     add(attention::info(stage.stage).name,
         heads_text(stage.matrices, n_matrices(model, stage.stage), model.sequences.size()));
   if (!model.given.cells.empty())
-    add("cells", list_text(model.given.cells, "  ", true, [&](const GivenCell& cell, const std::string&) {
+    add("cells", lines_text(model.given.cells, "  ", [&](const GivenCell& cell, const std::string&) {
           return cell_text(cell, model.sequences.size());
         }));
   return text + "}";
 }
 
 std::string tokens_json(const std::vector<std::string>& tokens) {
-  return list_text(tokens, "", false,
-                   [](const std::string& token, const std::string&) { return json_quoted(token); });
+  return list_text(tokens, json_quoted);
 }
 
 /// Names a token of each sequence, once when all have the same.
@@ -434,14 +367,14 @@ std::string all_tokens_json(const std::vector<Sequence>& sequences,
   const auto& first = sequences.front().*tokens;
   if (std::ranges::all_of(sequences, [&](const Sequence& s) { return s.*tokens == first; }))
     return tokens_json(first);
-  return list_text(sequences, "  ", true,
-                   [&](const Sequence& s, const std::string&) { return tokens_json(s.*tokens); });
+  return lines_text(sequences, "  ",
+                    [&](const Sequence& s, const std::string&) { return tokens_json(s.*tokens); });
 }
 
 std::string embeddings_json(const std::vector<Sequence>& sequences, SharedMatrix Sequence::*embeddings) {
   if ((sequences.front().*embeddings).n_cols() == 0) return "null";
   if (sequences.size() == 1) return matrix_text(sequences.front().*embeddings, "  ");
-  return list_text(sequences, "  ", true, [&](const Sequence& s, const std::string& indent) {
+  return lines_text(sequences, "  ", [&](const Sequence& s, const std::string& indent) {
     return matrix_text(s.*embeddings, indent);
   });
 }
@@ -464,16 +397,6 @@ std::string projections_json(const Model& m) {
   add("value", linear_json(p.value));
   add("output", p.output ? linear_json(*p.output) : "null");
   return text + "\n  }";
-}
-
-std::string dropout_json(const Model& m) {
-  const attention::Dropout& d = m.dropout;
-  std::string text =
-      "{\"rate\": " + text::number_text(d.rate) + ", \"training\": " + (d.training ? "true" : "false") +
-      ", \"seed\": " + std::to_string(d.seed) + ", \"stream\": " + quoted_word(stream_words, d.stream);
-  if (!d.rescale) text += ", \"rescale\": false";
-  if (!d.given.empty()) text += ", \"mask\": " + heads_text(d.given, m.n_heads, m.sequences.size());
-  return text + "}";
 }
 
 std::string scale_json(const attention::Scale& scale) {
@@ -514,7 +437,7 @@ std::string session_text(const Session& session) {
   add("scores", quoted_word(score_words, m.scores));
   add("scale", scale_json(m.scale));
   add("mask", mask_text(m.mask));
-  add("dropout", dropout_json(m));
+  add("dropout", dropout_text(m));
   add("merge_heads", quoted_word(combine_words, m.merge));
   add("context_length", m.context_length ? std::to_string(*m.context_length) : "null");
   for (const auto& [key, value] : additions_text(m.additions)) add(key, value);
@@ -522,24 +445,15 @@ std::string session_text(const Session& session) {
   if (!m.mistakes.empty()) add("mistakes", mistakes_text(m));
   if (!m.given.empty()) add("given", given_text(m));
   if (!m.heads_off.empty())
-    add("heads_off", list_text(m.heads_off, "", false,
-                               [](std::size_t h, const std::string&) { return std::to_string(h); }));
+    add("heads_off", list_text(m.heads_off, [](std::size_t h) { return std::to_string(h); }));
   for (const auto& [key, words] : {std::pair{"left_out", &session.left_out}, {"assumed", &session.assumed}})
-    if (!words->empty())
-      add(key, list_text(*words, "", false,
-                         [](const std::string& one, const std::string&) { return json_quoted(one); }));
+    if (!words->empty()) add(key, list_text(*words, json_quoted));
   if (!session.view.empty()) add("view", view_json(session.view));
   return text + "\n}\n";
 }
 
 void save_session(const std::filesystem::path& path, const Session& session) {
-  std::string text;
-  try {
-    text = session_text(session);
-  } catch (const Error& error) {
-    throw Error(path.string() + ": cannot be written: " + error.what());
-  }
-  system::write_atomically(path, text);
+  write_session(path, [&] { return session_text(session); });
 }
 
 }  // namespace core::formats

@@ -27,7 +27,8 @@ constexpr std::size_t largest_session = std::size_t{512} << 20;
 /// Throws core::Error when a text is longer than a session may be.
 void require_readable_session(std::string_view text);
 
-/// Reads a session; file_name stands for it in errors, and what it names in other files lies beside it.
+/// Reads a session; file_name is its name in errors; the files that it names are relative to the folder of
+/// that file.
 ///
 /// The factor of a scale comes back only when the scale is a factor: the file has no place for an unused one.
 /// Throws core::Error, "FILE: PATH: expected …, got …", for anything that is not exactly a session that can

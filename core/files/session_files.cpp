@@ -139,10 +139,8 @@ TensorFile opened(const Json& place, const SessionFolder& folder, Wanted wanted)
 }
 
 std::vector<std::string> ignored_names(const Json& place) {
-  std::vector<std::string> names;
-  if (const auto list = place.member("ignore"))
-    for (const Json& name : list->items_if_any("a list of what is left out")) names.push_back(name.text());
-  return names;
+  const auto list = place.member("ignore");
+  return list ? list->texts("a list of what is left out") : std::vector<std::string>();
 }
 
 /// A session says itself what of a checkpoint's layer it ignores.

@@ -38,7 +38,7 @@ std::vector<std::string> texts_in_file(const Json& place, const SessionFolder& f
 /// The same of a stage that is given.
 TensorStage stage_in_file(const Json& place, const SessionFolder& folder, attention::Stage stage);
 
-/// Throws core::Error about what stands at a place or in the file it names, without what it got when that
+/// Throws core::Error about the value at a place, or in the file that it names, without what it got when that
 /// file lies elsewhere.
 [[noreturn]] void fail_of(const Json& place, const SessionFolder& folder, const std::string& expected,
                           const std::string& got);
@@ -69,7 +69,7 @@ bool is_within(const std::filesystem::path& path, const std::filesystem::path& f
 std::string leading_words(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 /// Where core::Error was caught of a file that may lie elsewhere: throws it on, or, where the file does, an
-/// error that quotes nothing of what the file holds. place: what stands before its name.
+/// error that quotes nothing of what the file holds. place begins the message.
 [[noreturn]] void throw_without_contents(const std::string& place, const std::filesystem::path& path,
                                          const std::filesystem::path& folder);
 

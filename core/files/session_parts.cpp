@@ -2,20 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <initializer_list>
+#include <optional>
+#include <type_traits>
 
+#include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/graph/mistakes.hpp"
+#include "core/graph/stages.hpp"
+#include "core/system/file.hpp"
 
 namespace core::formats {
-
 namespace {
 
-std::vector<std::size_t> indices(std::size_t n) {
-  std::vector<std::size_t> all(n);
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
+using attention::Additions;
+using attention::GivenCell;
+using attention::HeadNorm;
+using attention::Mask;
+using attention::MaskCell;
+using attention::Model;
+using attention::SharedMatrix;
+using attention::Stage;
+using text::number_text;
 
 }  // namespace
 
@@ -36,18 +45,18 @@ std::string row_text(const arma::mat& m, std::size_t i) {
 }
 
 std::string matrix_text(const arma::mat& m, const std::string& indent) {
-  return list_text(indices(m.n_rows), indent, true,
-                   [&](std::size_t i, const std::string&) { return row_text(m, i); });
+  return lines_text(indices(m.n_rows), indent,
+                    [&](std::size_t i, const std::string&) { return row_text(m, i); });
 }
 
-std::string heads_text(const std::vector<attention::SharedMatrix>& matrices, std::size_t n_heads,
+std::string heads_text(const std::vector<SharedMatrix>& matrices, std::size_t n_heads,
                        std::size_t n_sequences) {
   const auto heads_of = [&](std::size_t sequence, const std::string& indent) {
-    return list_text(indices(n_heads), indent, true, [&](std::size_t head, const std::string& inner) {
+    return lines_text(indices(n_heads), indent, [&](std::size_t head, const std::string& inner) {
       return matrix_text(matrices[sequence * n_heads + head], inner);
     });
   };
-  return n_sequences == 1 ? heads_of(0, "  ") : list_text(indices(n_sequences), "  ", true, heads_of);
+  return n_sequences == 1 ? heads_of(0, "  ") : lines_text(indices(n_sequences), "  ", heads_of);
 }
 
 void require_count(const Json& place, std::size_t count, std::size_t limit, const char* things) {
@@ -59,6 +68,27 @@ void require_bytes(const Json& place, std::uint64_t bytes, const char* things, s
     place.fail(std::string(things) + " of at most " + text::gibibytes(limit), text::gibibytes(bytes));
 }
 
+void require_version(const Json& top) {
+  const Json version = top.required("attnscope");
+  if (version.whole(0) != 1) version.fail("version 1 of the session file");
+}
+
+std::string read_view(const Json& top) {
+  const auto view = top.member("view");
+  if (view && !view->is_object()) view->fail("an object");
+  return view ? json_text(*view) : "";
+}
+
+void write_session(const std::filesystem::path& path, const std::function<std::string()>& text) {
+  std::string all;
+  try {
+    all = text();
+  } catch (const Error& error) {
+    throw Error(path.string() + ": cannot be written: " + error.what());
+  }
+  system::write_atomically(path, all);
+}
+
 std::uint64_t name_bytes(const std::vector<std::string>& names) {
   std::uint64_t bytes = sizeof(names);
   for (const std::string& name : names) bytes += sizeof(name) + name.size();
@@ -67,15 +97,125 @@ std::uint64_t name_bytes(const std::vector<std::string>& names) {
 
 namespace {
 
-using attention::Mask;
-using attention::MaskCell;
+template <class T>
+const T& some(const T& value) {
+  return value;
+}
+template <class T>
+const T& some(const std::optional<T>& value) {
+  return *value;
+}
+
+/// The fields of an object of a session, each described once for both directions: read from JSON, or written
+/// as
+/// {"key": value, …} where they say something.
+class Fields {
+ public:
+  Fields() = default;
+  explicit Fields(const Json& place) : place_(&place) {}
+  bool reads() const { return place_; }
+  /// Keys and JSON of what was written.
+  const std::vector<std::pair<const char*, std::string>>& written() const { return written_; }
+  std::string text() const {
+    const auto words = [](const auto& each) { return "\"" + std::string(each.first) + "\": " + each.second; };
+    return "{" + text::joined(written_, ", ", words) + "}";
+  }
+
+  enum class Nulls { refused, as_missing, as_none };
+  Nulls nulls = Nulls::as_missing;  ///< what null means
+
+  /// No other keys may be there.
+  void keys(std::initializer_list<std::string_view> all) const {
+    if (place_) place_->expect_keys(all);
+  }
+  void require(std::initializer_list<std::string_view> keys) {
+    required_.insert(required_.end(), keys);
+    if (!place_) return;
+    for (const std::string_view key : keys) place_->required(key);
+  }
+
+  /// A value that read(json) returns and write(value) gives as JSON.
+  template <class T, class Read, class Write>
+  void add(const char* key, T& value, bool says, Read read, Write write) {
+    if (!place_) {
+      if (says) written_.emplace_back(key, std::invoke(write, value));
+    } else if (const auto json = place_->member(key)) {
+      const bool is_required = std::ranges::find(required_, key) != required_.end();
+      if (!json->is_null() || is_required || nulls == Nulls::refused)
+        value = std::invoke(read, *json);
+      else if (nulls == Nulls::as_none)
+        value = T();
+    }
+  }
+  void flag(const char* key, bool& value, bool says = true) {
+    add(key, value, says, &Json::boolean, [](bool is_so) { return is_so ? "true" : "false"; });
+  }
+  template <class Number>
+  void number(const char* key, Number& value, bool says = true) {
+    add(
+        key, value, says, [](const Json& json) { return json.number(); },
+        [](const Number& n) { return number_text(some(n)); });
+  }
+  template <class Whole>
+  void whole(const char* key, Whole& value, std::uint64_t smallest, bool says = true) {
+    add(
+        key, value, says, [=](const Json& json) { return json.whole(smallest); },
+        [](const Whole& n) { return std::to_string(some(n)); });
+  }
+  template <class Meaning, std::size_t n>
+  void word(const char* key, Meaning& value, const std::array<Word<Meaning>, n>& words, bool says = true) {
+    add(
+        key, value, says, [&](const Json& json) { return json.word(words); },
+        [&](Meaning meaning) { return quoted_word(words, meaning); });
+  }
+  template <class Row>
+  void row(const char* key, Row& value, bool says = true) {
+    add(key, value, says, &Json::row, [](const Row& numbers) { return row_text(some(numbers), 0); });
+  }
+  /// An object of fields; see describe().
+  template <class Object>
+  void object(const char* key, Object& value, bool says) {
+    using Described = std::remove_cvref_t<decltype(some(value))>;
+    add(key, value, says, &described<Described>,
+        [](const Object& said) { return description_of(some(said)); });
+  }
+
+  template <class Described, class... Context>
+  static Described described(const Json& place, const Context&... context) {
+    Described value{};
+    Fields fields(place);
+    describe(fields, value, context...);
+    return value;
+  }
+  template <class Described, class... Context>
+  static std::string description_of(Described value, const Context&... context) {
+    Fields fields;
+    describe(fields, value, context...);
+    return fields.text();
+  }
+
+ private:
+  const Json* place_ = nullptr;
+  std::vector<std::string_view> required_;
+  std::vector<std::pair<const char*, std::string>> written_;
+};
+
 using Counts = std::vector<std::size_t>;
 
-std::vector<MaskCell> read_cells(const Json& place) {
+std::string numbers_text(const Counts& numbers) {
+  return list_text(numbers, [](std::size_t number) { return std::to_string(number); });
+}
+
+Counts read_numbers(const Json& place, const char* expected) {
+  const auto numbers = place.wholes(expected);
+  return {numbers.begin(), numbers.end()};
+}
+
+std::vector<MaskCell> read_mask_cells(const Json& place) {
+  constexpr const char* expected = "[row, column, visible]";
   std::vector<MaskCell> cells;
   for (const Json& cell : place.items_if_any("a list of cells [row, column, visible]")) {
-    const auto parts = cell.items("[row, column, visible]");
-    if (parts.size() != 3) cell.fail("[row, column, visible]");
+    const auto parts = cell.items(expected, 3);
     const std::size_t row = parts[0].whole(0), column = parts[1].whole(0);
     cells.push_back({row, column, parts[2].boolean()});
   }
@@ -87,23 +227,27 @@ std::vector<MaskCell> read_cells(const Json& place) {
   return cells;
 }
 
-/// A side of the window: −1 stands for no limit.
+std::string mask_cells_text(const std::vector<MaskCell>& cells) {
+  return list_text(cells, [](const MaskCell& cell) {
+    return "[" + std::to_string(cell.row) + ", " + std::to_string(cell.column) + ", " +
+           (cell.visible ? "true" : "false") + "]";
+  });
+}
+
+/// A side of the window: −1 means no limit.
 std::optional<std::size_t> read_side(const Json& place) {
   if (place.is_number() && place.number() == -1) return std::nullopt;
   return place.whole(0);
 }
 
 attention::MaskWindow read_window(const Json& place) {
-  const char* expected = "[keys to the left, keys to the right], -1 for no limit";
-  const auto sides = place.items(expected);
-  if (sides.size() != 2) place.fail(expected);
+  const auto sides = place.items("[keys to the left, keys to the right], -1 for no limit", 2);
   return {read_side(sides[0]), read_side(sides[1])};
 }
 
-Counts read_numbers(const Json& place, const char* expected) {
-  Counts numbers;
-  for (const Json& item : place.items_if_any(expected)) numbers.push_back(item.whole(0));
-  return numbers;
+std::string window_text(const attention::MaskWindow& window) {
+  const auto side = [](const std::optional<std::size_t>& n) { return n ? std::to_string(*n) : "-1"; };
+  return "[" + side(window.left) + ", " + side(window.right) + "]";
 }
 
 /// A list for all sequences, or a list of lists, one for each.
@@ -128,117 +272,81 @@ std::vector<Counts> read_hidden_keys(const Json& place, std::size_t n_sequences,
   return all;
 }
 
-std::string numbers_text(const Counts& numbers) {
-  return list_text(numbers, "", false,
-                   [](std::size_t number, const std::string&) { return std::to_string(number); });
+std::string hidden_keys_text(const std::vector<Counts>& all) {
+  return all.size() == 1 ? numbers_text(all.front()) : list_text(all, numbers_text);
 }
 
-std::string mask_cell_text(const MaskCell& cell, const std::string&) {
-  return "[" + std::to_string(cell.row) + ", " + std::to_string(cell.column) + ", " +
-         (cell.visible ? "true" : "false") + "]";
-}
-
-std::string window_text(const attention::MaskWindow& window) {
-  const auto side = [](const std::optional<std::size_t>& n) { return n ? std::to_string(*n) : "-1"; };
-  return "[" + side(window.left) + ", " + side(window.right) + "]";
-}
-
-}  // namespace
-
-Mask read_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
-  place.expect_keys(
+void describe(Fields& f, Mask& mask, std::size_t n_sequences, std::size_t n_keys) {
+  f.keys(
       {"causal", "method", "empty_rows", "cells", "align", "window", "prefix", "documents", "hidden_keys"});
-  Mask mask;
-  const auto take = [&](const char* key, auto read) {
-    if (const auto member = place.given(key)) read(*member);
-  };
-  if (const auto causal = place.member("causal")) mask.causal = causal->boolean();
-  if (const auto method = place.member("method")) mask.method = method->word(method_words);
-  if (const auto rows = place.member("empty_rows")) mask.empty_rows = rows->word(empty_row_words);
-  if (const auto cells = place.member("cells")) mask.cells = read_cells(*cells);
-  take("align", [&](const Json& json) { mask.align = json.word(alignment_words); });
-  take("window", [&](const Json& json) { mask.window = read_window(json); });
-  take("prefix", [&](const Json& json) { mask.prefix = json.whole(0); });
-  take("documents", [&](const Json& json) {
-    mask.documents = read_numbers(json, "a list of whole numbers, one for each token");
-  });
-  take("hidden_keys",
-       [&](const Json& json) { mask.hidden_keys = read_hidden_keys(json, n_sequences, n_keys); });
-  return mask;
+  f.nulls = Fields::Nulls::refused;
+  f.flag("causal", mask.causal);
+  f.word("method", mask.method, method_words);
+  f.word("empty_rows", mask.empty_rows, empty_row_words);
+  f.add("cells", mask.cells, !mask.cells.empty(), read_mask_cells, mask_cells_text);
+  f.nulls = Fields::Nulls::as_missing;
+  f.word("align", mask.align, alignment_words, mask.align != attention::MaskAlignment::last);
+  f.add("window", mask.window, mask.window != attention::MaskWindow(), read_window, window_text);
+  f.whole("prefix", mask.prefix, 0, mask.prefix > 0);
+  f.add(
+      "documents", mask.documents, !mask.documents.empty(),
+      [](const Json& json) { return read_numbers(json, "a list of whole numbers, one for each token"); },
+      numbers_text);
+  f.add(
+      "hidden_keys", mask.hidden_keys, !mask.hidden_keys.empty(),
+      [&](const Json& json) { return read_hidden_keys(json, n_sequences, n_keys); }, hidden_keys_text);
 }
 
-std::string mask_text(const Mask& mask) {
-  std::string text = "{\"causal\": " + std::string(mask.causal ? "true" : "false") +
-                     ", \"method\": " + quoted_word(method_words, mask.method) +
-                     ", \"empty_rows\": " + quoted_word(empty_row_words, mask.empty_rows);
-  const auto add = [&](const char* key, const std::string& value) {
-    text += ", \"" + std::string(key) + "\": " + value;
-  };
-  if (!mask.cells.empty()) add("cells", list_text(mask.cells, "", false, mask_cell_text));
-  if (mask.align != attention::MaskAlignment::last) add("align", quoted_word(alignment_words, mask.align));
-  if (mask.window != attention::MaskWindow()) add("window", window_text(mask.window));
-  if (mask.prefix > 0) add("prefix", std::to_string(mask.prefix));
-  if (!mask.documents.empty()) add("documents", numbers_text(mask.documents));
-  if (mask.hidden_keys.size() == 1) add("hidden_keys", numbers_text(mask.hidden_keys.front()));
-  if (mask.hidden_keys.size() > 1)
-    add("hidden_keys", list_text(mask.hidden_keys, "", false,
-                                 [](const Counts& keys, const std::string&) { return numbers_text(keys); }));
-  return text + "}";
+void describe(Fields& f, HeadNorm& norm) {
+  f.keys({"rule", "query", "key", "epsilon", "over"});
+  f.require({"rule", "query", "key"});
+  f.word("rule", norm.rule, norm_words);
+  f.row("query", norm.query);
+  f.row("key", norm.key);
+  f.number("epsilon", norm.epsilon);
+  f.word("over", norm.over, norm_over_words, norm.over != attention::NormOver::head);
 }
 
-namespace {
-
-using attention::Additions;
-using attention::HeadNorm;
-using positions::Rotary;
-using text::number_text;
-
-HeadNorm read_norm(const Json& place) {
-  place.expect_keys({"rule", "query", "key", "epsilon", "over"});
-  HeadNorm norm{place.required("rule").word(norm_words), place.required("query").row(),
-                place.required("key").row()};
-  if (const auto epsilon = place.given("epsilon")) norm.epsilon = epsilon->number();
-  if (const auto over = place.given("over")) norm.over = over->word(norm_over_words);
-  return norm;
+/// LongRoPE's factors for short texts, and for long ones.
+void describe_factors(Fields& f, std::optional<SharedMatrix>& factors) {
+  arma::mat of_short, of_long;
+  if (!f.reads()) of_short = factors->row(0), of_long = factors->row(1);
+  f.row("short_factor", of_short);
+  f.add(
+      "long_factor", of_long, true,
+      [&](const Json& json) {
+        const arma::mat row = json.row();
+        if (row.n_cols != of_short.n_cols) json.fail("as many factors as short_factor has");
+        return row;
+      },
+      [](const arma::mat& row) { return row_text(row, 0); });
+  if (f.reads()) factors = arma::mat(arma::join_cols(of_short, of_long));
 }
 
-positions::Scaling read_scaling(const Json& place) {
+void describe(Fields& f, positions::Scaling& scaling) {
   using enum positions::ScalingRule;
-  positions::Scaling scaling{place.required("rule").word(scaling_words)};
-  if (scaling.rule != longrope) scaling.factor = place.required("factor").number();
-  if (scaling.rule == linear) {
-    place.expect_keys({"rule", "factor"});
-    return scaling;
-  }
-  if (scaling.rule == llama3) {
-    place.expect_keys({"rule", "factor", "low", "high", "original"});
-    scaling.low = place.required("low").number();
-    scaling.high = place.required("high").number();
-  }
-  scaling.original = place.required("original").number();
-  if (scaling.rule == dynamic) place.expect_keys({"rule", "factor", "original"});
-  if (scaling.rule == yarn) {
-    place.expect_keys(
-        {"rule", "factor", "beta_slow", "beta_fast", "original", "attention_factor", "truncate"});
-    const auto number_or = [&](const char* key, double otherwise) {
-      const auto given = place.given(key);
-      return given ? given->number() : otherwise;
-    };
-    scaling.low = number_or("beta_slow", scaling.low);
-    scaling.high = number_or("beta_fast", positions::yarn_fast);
-    scaling.attention = number_or("attention_factor", positions::yarn_attention(scaling.factor));
-    if (const auto truncate = place.given("truncate")) scaling.truncate = truncate->boolean();
-  }
-  if (scaling.rule == longrope) {
-    place.expect_keys({"rule", "short_factor", "long_factor", "original", "attention_factor"});
-    const arma::mat short_factors = place.required("short_factor").row(),
-                    long_factors = place.required("long_factor").row();
-    if (short_factors.n_cols != long_factors.n_cols)
-      place.required("long_factor").fail("as many factors as short_factor has");
-    scaling.factors = arma::mat(arma::join_cols(short_factors, long_factors));
-    scaling.attention = place.required("attention_factor").number();
-  }
-  return scaling;
+  f.require({"rule"});
+  f.word("rule", scaling.rule, scaling_words);
+  const bool is_yarn = scaling.rule == yarn, is_longrope = scaling.rule == longrope;
+  if (scaling.rule == linear) f.keys({"rule", "factor"});
+  if (scaling.rule == dynamic) f.keys({"rule", "factor", "original"});
+  if (scaling.rule == llama3) f.keys({"rule", "factor", "low", "high", "original"});
+  if (is_yarn)
+    f.keys({"rule", "factor", "beta_slow", "beta_fast", "original", "attention_factor", "truncate"});
+  if (is_longrope) f.keys({"rule", "short_factor", "long_factor", "original", "attention_factor"});
+  if (!is_longrope) f.require({"factor"});
+  f.number("factor", scaling.factor, !is_longrope);
+  if (scaling.rule == llama3) f.require({"low", "high"});
+  if (f.reads() && is_yarn)
+    scaling.high = positions::yarn_fast, scaling.attention = positions::yarn_attention(scaling.factor);
+  f.number(is_yarn ? "beta_slow" : "low", scaling.low, is_yarn || scaling.rule == llama3);
+  f.number(is_yarn ? "beta_fast" : "high", scaling.high, is_yarn || scaling.rule == llama3);
+  if (is_longrope) describe_factors(f, scaling.factors);
+  if (scaling.rule != linear) f.require({"original"});
+  f.number("original", scaling.original, scaling.rule != linear);
+  if (is_longrope) f.require({"attention_factor"});
+  f.number("attention_factor", scaling.attention, is_yarn || is_longrope);
+  f.flag("truncate", scaling.truncate, is_yarn && !scaling.truncate);
 }
 
 std::int64_t read_position(const Json& place) {
@@ -249,155 +357,281 @@ std::int64_t read_position(const Json& place) {
   return static_cast<std::int64_t>(number);
 }
 
-Rotary read_rotary(const Json& place) {
-  place.expect_keys({"base", "pairs", "dimensions", "first", "scaling", "inverse_frequencies"});
-  Rotary rotary;
-  if (const auto base = place.given("base")) rotary.base = base->number();
-  if (const auto pairs = place.given("pairs")) rotary.pairs = pairs->word(pair_words);
-  if (const auto dimensions = place.given("dimensions")) rotary.dimensions = dimensions->whole(2);
-  if (const auto first = place.given("first")) rotary.first = read_position(*first);
-  if (const auto scaling = place.given("scaling")) rotary.scaling = read_scaling(*scaling);
-  if (const auto all = place.given("inverse_frequencies")) rotary.inverse_frequencies = all->row();
-  return rotary;
+void describe(Fields& f, positions::Rotary& rotary) {
+  f.keys({"base", "pairs", "dimensions", "first", "scaling", "inverse_frequencies"});
+  f.number("base", rotary.base);
+  f.word("pairs", rotary.pairs, pair_words);
+  f.whole("dimensions", rotary.dimensions, 2, rotary.dimensions.has_value());
+  f.add("first", rotary.first, rotary.first != 0, read_position,
+        [](auto first) { return std::to_string(first); });
+  f.object("scaling", rotary.scaling, rotary.scaling.rule != positions::ScalingRule::none);
+  f.row("inverse_frequencies", rotary.inverse_frequencies, rotary.inverse_frequencies.has_value());
 }
 
-positions::Alibi read_alibi(const Json& place) {
-  place.expect_keys({"slopes"});
-  positions::Alibi alibi;
-  if (const auto slopes = place.given("slopes")) alibi.slopes = slopes->row();
-  return alibi;
+void describe(Fields& f, positions::Alibi& alibi) {
+  f.keys({"slopes"});
+  f.row("slopes", alibi.slopes, alibi.slopes.has_value());
 }
 
-positions::Relative read_relative(const Json& place) {
-  place.expect_keys({"table", "max_distance", "bidirectional"});
-  positions::Relative relative{place.required("table").matrix()};
-  if (const auto far = place.given("max_distance")) relative.max_distance = far->whole(1);
-  if (const auto both = place.given("bidirectional")) relative.bidirectional = both->boolean();
-  return relative;
+void describe(Fields& f, positions::Relative& relative) {
+  f.keys({"table", "max_distance", "bidirectional"});
+  f.require({"table"});
+  f.add(
+      "table", relative.table, true, [](const Json& json) { return json.matrix(); },
+      [](const SharedMatrix& table) { return matrix_text(table, "  "); });
+  f.whole("max_distance", relative.max_distance, 1);
+  f.flag("bidirectional", relative.bidirectional);
 }
 
-attention::Positions read_positions(const Json& place) {
-  place.expect_keys({"rotary", "alibi", "relative"});
-  attention::Positions positions;
-  if (const auto rotary = place.given("rotary")) positions.rotary = read_rotary(*rotary);
-  if (const auto alibi = place.given("alibi")) positions.alibi = read_alibi(*alibi);
-  if (const auto relative = place.given("relative")) positions.relative = read_relative(*relative);
-  return positions;
+void describe(Fields& f, attention::Positions& positions) {
+  f.keys({"rotary", "alibi", "relative"});
+  f.object("rotary", positions.rotary, positions.rotary.has_value());
+  f.object("alibi", positions.alibi, positions.alibi.has_value());
+  f.object("relative", positions.relative, positions.relative.has_value());
 }
 
 /// One matrix for all heads, or a list of them.
-std::vector<attention::SharedMatrix> read_bias(const Json& place) {
+std::vector<SharedMatrix> read_bias(const Json& place) {
   const auto row = place.first();
   const auto cell = row ? row->first() : std::nullopt;
   if (!cell || !cell->is_list()) return {place.matrix(Numbers::any)};
-  std::vector<attention::SharedMatrix> all;
+  std::vector<SharedMatrix> all;
   for (const Json& head : place.items("a list of matrices, one for each head"))
     all.emplace_back(head.matrix(Numbers::any));
   return all;
 }
 
-/// {"key": value, …} of those that are added.
-class Object {
- public:
-  void add(const char* key, const std::string& value) {
-    text_ += (text_.empty() ? "{\"" : ", \"") + std::string(key) + "\": " + value;
-  }
-  std::string text() const { return text_.empty() ? "{}" : text_ + "}"; }
-
- private:
-  std::string text_;
-};
-
-std::string norm_text(const HeadNorm& norm) {
-  Object object;
-  object.add("rule", quoted_word(norm_words, norm.rule));
-  object.add("query", row_text(norm.query, 0));
-  object.add("key", row_text(norm.key, 0));
-  object.add("epsilon", number_text(norm.epsilon));
-  if (norm.over != attention::NormOver::head) object.add("over", quoted_word(norm_over_words, norm.over));
-  return object.text();
-}
-
-std::string scaling_text(const positions::Scaling& scaling) {
-  Object object;
-  object.add("rule", quoted_word(scaling_words, scaling.rule));
-  using enum positions::ScalingRule;
-  if (scaling.rule != longrope) object.add("factor", number_text(scaling.factor));
-  if (scaling.rule == llama3) {
-    object.add("low", number_text(scaling.low));
-    object.add("high", number_text(scaling.high));
-  }
-  if (scaling.rule == yarn) {
-    object.add("beta_slow", number_text(scaling.low));
-    object.add("beta_fast", number_text(scaling.high));
-  }
-  if (scaling.rule == longrope) {
-    object.add("short_factor", row_text(*scaling.factors, 0));
-    object.add("long_factor", row_text(*scaling.factors, 1));
-  }
-  if (scaling.rule != linear) object.add("original", number_text(scaling.original));
-  if (scaling.rule == yarn || scaling.rule == longrope)
-    object.add("attention_factor", number_text(scaling.attention));
-  if (scaling.rule == yarn && !scaling.truncate) object.add("truncate", "false");
-  return object.text();
-}
-
-std::string rotary_text(const Rotary& rotary) {
-  Object object;
-  object.add("base", number_text(rotary.base));
-  object.add("pairs", quoted_word(pair_words, rotary.pairs));
-  if (rotary.dimensions) object.add("dimensions", std::to_string(*rotary.dimensions));
-  if (rotary.first != 0) object.add("first", std::to_string(rotary.first));
-  if (rotary.scaling.rule != positions::ScalingRule::none)
-    object.add("scaling", scaling_text(rotary.scaling));
-  if (rotary.inverse_frequencies) object.add("inverse_frequencies", row_text(*rotary.inverse_frequencies, 0));
-  return object.text();
-}
-
-std::string positions_text(const attention::Positions& positions) {
-  Object object;
-  if (positions.rotary) object.add("rotary", rotary_text(*positions.rotary));
-  if (const auto& alibi = positions.alibi)
-    object.add("alibi", alibi->slopes ? "{\"slopes\": " + row_text(*alibi->slopes, 0) + "}" : "{}");
-  if (const auto& relative = positions.relative) {
-    Object inner;
-    inner.add("table", matrix_text(relative->table, "  "));
-    inner.add("max_distance", std::to_string(relative->max_distance));
-    inner.add("bidirectional", relative->bidirectional ? "true" : "false");
-    object.add("relative", inner.text());
-  }
-  return object.text();
-}
-
-std::string bias_text(const std::vector<attention::SharedMatrix>& bias) {
+std::string bias_text(const std::vector<SharedMatrix>& bias) {
   return bias.size() == 1 ? matrix_text(bias.front(), "  ") : heads_text(bias, bias.size(), 1);
+}
+
+void describe(Fields& f, Additions& a) {
+  f.nulls = Fields::Nulls::as_none;
+  f.object("normalise", a.normalise, a.normalise.has_value());
+  f.object("positions", a.positions, !(a.positions == attention::Positions()));
+  f.number("score_cap", a.score_cap, a.score_cap.has_value());
+  f.add("score_bias", a.score_bias, !a.score_bias.empty(), read_bias, bias_text);
+  f.row("sink", a.sink, a.sink.has_value());
+}
+
+double read_rate(const Json& place) {
+  const double rate = place.number();
+  if (!(rate >= 0 && rate <= 1)) place.fail("a number from 0 to 1");
+  return rate;
+}
+
+void read_kept_heads(const Json& place, std::size_t n_heads, std::vector<SharedMatrix>& kept) {
+  const auto heads = place.items("a list of matrices of 0 and 1, one for each head");
+  if (heads.size() != n_heads)
+    place.fail(std::to_string(n_heads) + " matrices, one for each head", std::to_string(heads.size()));
+  for (const Json& head : heads) kept.emplace_back(head.matrix());
+}
+
+std::vector<SharedMatrix> read_kept(const Json& place, std::size_t n_heads, std::size_t n_sequences,
+                                    bool is_batch) {
+  std::vector<SharedMatrix> kept;
+  if (!is_batch) {
+    read_kept_heads(place, n_heads, kept);
+    return kept;
+  }
+  const auto sequences = place.items("a list of masks, one for each sequence");
+  if (sequences.size() != n_sequences)
+    place.fail(std::to_string(n_sequences) + " lists of matrices, one for each sequence",
+               std::to_string(sequences.size()));
+  require_bytes(place, n_sequences * std::uint64_t{n_heads} * bytes_of_a_matrix, "masks");
+  for (const Json& sequence : sequences) read_kept_heads(sequence, n_heads, kept);
+  return kept;
+}
+
+void describe(Fields& f, attention::Dropout& dropout, std::size_t n_heads, std::size_t n_sequences,
+              bool is_batch) {
+  f.keys({"rate", "training", "seed", "stream", "rescale", "mask"});
+  f.nulls = Fields::Nulls::refused;
+  f.add("rate", dropout.rate, true, read_rate, number_text);
+  f.flag("training", dropout.training);
+  f.whole("seed", dropout.seed, 0);
+  f.word("stream", dropout.stream, stream_words);
+  f.flag("rescale", dropout.rescale, !dropout.rescale);
+  f.add(
+      "mask", dropout.given, !dropout.given.empty(),
+      [&](const Json& json) { return read_kept(json, n_heads, n_sequences, is_batch); },
+      [&](const std::vector<SharedMatrix>& kept) { return heads_text(kept, n_heads, n_sequences); });
+}
+
+Stage read_stage(const Json& name) {
+  const attention::StageInfo* stage = attention::find_stage(name.text());
+  if (!stage) name.fail("the name of a stage");
+  return stage->stage;
+}
+
+std::string stage_text(Stage stage) {
+  return "\"" + std::string(attention::info(stage).name) + "\"";
+}
+
+void describe(Fields& f, GivenCell& cell, std::size_t n_sequences) {
+  auto& [stage, sequence, head, row, column] = cell.place;
+  f.keys({"stage", "sequence", "head", "row", "column", "value"});
+  f.require({"stage", "row", "column", "value"});
+  f.nulls = Fields::Nulls::refused;
+  f.add("stage", stage, true, read_stage, stage_text);
+  f.whole("sequence", sequence, 0, n_sequences > 1);
+  f.whole("head", head, 0, attention::info(stage).per_head);
+  f.whole("row", row, 0);
+  f.whole("column", column, 0);
+  f.add(
+      "value", cell.value, true, [](const Json& json) { return json.number(Numbers::any); }, json_number);
+}
+
+int read_offset(const Json& place) {
+  const double number = place.number();
+  if (std::trunc(number) != number || std::abs(number) > 1e6)
+    place.fail("a whole number from -1000000 to 1000000");
+  return static_cast<int>(number);
+}
+
+/// Options that no implementation is meant to have.
+void describe_departures(Fields& f, Model& m) {
+  const attention::Arithmetic exact;
+  attention::Arithmetic& a = m.arithmetic;
+  f.nulls = Fields::Nulls::refused;
+  f.add("mask_diagonal", m.mask.edge.diagonal, m.mask.edge.diagonal != 0, read_offset,
+        [](int offset) { return std::to_string(offset); });
+  f.flag("mask_transposed", m.mask.edge.transposed, m.mask.edge.transposed);
+  f.number("large_negative", m.mask.large_negative, m.mask.large_negative != Mask().large_negative);
+  f.word("dropout_place", m.dropout.place, dropout_place_words,
+         m.dropout.place != attention::DropoutPlace::weights);
+  f.word("precision", a.precision, precision_words, a.precision != exact.precision);
+  f.word("product_inputs", a.product_inputs, precision_words, a.product_inputs != exact.product_inputs);
+  f.flag("sums_rounded", a.sums_rounded, a.sums_rounded);
+  f.word("softmax_precision", a.softmax_precision, precision_words,
+         a.softmax_precision != exact.softmax_precision);
+}
+
+/// Mistakes that files named by a key of their own, which is true or false.
+struct OldKey {
+  const char *key, *mistake;
+};
+constexpr std::array old_keys{
+    OldKey{"scores_swapped", "query_key_swapped"},
+    OldKey{"queries_viewed", "view_without_transpose:query"},
+    OldKey{"keys_viewed", "view_without_transpose:key"},
+    OldKey{"values_viewed", "view_without_transpose:value"},
+    OldKey{"scores_prescaled", "scale_twice"},
+    OldKey{"groups_tiled", "groups_tiled"},
+    OldKey{"norm_after_rotation", "norm_after_rotation"},
+    OldKey{"cap_before_scale", "cap_before_scale"},
+    OldKey{"bias_before_scale", "bias_before_scale"},
+    OldKey{"queries_turned_alone", "rotary_queries_only"},
+    OldKey{"values_turned", "rotary_on_values"},
+    OldKey{"turned_backwards", "rotary_backwards"},
+};
+/// The words of keys that name one of several, or none.
+constexpr std::array softmax_words{Word{"keys", ""}, Word{"queries", "softmax_over_queries"}};
+constexpr std::array split_words{Word{"bands", ""}, Word{"interleaved", "heads_interleaved"}};
+constexpr std::array combined_words{Word{"bands", ""}, Word{"interleaved", "heads_interleaved:combined"}};
+constexpr std::array block_words{Word{"whole", ""}, Word{"not_rescaled", "blocks_not_rescaled"},
+                                 Word{"sum_not_rescaled", "blocks_not_rescaled:sum"},
+                                 Word{"contexts_not_rescaled", "blocks_not_rescaled:contexts"},
+                                 Word{"last_dropped", "last_block_dropped"}};
+
+void add_mistake(Model& m, std::string_view name, std::int64_t size = 0) {
+  if (!name.empty()) m = with_mistake(std::move(m), *mistakes::find_any_mistake(name), size);
+}
+
+void read_old_mistakes(const Json& place, Model& m) {
+  for (const OldKey& old : old_keys)
+    if (const auto is_made = place.member(old.key); is_made && is_made->boolean())
+      add_mistake(m, old.mistake);
+  if (const auto over = place.member("softmax_over")) add_mistake(m, over->word(softmax_words));
+  if (const auto split = place.member("split_heads")) add_mistake(m, split->word(split_words));
+  if (const auto merge = place.member("merge_heads")) add_mistake(m, merge->word(combined_words));
+  if (const auto blocks = place.member("blocks")) {
+    blocks->expect_keys({"rule", "size"});
+    const auto size = static_cast<std::int64_t>(blocks->required("size").whole(1));
+    add_mistake(m, blocks->required("rule").word(block_words), size);
+  }
+  if (const auto offset = place.member("query_offset"))
+    m = mistakes::with_offset_of_queries(std::move(m), read_offset(*offset));
+}
+
+void read_mistake(const Json& place, Model& m) {
+  const bool has_size = place.is_object();
+  if (has_size) place.expect_keys({"name", "size"});
+  const Json name = has_size ? place.required("name") : place;
+  const mistakes::Mistake* mistake = mistakes::find_any_mistake(name.text());
+  if (!mistake || mistake->in_model) name.fail("a mistake of those in the code, as \"scale_twice\"");
+  const int size = has_size ? read_offset(place.required("size")) : 0;
+  const bool is_offset = std::string_view(mistake->cause) == "rotary_off_by_one";
+  if (size < 0 && !is_offset) place.required("size").fail("a whole number from 1 to 1000000");
+  m = with_mistake(std::move(m), *mistake, size);
 }
 
 }  // namespace
 
-Additions read_additions(const Json& top, Additions without) {
-  Additions a = std::move(without);
-  if (const auto norm = top.member("normalise"))
-    a.normalise = norm->is_null() ? std::nullopt : std::optional(read_norm(*norm));
-  if (const auto where = top.member("positions"))
-    a.positions = where->is_null() ? attention::Positions() : read_positions(*where);
-  if (const auto cap = top.member("score_cap"))
-    a.score_cap = cap->is_null() ? std::nullopt : std::optional(cap->number());
-  if (const auto bias = top.member("score_bias"))
-    a.score_bias = bias->is_null() ? std::vector<attention::SharedMatrix>() : read_bias(*bias);
-  if (const auto sink = top.member("sink"))
-    a.sink = sink->is_null() ? std::nullopt : std::optional(attention::SharedMatrix(sink->row()));
-  return a;
+Mask read_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
+  return Fields::described<Mask>(place, n_sequences, n_keys);
 }
 
-std::vector<std::pair<const char*, std::string>> additions_text(const Additions& a) {
-  std::vector<std::pair<const char*, std::string>> keys;
-  if (a.normalise) keys.emplace_back("normalise", norm_text(*a.normalise));
-  if (!(a.positions == attention::Positions())) keys.emplace_back("positions", positions_text(a.positions));
-  if (a.score_cap) keys.emplace_back("score_cap", number_text(*a.score_cap));
-  if (!a.score_bias.empty()) keys.emplace_back("score_bias", bias_text(a.score_bias));
-  if (a.sink) keys.emplace_back("sink", row_text(*a.sink, 0));
-  return keys;
+std::string mask_text(const Mask& mask) {
+  return Fields::description_of(mask, std::size_t{0}, std::size_t{0});
+}
+
+attention::Dropout read_dropout(const Json& place, const Model& model, bool is_batch) {
+  return Fields::described<attention::Dropout>(place, model.n_heads, model.sequences.size(), is_batch);
+}
+
+std::string dropout_text(const Model& model) {
+  return Fields::description_of(model.dropout, model.n_heads, model.sequences.size(), false);
+}
+
+GivenCell read_cell(const Json& place) {
+  return Fields::described<GivenCell>(place, std::size_t{1});
+}
+
+std::string cell_text(const GivenCell& cell, std::size_t n_sequences) {
+  return Fields::description_of(cell, n_sequences);
+}
+
+Additions read_additions(const Json& top, Additions without) {
+  Fields fields(top);
+  describe(fields, without);
+  return without;
+}
+
+std::vector<std::pair<const char*, std::string>> additions_text(Additions additions) {
+  Fields fields;
+  describe(fields, additions);
+  return fields.written();
+}
+
+void read_departures(const Json& place, Model& m) {
+  place.expect_keys({"softmax_over",      "scores_swapped",       "mask_diagonal",       "mask_transposed",
+                     "large_negative",    "dropout_place",        "split_heads",         "merge_heads",
+                     "precision",         "product_inputs",       "sums_rounded",        "softmax_precision",
+                     "queries_viewed",    "keys_viewed",          "values_viewed",       "blocks",
+                     "scores_prescaled",  "groups_tiled",         "norm_after_rotation", "cap_before_scale",
+                     "bias_before_scale", "queries_turned_alone", "values_turned",       "turned_backwards",
+                     "query_offset"});
+  Fields fields(place);
+  describe_departures(fields, m);
+  read_old_mistakes(place, m);
+}
+
+std::string departures_text(Model m) {
+  Fields fields;
+  describe_departures(fields, m);
+  return fields.written().empty() ? "" : fields.text();
+}
+
+void read_mistakes(const Json& place, Model& m) {
+  for (const Json& item : place.items_if_any("a list of mistakes")) read_mistake(item, m);
+}
+
+std::string mistakes_text(const Model& m) {
+  return list_text(m.mistakes, [](const auto& made) {
+    const std::string name = "\"" + std::string(made.mistake->name) + "\"";
+    return made.size == 0 ? name : "{\"name\": " + name + ", \"size\": " + std::to_string(made.size) + "}";
+  });
 }
 
 }  // namespace core::formats

@@ -5,11 +5,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/shared_matrix.hpp"
+#include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/graph/limits.hpp"
 #include "core/graph/model.hpp"
@@ -88,18 +92,26 @@ std::string quoted_word(const std::array<Word<Meaning>, n>& words, Meaning meani
 
 // Lists of numbers as a session file has them, one row a line.
 
-/// "[first, second]" on one line, or with a line for each item, indented by one step more than the bracket.
+/// 0, 1, …, n − 1, as items of such lists.
+inline std::vector<std::size_t> indices(std::size_t n) {
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+/// "[first, second]" on one line.
 template <class Items, class ItemText>
-std::string list_text(const Items& items, const std::string& indent, bool by_lines, ItemText item_text) {
-  const std::string line = by_lines ? "\n" + indent + "  " : "";
-  std::string text = "[";
-  bool first = true;
-  for (const auto& item : items) {
-    if (!first) text += by_lines ? "," : ", ";
-    first = false;
-    text += line + item_text(item, indent + "  ");
-  }
-  return text + (by_lines ? "\n" + indent : "") + "]";
+std::string list_text(const Items& items, ItemText item_text) {
+  return "[" + text::joined(items, ", ", item_text) + "]";
+}
+
+/// The same with a line for each item, indented by one step more than the bracket.
+template <class Items, class ItemText>
+std::string lines_text(const Items& items, const std::string& indent, ItemText item_text) {
+  const std::string line = "\n" + indent + "  ";
+  return "[" + line +
+         text::joined(items, "," + line, [&](const auto& item) { return item_text(item, indent + "  "); }) +
+         "\n" + indent + "]";
 }
 
 /// A number, in quotes when JSON has none like it.
@@ -138,12 +150,29 @@ void require_bytes(const Json& place, std::uint64_t bytes, const char* things,
 /// What the names of tokens take.
 std::uint64_t name_bytes(const std::vector<std::string>& names);
 
-/// The mask of a session of so many sequences and keys. Throws core::Error, one line that says what was
+/// Throws core::Error when a session is not of version 1.
+void require_version(const Json& top);
+
+/// The "view" of a session, a JSON object as text; "" where there is none. Throws core::Error.
+std::string read_view(const Json& top);
+
+/// Writes the text of a session atomically. Throws core::Error, which names the file.
+void write_session(const std::filesystem::path& path, const std::function<std::string()>& text);
+
+/// The mask of a session with n_sequences and n_keys. Throws core::Error, one line that says what was
 /// expected.
 attention::Mask read_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys);
 
 /// The mask as JSON on a line, with only those of its newer keys that say something.
 std::string mask_text(const attention::Mask& mask);
+
+/// The dropout of a session; heads and sequences of the model are known. Throws core::Error as Json does.
+attention::Dropout read_dropout(const Json& place, const attention::Model& model, bool is_batch);
+std::string dropout_text(const attention::Model& model);
+
+/// A number of a stage that was overridden. Throws core::Error as Json does.
+attention::GivenCell read_cell(const Json& place);
+std::string cell_text(const attention::GivenCell& cell, std::size_t n_sequences);
 
 // What models of today add to the paper, as a session file has it: each under a key of its own at the top.
 
@@ -154,6 +183,19 @@ std::string mask_text(const attention::Mask& mask);
 attention::Additions read_additions(const Json& top, attention::Additions without = {});
 
 /// The keys that say something, each with its JSON.
-std::vector<std::pair<const char*, std::string>> additions_text(const attention::Additions& additions);
+std::vector<std::pair<const char*, std::string>> additions_text(attention::Additions additions);
+
+/// Reads the "departures" of a session: options that no implementation is meant to have, and the mistakes of
+/// files from before these had a list. Throws core::Error as Json does.
+void read_departures(const Json& place, attention::Model& model);
+
+/// Returns these options as JSON on a line, only those that are set; empty when none is.
+std::string departures_text(attention::Model model);
+
+/// Reads the "mistakes" of a session: names, or {"name": …, "size": …}.
+void read_mistakes(const Json& place, attention::Model& model);
+
+/// Returns them as JSON on a line.
+std::string mistakes_text(const attention::Model& model);
 
 }  // namespace core::formats

@@ -84,7 +84,7 @@ struct Record {
 /// Cuts a text into records; lines without anything on them are passed over.
 class Records {
  public:
-  /// place begins every message. A blank as separator stands for any number of blanks and tabs.
+  /// place begins every message. A blank as separator means any number of blanks and tabs.
   Records(std::string_view text, char separator, std::string place)
       : rest_(text::without_byte_order_mark(text)), separator_(separator), place_(std::move(place)) {}
 
@@ -219,9 +219,7 @@ bool is_word(char c) {
 std::optional<Dtype> dtype_called(std::string_view word) {
   for (const std::string_view prefix : {"torch.", "np.", "numpy."})
     if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
-  for (int k = 0; k < static_cast<int>(Dtype::text); ++k)
-    if (word == dtype_name(static_cast<Dtype>(k))) return static_cast<Dtype>(k);
-  return std::nullopt;
+  return find_dtype(word, &DtypeNames::name);
 }
 
 class Printed {
@@ -389,14 +387,14 @@ bool is_number(const std::string& field, const TableRules& rules) {
   return written_number(field, rules.decimal_comma) || is_written_beyond_float64(field, rules.decimal_comma);
 }
 
-/// What stands where a number is missing.
+/// Whether a field says that its number is missing.
 bool is_missing(const std::string& field) {
   constexpr std::array<std::string_view, 9> words{"na",  "n/a",     "#n/a", "null", "none",
                                                   "nil", "missing", "-",    "?"};
   return std::ranges::find(words, text::lower(field)) != words.end();
 }
 
-/// No number, though it stands for one or begins as one does: "NA", "1e-05f", "1.0.0".
+/// No number, though it says that one is missing or begins as one does: "NA", "1e-05f", "1.0.0".
 bool is_spoilt_number(const std::string& field, const TableRules& rules) {
   const std::size_t begin = field.find_first_not_of("+-.");
   const bool begins = begin != field.npos && begin < 3 && text::is_digit(field[begin]);
@@ -425,15 +423,15 @@ bool looks_labelled(const Record* header, const Record& row, const TableRules& r
 [[noreturn]] void fail(const std::string& place, std::size_t line, const std::string& what) {
   throw Error(place + "line " + std::to_string(line) + what);
 }
-[[noreturn]] void fail_number(const std::string& place, std::size_t line, const std::string& field) {
-  fail(place, line, ", column 1: expected a number, got " + quoted_briefly(field));
+[[noreturn]] void fail(const std::string& place, std::size_t line, std::size_t column,
+                       const std::string& expected, const std::string& field) {
+  fail(place, line,
+       ", column " + std::to_string(column) + ": expected " + expected + ", got " + quoted_briefly(field));
 }
 
 /// Makes sure that a name can be shown and saved: tokens are UTF-8.
 void check_name(const std::string& name, const std::string& place, std::size_t line, std::size_t column) {
-  if (!text::is_utf8(name))
-    fail(place, line,
-         ", column " + std::to_string(column) + ": expected a name in UTF-8, got " + quoted_briefly(name));
+  if (!text::is_utf8(name)) fail(place, line, column, "a name in UTF-8", name);
 }
 
 /// A name as it was before "'" was put before what a spreadsheet would take for a formula; see csv_text.
@@ -451,15 +449,12 @@ void read_row(const Record& row, std::size_t first, const TableRules& rules, con
     const std::string& field = row.fields[k];
     const auto number = written_number(field, rules.decimal_comma);
     if (!number && is_written_beyond_float64(field, rules.decimal_comma))
-      fail(place, row.line,
-           ", column " + std::to_string(k + 1) + ": expected a number within float64, got " +
-               quoted_briefly(field));
-    if (!number) {
-      const bool comma = !rules.decimal_comma && written_number(field, true).has_value();
+      fail(place, row.line, k + 1, "a number within float64", field);
+    if (!number && !rules.decimal_comma && written_number(field, true))
       fail(place, row.line,
            ", column " + std::to_string(k + 1) + ": expected a number, got " + quoted_briefly(field) +
-               (comma ? " (a decimal comma must be asked for)" : ""));
-    }
+               " (a decimal comma must be asked for)");
+    if (!number) fail(place, row.line, k + 1, "a number", field);
     tensor.numbers.push_back(*number);
     tensor.printed_to = std::max(tensor.printed_to, last_digit_half(field));
   }
@@ -473,15 +468,10 @@ std::string read_text_file(const std::filesystem::path& path, const Token& progr
   return text;
 }
 
-/// A file that holds one tensor which has been read already.
+/// A file that holds one tensor, which is called as the file.
 TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor tensor) {
-  TensorInfo info = tensor;
-  std::vector<TensorFile::Entry> entries;
-  entries.push_back({std::move(info), [whole = std::make_shared<const Tensor>(std::move(tensor))](
-                                          std::span<const std::size_t> leading, const Token&) {
-                       return part_of(*whole, leading);
-                     }});
-  return {path, format, std::move(entries)};
+  tensor.name = path.stem().string();
+  return {path, format, {entry_of(std::move(tensor))}};
 }
 
 }  // namespace
@@ -494,7 +484,7 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   std::optional<Record> header;
   if (looks_like_header(*first, rules)) header = std::exchange(first, records.next());
   if (header && !rules.header && std::ranges::all_of(header->fields, is_missing))
-    fail_number(place, header->line, header->fields.front());
+    fail(place, header->line, 1, "a number", header->fields.front());
   if (!first) throw Error(place + "expected numbers, got only a line of names");
   const bool labelled = looks_labelled(header ? &*header : nullptr, *first, rules);
   const std::size_t n_fields = first->fields.size(), n_columns = n_fields - labelled;
@@ -506,7 +496,8 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
                            !says_labels(header ? &*header : nullptr, *first) &&
                            is_spoilt_number(first_field, rules);
   for (std::optional<Record> row = std::move(first); row; row = records.next(), ++n_rows) {
-    if (is_doubtful && is_number(row->fields.front(), rules)) fail_number(place, first_line, first_field);
+    if (is_doubtful && is_number(row->fields.front(), rules))
+      fail(place, first_line, 1, "a number", first_field);
     if (labelled) {
       check_name(row->fields.front(), place, row->line, 1);
       tensor.row_labels.push_back(name_of(row->fields.front()));
@@ -543,17 +534,13 @@ Tensor parse_numbers(std::string_view text, const std::string& place, bool decim
 }
 
 TensorFile open_text(const std::filesystem::path& path, const Token& progress) {
-  Tensor tensor = parse_numbers(read_text_file(path, progress), path.string() + ": ");
-  tensor.name = path.stem().string();
-  return file_of(path, "text", std::move(tensor));
+  return file_of(path, "text", parse_numbers(read_text_file(path, progress), path.string() + ": "));
 }
 
 TensorFile open_table(const std::filesystem::path& path, const Token& progress) {
   TableRules rules;
   if (path.extension() == ".tsv") rules.separator = '\t';
-  Tensor tensor = parse_table(read_text_file(path, progress), path.string() + ": ", rules);
-  tensor.name = path.stem().string();
-  return file_of(path, "table", std::move(tensor));
+  return file_of(path, "table", parse_table(read_text_file(path, progress), path.string() + ": ", rules));
 }
 
 }  // namespace core::formats::readers
@@ -613,12 +600,7 @@ TensorFile with_index_header_as_names(const TensorFile& file, const core::Token&
       continue;
     }
     found = true;
-    tensor = with_names(std::move(tensor));
-    TensorInfo now = tensor;
-    entries.push_back({std::move(now), [whole = std::make_shared<const Tensor>(std::move(tensor))](
-                                           std::span<const std::size_t> leading, const core::Token&) {
-                         return part_of(*whole, leading);
-                       }});
+    entries.push_back(entry_of(with_names(std::move(tensor))));
   }
   if (!found)
     throw Error(

@@ -26,7 +26,7 @@ std::string index_header_words(const TensorFile& file, const Tensor& tensor);
 
 namespace core::formats::readers {
 
-/// The number that a field stands for, as people and programs write it: blanks around it, a leading plus or
+/// The number in a field, as people and programs write it: blanks around it, a leading plus or
 /// the sign −, nan, inf and infinity in any case; nothing for anything else and for numbers beyond float64.
 std::optional<double> written_number(std::string_view field, bool decimal_comma = false);
 
@@ -50,7 +50,7 @@ TensorFile open_text(const std::filesystem::path& path, const Token& progress);
 
 /// How a table of numbers is written; what is not said is found out.
 struct TableRules {
-  std::optional<char> separator;   ///< a blank stands for any number of blanks and tabs
+  std::optional<char> separator;   ///< a blank means any number of blanks and tabs
   std::optional<bool> header;      ///< whether the first line names the columns
   std::optional<bool> row_labels;  ///< whether the first column names the rows
   bool decimal_comma = false;      ///< "0,5" is a half; then a comma separates nothing unless that is said

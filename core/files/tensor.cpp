@@ -135,15 +135,24 @@ std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian
 
 namespace {
 
-struct Kind {
-  const char* name;
-  std::size_t bytes;
+constexpr std::array dtype_table{
+    DtypeNames{Dtype::f64, 8, "float64", "f8", "F64", "Double"},
+    DtypeNames{Dtype::f32, 4, "float32", "f4", "F32", "Float"},
+    DtypeNames{Dtype::f16, 2, "float16", "f2", "F16", "Half"},
+    DtypeNames{Dtype::bf16, 2, "bfloat16", "", "BF16", "BFloat16"},
+    DtypeNames{Dtype::f8_e4m3, 1, "float8_e4m3fn", "", "F8_E4M3", ""},
+    DtypeNames{Dtype::f8_e5m2, 1, "float8_e5m2", "", "F8_E5M2", ""},
+    DtypeNames{Dtype::i64, 8, "int64", "i8", "I64", "Long"},
+    DtypeNames{Dtype::i32, 4, "int32", "i4", "I32", "Int"},
+    DtypeNames{Dtype::i16, 2, "int16", "i2", "I16", "Short"},
+    DtypeNames{Dtype::i8, 1, "int8", "i1", "I8", "Char"},
+    DtypeNames{Dtype::u64, 8, "uint64", "u8", "U64", ""},
+    DtypeNames{Dtype::u32, 4, "uint32", "u4", "U32", ""},
+    DtypeNames{Dtype::u16, 2, "uint16", "u2", "U16", ""},
+    DtypeNames{Dtype::u8, 1, "uint8", "u1", "U8", "Byte"},
+    DtypeNames{Dtype::boolean, 1, "bool", "b1", "BOOL", "Bool"},
+    DtypeNames{Dtype::text, 0, "text", "", "", ""},
 };
-constexpr std::array kinds{
-    Kind{"float64", 8},       Kind{"float32", 4},     Kind{"float16", 2}, Kind{"bfloat16", 2},
-    Kind{"float8_e4m3fn", 1}, Kind{"float8_e5m2", 1}, Kind{"int64", 8},   Kind{"int32", 4},
-    Kind{"int16", 2},         Kind{"int8", 1},        Kind{"uint64", 8},  Kind{"uint32", 4},
-    Kind{"uint16", 2},        Kind{"uint8", 1},       Kind{"bool", 1},    Kind{"text", 0}};
 
 [[noreturn]] void fail(const Tensor& tensor, const std::string& what) {
   throw Error("tensor " + tensor.name + " of shape " + shape_text(tensor.shape) + ": " + what);
@@ -166,12 +175,22 @@ std::size_t begin_of(const Tensor& tensor, std::span<const std::size_t> leading)
 
 }  // namespace
 
+std::span<const DtypeNames> dtypes() {
+  return dtype_table;
+}
+
+std::optional<Dtype> find_dtype(std::string_view word, const char* DtypeNames::*vocabulary) {
+  for (const DtypeNames& names : dtype_table)
+    if (!word.empty() && names.dtype != Dtype::text && word == names.*vocabulary) return names.dtype;
+  return std::nullopt;
+}
+
 const char* dtype_name(Dtype dtype) {
-  return kinds[static_cast<std::size_t>(dtype)].name;
+  return dtype_table[static_cast<std::size_t>(dtype)].name;
 }
 
 std::size_t dtype_bytes(Dtype dtype) {
-  return kinds[static_cast<std::size_t>(dtype)].bytes;
+  return dtype_table[static_cast<std::size_t>(dtype)].bytes;
 }
 
 std::string shape_text(const Shape& shape) {
@@ -300,6 +319,13 @@ const StoredNumbers* TensorFile::stored(std::string_view name) const {
 Tensor TensorFile::read(std::string_view name, std::span<const std::size_t> leading) const {
   Token progress;
   return read(name, leading, progress);
+}
+
+TensorFile::Entry entry_of(Tensor tensor) {
+  TensorInfo info = tensor;
+  return {std::move(info),
+          [whole = std::make_shared<const Tensor>(std::move(tensor))](
+              std::span<const std::size_t> leading, const Token&) { return part_of(*whole, leading); }};
 }
 
 }  // namespace core::formats

@@ -40,7 +40,21 @@ enum class Dtype {
   text
 };
 
-/// "float32", "bfloat16", "bool", "text": as NumPy and PyTorch call it.
+/// What a dtype is called; "" in a format that has none of it.
+struct DtypeNames {
+  Dtype dtype;
+  std::size_t bytes;        ///< of one number; a text has no length of its own
+  const char* name;         ///< "float32", "bfloat16", "bool": as NumPy and PyTorch call it
+  const char* npy;          ///< "f4" of "<f4" in .npy files
+  const char* safetensors;  ///< "F32"
+  const char* storage;      ///< "Float" of torch.FloatStorage
+};
+/// All dtypes in their order.
+std::span<const DtypeNames> dtypes();
+/// The dtype of numbers that is called so: find_dtype("F32", &DtypeNames::safetensors); or nothing.
+std::optional<Dtype> find_dtype(std::string_view word, const char* DtypeNames::*vocabulary);
+
+/// "float32", "bfloat16", "bool", "text".
 const char* dtype_name(Dtype dtype);
 
 /// Bytes of one number of a dtype; a text has no length of its own.
@@ -108,7 +122,7 @@ struct StoredNumbers {
   std::uint64_t begin = 0;           ///< bytes of the file before them
   Dtype dtype = Dtype::f32;          ///< of plain numbers
   const char* packing = "";          ///< "Q8_0", as GGUF calls it, or "" of plain numbers
-  std::size_t block = 1, bytes = 4;  ///< so many numbers in so many bytes
+  std::size_t block = 1, bytes = 4;  ///< numbers in a block, and bytes of a block
   void (*decode)(const char* bytes, float* numbers) = nullptr;  ///< one block; nullptr of plain numbers
 };
 
@@ -124,7 +138,7 @@ class TensorFile {
   };
 
   /// Notes are sentences on what was left out. Names and notes are on one line and do nothing to a terminal:
-  /// "\x1b" stands for ESC. Throws core::Error when two entries have one name, or get one by that.
+  /// "\x1b" is ESC. Throws core::Error when two entries have one name, or get one by that.
   TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
              std::vector<std::string> notes = {});
 
@@ -163,5 +177,8 @@ class TensorFile {
   std::vector<std::size_t> by_name_;  ///< places among infos_, in the order of their names
   std::vector<std::string> notes_;
 };
+
+/// The entry of a tensor that is in memory.
+TensorFile::Entry entry_of(Tensor tensor);
 
 }  // namespace core::formats

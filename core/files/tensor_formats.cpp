@@ -14,6 +14,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
+#include "core/base/words.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/readers.hpp"
 #include "core/files/table.hpp"
@@ -222,7 +223,7 @@ bool is_folder(const fs::path& path) {
   return is;
 }
 
-/// The files of tensors in a folder that can be opened. What cannot is left out, unless it stands in a row
+/// The files of tensors in a folder that can be opened. What cannot is left out, unless it is one of a series
 /// with others, as heads do, which would be another without it.
 std::vector<std::shared_ptr<const TensorFile>> files_in(const fs::path& folder, bool is_in_a_row,
                                                         Skipped& skipped, const Token& progress) {
@@ -325,12 +326,9 @@ constexpr const char* pytorch_endings = ".pt .pth .bin .pkl .ckpt";
 /// Whether the name of a file ends as one of several endings with blanks between them.
 bool ends_as(const Path& path, std::string_view endings) {
   const std::string name = path.filename().string();
-  while (!endings.empty()) {
-    const std::string_view ending = endings.substr(0, endings.find(' '));
-    if (name.size() > ending.size() && name.ends_with(ending)) return true;
-    endings.remove_prefix(std::min(ending.size() + 1, endings.size()));
-  }
-  return false;
+  return text::any_word(endings, [&](std::string_view ending) {
+    return name.size() > ending.size() && name.ends_with(ending);
+  });
 }
 
 constexpr std::array tensor_format_table{

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/base/error.hpp"
+#include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
@@ -49,23 +50,23 @@ std::string listed(const std::vector<std::string>& items) {
   return text::joined(first, ", ") + " and " + std::to_string(items.size() - max_listed) + " more";
 }
 
-}  // namespace
-
-std::string reservations_text(const Account& account) {
+std::string parts_text(const Account& account, const std::string& used, const std::string& none) {
   std::string text;
+  add_part(text, "used", used);
   add_part(text, "not computed", text::joined(account.not_supported, ", ", &NotSupported::words));
-  add_part(text, "assumed", text::joined(account.assumed, ", "));
-  add_part(text, "not used", listed(account.not_used));
+  add_part(text, "assumed", account.assumed.empty() ? none : text::joined(account.assumed, ", "));
+  add_part(text, "not used", account.not_used.empty() ? none : listed(account.not_used));
   return text;
 }
 
+}  // namespace
+
+std::string reservations_text(const Account& account) {
+  return parts_text(account, "", "");
+}
+
 std::string account_text(const Account& account) {
-  std::string text;
-  add_part(text, "used", text::joined(account.used, ", "));
-  add_part(text, "not computed", text::joined(account.not_supported, ", ", &NotSupported::words));
-  add_part(text, "assumed", account.assumed.empty() ? "nothing" : text::joined(account.assumed, ", "));
-  add_part(text, "not used", account.not_used.empty() ? "nothing" : listed(account.not_used));
-  return text;
+  return parts_text(account, text::joined(account.used, ", "), "nothing");
 }
 
 std::vector<std::string> not_supported_words(const Account& account) {
@@ -103,6 +104,17 @@ void require_ignored(const Account& account, const std::vector<std::string>& ign
               text::joined(refused, ", ", &NotSupported::words, " and ") +
               ", which cannot be computed yet; --ignore " + text::joined(refused, ",", &NotSupported::name) +
               " opens it without them");
+}
+
+void refuse_layer(const TensorFile& file, const Choices& choices) {
+  if (!choices.layer.empty() && choices.given.empty())
+    throw Error(file.place() + "expected no layer to be chosen, as there are none in it, got \"" +
+                choices.layer + "\"");
+}
+
+std::pair<std::string, std::string> owner_and_last(const std::string& name) {
+  const std::size_t last = name.find_last_of("./");
+  return {last == name.npos ? "" : name.substr(0, last), name.substr(last + 1)};
 }
 
 std::string names_to_ignore() {
@@ -193,7 +205,7 @@ namespace {
 constexpr std::size_t n_sampled_tokens = 8;
 constexpr std::uint32_t embedding_seed = 123;
 
-/// What is called so stands before the layer norm, and what is called as these after it.
+/// Last parts of names of tensors before the layer norm, and of tensors after it.
 constexpr std::array names_before_the_norm{"embeddings",    "embedding",     "embed",     "emb",
                                            "inputs_embeds", "hidden_states", "resid_pre", "wte"};
 constexpr std::array names_after_the_norm{"ln_1", "ln1", "norm1", "norm", "normalized", "input_layernorm"};
@@ -214,13 +226,8 @@ const TensorInfo& find_embeddings(const TensorFile& file, const std::string& nam
   fail(file, "expected a tensor called embeddings, or one to be chosen among " + some_names(file));
 }
 
-/// The last part of a tensor's name: "ln_1" of "L2.ln_1".
-std::string last_part(const std::string& name) {
-  return name.substr(name.find_last_of("./") + 1);
-}
-
 bool is_named(const TensorInfo& info, std::span<const char* const> names) {
-  return std::ranges::find(names, last_part(info.name)) != names.end();
+  return std::ranges::find(names, owner_and_last(info.name).second) != names.end();
 }
 
 /// What enters attention is what comes out of the norm; a tensor may be either.
@@ -333,8 +340,7 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
          "expected a session, a checkpoint of a known layout, stages of attention (weights, scores, or "
          "queries and keys) or embeddings, and none of the names tells which these are: " +
              some_names(file));
-  if (!choices.layer.empty() && choices.given.empty())
-    fail(file, "expected no layer to be chosen, as there are none in it, got \"" + choices.layer + "\"");
+  refuse_layer(file, choices);
   Imported result;
   Account& account = result.account;
   result.model.sequences = embeddings_in(file, info->name, progress);
@@ -551,8 +557,7 @@ Imported import_without_settings(const TensorFile& file, const Choices& choices,
   checkpoints::refuse_quantized(file, checkpoints::sibling_config(file.path()).quantization);
   const auto layers = checkpoints::find_layers(file.tensors());
   const auto has_queries = [](const StageLayer& layer) {
-    return std::ranges::find(layer.stages, attention::Stage::queries, &StageSource::stage) !=
-           layer.stages.end();
+    return find_by(layer.stages, attention::Stage::queries, &StageSource::stage) != nullptr;
   };
   const bool is_of_stages =
       choices.computes_stages && std::ranges::any_of(find_stages(file, progress), has_queries);

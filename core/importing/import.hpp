@@ -70,19 +70,19 @@ struct Settings {
 
 /// What a person says about a file that is to be opened; what is not said is found out.
 struct Choices {
-  std::string layer;                                     ///< by number from 0 or by name; empty is the first
-  std::optional<formats::checkpoints::Mapping> mapping;  ///< by hand, instead of a layer of a known layout
-  std::optional<std::size_t> n_heads;
-  std::filesystem::path embeddings;         ///< a file of tensors beside the checkpoint, or empty
-  std::vector<formats::GivenTensor> given;  ///< stages that files give, whatever the model comes from
-  std::string embeddings_tensor;            ///< which tensor of that file, or of the file itself
-  std::vector<StageSource> stages;  ///< of the file itself, by hand, instead of those that are found in it
-  std::optional<bool> has_header_line;  ///< of a table, when it is 0, 1, 2 …; else it is of numbers
-  bool first_axis_is_batch = false;     ///< of stages of four dimensions; else it counts layers
+  std::string layer = {};  ///< by number from 0 or by name; empty is the first
+  std::optional<formats::checkpoints::Mapping> mapping = {};  ///< by hand, not of a known layout
+  std::optional<std::size_t> n_heads = {};
+  std::filesystem::path embeddings = {};         ///< a file of tensors beside the checkpoint, or empty
+  std::vector<formats::GivenTensor> given = {};  ///< stages that files give, whatever the model comes from
+  std::string embeddings_tensor = {};            ///< which tensor of that file, or of the file itself
+  std::vector<StageSource> stages = {};          ///< of the file itself, by hand, not as they are found in it
+  std::optional<bool> has_header_line = {};  ///< of a table, when it is 0, 1, 2 …; else it is of numbers
+  bool first_axis_is_batch = false;          ///< of stages of four dimensions; else it counts layers
   bool computes_stages = false;  ///< of stages only queries, keys and values are taken where they are there
   Settings settings = {};
   /// Features that may be ignored, by name, or "all"; without a list anything may, as it is said.
-  std::optional<std::vector<std::string>> ignored;
+  std::optional<std::vector<std::string>> ignored = {};
   UntrustedPaths elsewhere = UntrustedPaths::refused;  ///< where a session may name files
   bool says_something() const {
     return !layer.empty() || mapping || n_heads || !embeddings.empty() || !embeddings_tensor.empty() ||
@@ -131,7 +131,7 @@ Imported import_file(const std::filesystem::path& path, const Choices& choices, 
 /// nullptr.
 const formats::TensorInfo* usual_embeddings(const formats::TensorFile& file);
 
-/// What of one layer stands in a file, as far as the names of its tensors tell.
+/// The stages of one layer that a file has, by the names of its tensors.
 struct StageLayer {
   std::string name;  ///< what its tensors' names have in common: "model.layers.3.self_attn", "3", or ""
   std::vector<StageSource> stages;  ///< in the order of the computation, each once
@@ -143,8 +143,8 @@ struct StageLayer {
 /// matrix does: numbers of 0 … 1 in rows that sum to 1. Throws core::Error as TensorFile::read() does.
 std::vector<StageLayer> find_stages(const formats::TensorFile& file, const core::Token& progress);
 
-/// Those that are given when nobody chooses: weights, or else the last scores, or else queries and keys; with
-/// values where there are some. None when the file holds none of them.
+/// The stages that are given unless some are chosen: weights, or else the last scores, or else queries and
+/// keys; with values where there are some. None when the file holds none of them.
 std::vector<StageSource> usual_stages(const StageLayer& layer);
 
 /// How many layers the first axis of the tensors counts, [layers, heads, rows, columns] or

@@ -17,6 +17,12 @@ void note_unused(Account& account, const formats::TensorFile& file, const std::v
 void require_ignored(const Account& account, const std::vector<std::string>& ignored,
                      const std::string& place);
 
+/// Throws core::Error when a layer was chosen though the file has none.
+void refuse_layer(const formats::TensorFile& file, const Choices& choices);
+
+/// "L2" and "ln_1" of "L2.ln_1", "" and "x" of "x".
+std::pair<std::string, std::string> owner_and_last(const std::string& name);
+
 /// "scale 1/√8", "scale 0.125", "no scale".
 std::string scale_words(const attention::Model& model);
 
@@ -24,7 +30,7 @@ std::string scale_words(const attention::Model& model);
 std::vector<std::string> tokens_in(const formats::TensorFile& file, std::size_t n_tokens,
                                    const core::Token& progress);
 
-/// Says of a table whose first line counts, when nobody has said what that is, that it was taken for numbers.
+/// Notes that the first line 0, 1, 2 … of a table was read as numbers, unless the user said what it is.
 void note_index_header(const formats::TensorFile& file, const formats::Tensor& tensor,
                        const std::optional<bool>& said, Account& account);
 

@@ -10,6 +10,7 @@
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/base/words.hpp"
 #include "core/check/match.hpp"
 #include "core/files/families.hpp"
 #include "core/graph/given.hpp"
@@ -56,8 +57,8 @@ std::optional<ParsedName> stage_by_name(const std::string& name) {
   const check::Name parts = check::split_name(name);
   if (parts.sequence) return std::nullopt;
   if (const auto stage = givable(parts.base)) {
-    const std::size_t last = parts.base.find_last_of("./");
-    return ParsedName{*stage, last == std::string::npos ? "" : parts.base.substr(0, last), parts.head};
+    const auto [owner, last] = owner_and_last(parts.base);
+    return ParsedName{*stage, owner, parts.head};
   }
   for (const auto& [base, number, is_parted, behind] : check::without_numbers(name))
     if (const auto stage = givable(base)) return ParsedName{*stage, number, {}};
@@ -154,7 +155,7 @@ Tensor with_heads_in_front(Tensor weights, Account& account) {
   return with_axes(std::move(weights), moved(n, n - 1, n - 3));
 }
 
-/// How many heads queries, keys or values have by their name, where nobody has said it; else it is said that
+/// How many heads queries, keys or values have by their name, unless that was said; else it is noted that
 /// heads are taken to come before tokens.
 std::optional<std::size_t> heads_by_name(const TensorInfo& info, Account& account) {
   const std::size_t n = info.shape.size();
@@ -168,7 +169,7 @@ std::optional<std::size_t> heads_by_name(const TensorInfo& info, Account& accoun
   return std::nullopt;
 }
 
-/// Queries, keys or values of so many heads, [.., heads, tokens, d_head]: split are [1, tokens, columns] and
+/// Queries, keys or values of n_heads, [.., heads, tokens, d_head]: split are [1, tokens, columns] and
 /// [sequences, tokens, columns], transposed is [sequences, tokens, heads, d_head]; what was done is said.
 /// Without a number of heads, and of two dimensions, they stay.
 Tensor with_heads(Tensor tensor, std::optional<std::size_t> n_heads, const std::string& place,
@@ -262,8 +263,6 @@ ScoresAre judge_scores(const GivenStage& scores, const GivenStage* queries, cons
   return {done, {}, "the scores are scaled already", true};
 }
 
-// Tensors beside stages that say how they go on: a scale, masks, a bias, whether it is causal.
-
 /// Tensors beside stages that say how they go on: a scale, masks, a bias, whether it is causal.
 struct MaskAndScale {
   const formats::TensorInfo *scale = nullptr, *is_causal = nullptr;
@@ -271,10 +270,6 @@ struct MaskAndScale {
 };
 
 constexpr std::size_t max_cells = std::size_t{1} << 22;
-
-bool is_one_of(const std::string& name, std::string_view words) {
-  return words.find(" " + name + " ") != words.npos;
-}
 
 constexpr const char* names_of_scales = " scale scaling softmax_scale sm_scale scale_factor ";
 constexpr const char* names_of_masks =
@@ -387,9 +382,13 @@ bool apply_padding(const std::vector<arma::mat>& all, attention::Model& model, a
   return true;
 }
 
+/// Of one size; a NaN equals nothing.
+bool are_equal(const arma::mat& a, const arma::mat& b) {
+  return arma::all(arma::vectorise(a == b));
+}
+
 bool are_same(const std::vector<arma::mat>& all) {
-  return std::ranges::all_of(all,
-                             [&](const arma::mat& m) { return arma::all(arma::vectorise(m == all[0])); });
+  return std::ranges::all_of(all, [&](const arma::mat& m) { return are_equal(m, all[0]); });
 }
 
 /// Adds numbers to the scores, one matrix for all heads or one for each, if sequences have the same; where
@@ -408,7 +407,7 @@ bool apply_bias(const std::vector<MaskOf>& all, Imported& result, arma::mat& vis
     const std::size_t n = model.n_heads;
     if (numbers.size() % n != 0) return false;
     for (std::size_t k = n; k < numbers.size(); ++k)
-      if (!arma::all(arma::vectorise(numbers[k] == numbers[k % n]))) return false;
+      if (!are_equal(numbers[k], numbers[k % n])) return false;
     // As many as heads may as well be one for each sequence.
     if (numbers.size() == n && model.sequences.size() == n && n > 1) return false;
     numbers.resize(n);
@@ -467,7 +466,7 @@ bool is_causal(attention::Model& model, const arma::mat& visible) {
     for (std::size_t i = 0; i < visible.n_rows; ++i)
       for (std::size_t j = 0; j < visible.n_cols; ++j)
         rule(i, j) = static_cast<std::int64_t>(j) <= attention::place_of_query(model, i);
-    if (arma::all(arma::vectorise(rule == visible))) return true;
+    if (are_equal(rule, visible)) return true;
   }
   mask.causal = false;
   mask.align = {};
@@ -500,13 +499,12 @@ bool apply_scale(const Tensor& tensor, Imported& result) {
 MaskAndScale mask_and_scale_in(const TensorFile& file, const std::string& layer) {
   MaskAndScale found;
   for (const TensorInfo& info : file.tensors()) {
-    const std::size_t last = info.name.find_last_of("./");
-    const std::string owner = last == info.name.npos ? "" : info.name.substr(0, last),
-                      name = text::lower(info.name.substr(last == info.name.npos ? 0 : last + 1));
+    const auto [owner, last] = owner_and_last(info.name);
+    const std::string name = text::lower(last);
     if (info.dtype == formats::Dtype::text || (!owner.empty() && owner != layer)) continue;
-    if (is_one_of(name, names_of_scales)) found.scale = &info;
+    if (text::has_word(names_of_scales, name)) found.scale = &info;
     if (name == "is_causal" || name == "causal") found.is_causal = &info;
-    if (is_one_of(name, names_of_masks)) found.masks.push_back(&info);
+    if (text::has_word(names_of_masks, name)) found.masks.push_back(&info);
   }
   return found;
 }
@@ -752,9 +750,8 @@ class StageImport {
     const bool has_a_name = found_.size() == 1 && !own_.name.empty();
     if (layer_.n > 0 || has_a_name)
       layer_.index = chosen_layer(file_, choices_.layer, std::max<std::size_t>(1, layer_.n), found_);
-    else if (!choices_.layer.empty() && choices_.given.empty())
-      throw Error(file_.place() + "expected no layer to be chosen, as there are none in it, got \"" +
-                  choices_.layer + "\"");
+    else
+      refuse_layer(file_, choices_);
     if (!found_.empty()) own_ = found_[std::min(layer_.index, found_.size() - 1)];
   }
 

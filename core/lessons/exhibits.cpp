@@ -5,7 +5,7 @@
 
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"
-#include "core/lessons/measures.hpp"
+#include "core/lessons/expression.hpp"
 
 namespace core::lessons {
 namespace {

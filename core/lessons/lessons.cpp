@@ -13,8 +13,7 @@
 #include "core/editing/presets.hpp"
 #include "core/files/json.hpp"
 #include "core/files/session.hpp"
-#include "core/lessons/measures.hpp"
-#include "core/lessons/subjects.hpp"
+#include "core/lessons/expression.hpp"
 #include "embedded_lessons.hpp"
 
 namespace core::lessons {
@@ -129,19 +128,6 @@ attention::Model model_at_start(const Step& step) {
 experiment::Experiment experiment_at_start(const Step& step) {
   if (step.start.text.empty()) throw Error(step.title + ": this step begins without a text");
   return {.text = step.start.text, .layer = step.start.layer};
-}
-
-bool is_done(const Step& step, const Moment& moment) {
-  return holds(step.done, names_of(moment));
-}
-bool is_done(const Step& step, const WholeMoment& moment) {
-  return holds(step.done, names_of(moment));
-}
-std::string seen(const Step& step, const Moment& moment) {
-  return filled(step.seen, names_of(moment));
-}
-std::string seen(const Step& step, const WholeMoment& moment) {
-  return filled(step.seen, names_of(moment));
 }
 
 std::vector<Moved> moved_cells(const Moment& moment, attention::Stage stage, std::size_t head) {

@@ -1,7 +1,8 @@
-#include "core/lessons/subjects.hpp"
-
+// What the expressions of lessons can ask of a model and of a whole model.
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -9,7 +10,8 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/dropout_study.hpp"
 #include "core/lessons/exhibits.hpp"
-#include "core/lessons/measures.hpp"
+#include "core/lessons/expression.hpp"
+#include "core/lessons/lessons.hpp"
 
 namespace core::lessons {
 namespace {
@@ -23,9 +25,16 @@ using experiment::Reading;
 double count(std::size_t n) {
   return static_cast<double>(n);
 }
-double as_truth(bool holds) {
-  return holds ? 1 : 0;
-}
+
+/// What a name stands for, made of whatever answers it.
+struct Answer {
+  Answer(bool holds) : value(holds ? 1.0 : 0.0) {}
+  Answer(double number) : value(number) {}
+  Answer(std::size_t n) : value(count(n)) {}
+  Answer(const char* text) : value(std::string(text)) {}
+  Answer(std::string text) : value(std::move(text)) {}
+  Value value;
+};
 
 constexpr const char* scale_names[] = {"inverse_sqrt_d_head", "none", "inverse_sqrt_d_model", "factor"};
 constexpr const char* method_names[] = {"negative_infinity", "renormalise", "zero_after_softmax",
@@ -54,81 +63,69 @@ double slowest_frequency(const Model& m) {
 }
 
 /// What a model has, whatever its trace.
-using OfModel = Value (*)(const Model&);
+using OfModel = std::function<Answer(const Model&)>;
 const std::map<std::string_view, OfModel>& model_values() {
   static const std::map<std::string_view, OfModel> table{
-      {"n_tokens", [](const Model& m) { return Value(count(m.n_tokens())); }},
-      {"tokens", [](const Model& m) { return Value(all_tokens(m)); }},
-      {"n_sequences", [](const Model& m) { return Value(count(m.sequences.size())); }},
-      {"n_heads", [](const Model& m) { return Value(count(m.n_heads)); }},
-      {"n_kv_heads", [](const Model& m) { return Value(count(m.kv_heads())); }},
-      {"d_model", [](const Model& m) { return Value(count(m.d_model())); }},
-      {"d_out", [](const Model& m) { return Value(count(m.d_out())); }},
-      {"d_output", [](const Model& m) { return Value(count(m.d_output())); }},
-      {"d_head", [](const Model& m) { return Value(count(m.d_head())); }},
-      {"d_value", [](const Model& m) { return Value(count(m.d_value())); }},
-      {"has_projections", [](const Model& m) { return Value(as_truth(m.projections.has_value())); }},
-      {"query_bias",
-       [](const Model& m) {
-         return Value(as_truth(m.projections && m.projections->query.bias.has_value()));
-       }},
+      {"n_tokens", [](const Model& m) { return m.n_tokens(); }},
+      {"tokens", [](const Model& m) { return all_tokens(m); }},
+      {"n_sequences", [](const Model& m) { return m.sequences.size(); }},
+      {"n_heads", [](const Model& m) { return m.n_heads; }},
+      {"n_kv_heads", [](const Model& m) { return m.kv_heads(); }},
+      {"d_model", [](const Model& m) { return m.d_model(); }},
+      {"d_out", [](const Model& m) { return m.d_out(); }},
+      {"d_output", [](const Model& m) { return m.d_output(); }},
+      {"d_head", [](const Model& m) { return m.d_head(); }},
+      {"d_value", [](const Model& m) { return m.d_value(); }},
+      {"has_projections", [](const Model& m) { return m.projections.has_value(); }},
+      {"query_bias", [](const Model& m) { return m.projections && m.projections->query.bias.has_value(); }},
       {"has_output_projection",
-       [](const Model& m) { return Value(as_truth(m.projections && m.projections->output.has_value())); }},
+       [](const Model& m) { return m.projections && m.projections->output.has_value(); }},
       {"output_bias",
        [](const Model& m) {
-         return Value(
-             as_truth(m.projections && m.projections->output && m.projections->output->bias.has_value()));
+         return m.projections && m.projections->output && m.projections->output->bias.has_value();
        }},
       {"scores_from",
-       [](const Model& m) {
-         return Value(std::string(m.scores == attention::ScoreRule::uniform ? "uniform" : "query_key"));
-       }},
-      {"scale", [](const Model& m) { return Value(name_of(scale_names, m.scale.rule)); }},
-      {"scale_factor", [](const Model& m) { return Value(attention::scale_factor(m)); }},
-      {"causal", [](const Model& m) { return Value(as_truth(m.mask.causal)); }},
-      {"mask_method", [](const Model& m) { return Value(name_of(method_names, m.mask.method)); }},
+       [](const Model& m) { return m.scores == attention::ScoreRule::uniform ? "uniform" : "query_key"; }},
+      {"scale", [](const Model& m) { return name_of(scale_names, m.scale.rule); }},
+      {"scale_factor", [](const Model& m) { return attention::scale_factor(m); }},
+      {"causal", [](const Model& m) { return m.mask.causal; }},
+      {"mask_method", [](const Model& m) { return name_of(method_names, m.mask.method); }},
       {"mask_align",
-       [](const Model& m) {
-         return Value(std::string(m.mask.align == attention::MaskAlignment::first ? "first" : "last"));
-       }},
-      {"n_mask_cells", [](const Model& m) { return Value(count(m.mask.cells.size())); }},
-      {"has_context_length", [](const Model& m) { return Value(as_truth(m.context_length.has_value())); }},
+       [](const Model& m) { return m.mask.align == attention::MaskAlignment::first ? "first" : "last"; }},
+      {"n_mask_cells", [](const Model& m) { return m.mask.cells.size(); }},
+      {"has_context_length", [](const Model& m) { return m.context_length.has_value(); }},
       {"context_length",
-       [](const Model& m) { return Value(m.context_length ? count(*m.context_length) : arma::datum::nan); }},
-      {"training", [](const Model& m) { return Value(as_truth(m.dropout.training)); }},
-      {"dropout_active", [](const Model& m) { return Value(as_truth(m.dropout.active())); }},
-      {"dropout_rate", [](const Model& m) { return Value(m.dropout.rate); }},
-      {"dropout_seed", [](const Model& m) { return Value(static_cast<double>(m.dropout.seed)); }},
-      {"dropout_scale", [](const Model& m) { return Value(attention::dropout_scale(m.dropout)); }},
+       [](const Model& m) { return m.context_length ? count(*m.context_length) : arma::datum::nan; }},
+      {"training", [](const Model& m) { return m.dropout.training; }},
+      {"dropout_active", [](const Model& m) { return m.dropout.active(); }},
+      {"dropout_rate", [](const Model& m) { return m.dropout.rate; }},
+      {"dropout_seed", [](const Model& m) { return static_cast<double>(m.dropout.seed); }},
+      {"dropout_scale", [](const Model& m) { return attention::dropout_scale(m.dropout); }},
       {"dropout_stream",
-       [](const Model& m) {
-         return Value(std::string(m.dropout.stream == attention::DropoutStream::mkl ? "mkl" : "mt19937"));
-       }},
+       [](const Model& m) { return m.dropout.stream == attention::DropoutStream::mkl ? "mkl" : "mt19937"; }},
       {"merge_heads",
        [](const Model& m) {
          const bool concatenated = m.merge == attention::CombineRule::concatenate;
-         return Value(std::string(concatenated ? "concatenate" : "reshape_without_transpose"));
+         return concatenated ? "concatenate" : "reshape_without_transpose";
        }},
-      {"has_rope", [](const Model& m) { return Value(as_truth(m.additions.positions.rotary.has_value())); }},
+      {"has_rope", [](const Model& m) { return m.additions.positions.rotary.has_value(); }},
       {"rope_base",
        [](const Model& m) {
          const auto& rotary = m.additions.positions.rotary;
-         return Value(rotary ? rotary->base : arma::datum::nan);
+         return rotary ? rotary->base : arma::datum::nan;
        }},
       {"rope_first",
        [](const Model& m) {
          const auto& rotary = m.additions.positions.rotary;
-         return Value(rotary ? static_cast<double>(rotary->first) : arma::datum::nan);
+         return rotary ? static_cast<double>(rotary->first) : arma::datum::nan;
        }},
       {"rope_pairs",
        [](const Model& m) {
          const auto& rotary = m.additions.positions.rotary;
-         return Value(std::string(!rotary                                     ? ""
-                                  : rotary->pairs == positions::Pairs::halves ? "halves"
-                                                                              : "neighbours"));
+         return !rotary ? "" : rotary->pairs == positions::Pairs::halves ? "halves" : "neighbours";
        }},
-      {"rope_slowest", [](const Model& m) { return Value(slowest_frequency(m)); }},
-      {"n_leaking_rows", [](const Model& m) { return Value(leaking_rows(m)); }},
+      {"rope_slowest", [](const Model& m) { return slowest_frequency(m); }},
+      {"n_leaking_rows", [](const Model& m) { return leaking_rows(m); }},
   };
   return table;
 }
@@ -173,15 +170,15 @@ std::optional<Value> of_moment(const Moment& m, const Query& query) {
   const Model& model = query.before ? m.start : m.model;
   const attention::Trace& trace = query.before ? m.before : m.trace;
   if (const auto found = model_values().find(query.name); found != model_values().end())
-    return found->second(model);
+    return found->second(model).value;
   if (const attention::StageInfo* stage = attention::find_stage(query.name)) {
     const std::size_t head = query.head.value_or(0);
     if (stage->per_head && head >= trace.n_heads()) return arma::mat();
     return arma::mat(trace.at(stage->stage, head));
   }
   if (query.name == "token") return token(model, number(0));
-  if (query.name == "has_bug" && name(0) == "groups_tiled") return as_truth(model.makes("groups_tiled"));
-  if (query.name == "only_last_token_changed") return as_truth(only_last_token_changed(m));
+  if (query.name == "has_bug" && name(0) == "groups_tiled") return Answer(model.makes("groups_tiled")).value;
+  if (query.name == "only_last_token_changed") return Answer(only_last_token_changed(m)).value;
   if (query.name == "n_changed_sequences") return count(changed_sequences(m).size());
   if (query.name == "first_changed_sequence") return count(changed_sequences(m).front());
   if (query.name == "n_dropped") return dropped_weights(m);
@@ -274,53 +271,46 @@ std::string followed(const WholeMoment& m) {
 }
 
 /// What a whole model's reading has; `now` is that of the start where `before.` asks for it.
-using OfReading = Value (*)(const WholeMoment&, const Reading& now);
+using OfReading = std::function<Answer(const WholeMoment&, const Reading& now)>;
 const std::map<std::string_view, OfReading>& reading_values() {
   using W = WholeMoment;
   using R = Reading;
   static const std::map<std::string_view, OfReading> table{
-      {"n_tokens", [](const W&, const R& r) { return Value(count(r.tokens.size())); }},
-      {"n_layers", [](const W&, const R& r) { return Value(count(r.layers.size())); }},
-      {"layer", [](const W& m, const R&) { return Value(count(m.layer)); }},
-      {"head", [](const W& m, const R&) { return Value(count(m.head)); }},
-      {"guess", [](const W& m, const R& r) { return Value(quoted(m, last_guess(m, r))); }},
-      {"settled_layer", [](const W& m, const R&) { return Value(count(settled_layer(m))); }},
-      {"followed", [](const W& m, const R&) { return Value(followed(m)); }},
+      {"n_tokens", [](const W&, const R& r) { return r.tokens.size(); }},
+      {"n_layers", [](const W&, const R& r) { return r.layers.size(); }},
+      {"layer", [](const W& m, const R&) { return m.layer; }},
+      {"head", [](const W& m, const R&) { return m.head; }},
+      {"guess", [](const W& m, const R& r) { return quoted(m, last_guess(m, r)); }},
+      {"settled_layer", [](const W& m, const R&) { return settled_layer(m); }},
+      {"followed", [](const W& m, const R&) { return followed(m); }},
       {"followed_probability",
-       [](const W& m, const R& r) { return Value(probability(r, last_guess(m, m.before))); }},
-      {"n_generated", [](const W&, const R& r) { return Value(count(r.experiment.made.size())); }},
-      {"last_generated", [](const W& m, const R& r) { return Value(quoted(m, r.experiment.made.back())); }},
-      {"n_heads_off", [](const W&, const R& r) { return Value(count(r.experiment.heads_off.size())); }},
-      {"n_layers_edited", [](const W&, const R& r) { return Value(count(r.experiment.layers.size())); }},
-      {"first_edited_layer",
-       [](const W&, const R& r) { return Value(count(r.experiment.layers.begin()->first)); }},
+       [](const W& m, const R& r) { return probability(r, last_guess(m, m.before)); }},
+      {"n_generated", [](const W&, const R& r) { return r.experiment.made.size(); }},
+      {"last_generated", [](const W& m, const R& r) { return quoted(m, r.experiment.made.back()); }},
+      {"n_heads_off", [](const W&, const R& r) { return r.experiment.heads_off.size(); }},
+      {"n_layers_edited", [](const W&, const R& r) { return r.experiment.layers.size(); }},
+      {"first_edited_layer", [](const W&, const R& r) { return r.experiment.layers.begin()->first; }},
       {"was_induction",
        [](const W& m, const R&) {
-         return Value(as_truth(is_induction_head(m.before, {m.layer, m.head})));
+         return is_induction_head(m.before, {m.layer, m.head});
        }},
       {"induction",
        [](const W& m, const R& r) {
-         return Value(induction(r, {m.layer, m.head}));
+         return induction(r, {m.layer, m.head});
        }},
-      {"n_induction_off",
-       [](const W& m, const R&) { return Value(count(off(m, is_induction_head).size())); }},
-      {"first_induction_off",
-       [](const W& m, const R&) { return Value(first_name(off(m, is_induction_head))); }},
+      {"n_induction_off", [](const W& m, const R&) { return off(m, is_induction_head).size(); }},
+      {"first_induction_off", [](const W& m, const R&) { return first_name(off(m, is_induction_head)); }},
       {"induction_off",
        [](const W& m, const R&) {
-         return Value(text::joined(off(m, is_induction_head), ", ", head_name, " and "));
+         return text::joined(off(m, is_induction_head), ", ", head_name, " and ");
        }},
-      {"n_previous_off",
-       [](const W& m, const R&) { return Value(count(off(m, is_previous_token_head).size())); }},
-      {"first_previous_off",
-       [](const W& m, const R&) { return Value(first_name(off(m, is_previous_token_head))); }},
-      {"strongest_induction", [](const W& m, const R&) { return Value(head_name(strongest(m))); }},
-      {"strongest_induction_share", [](const W& m, const R& r) { return Value(induction(r, strongest(m))); }},
+      {"n_previous_off", [](const W& m, const R&) { return off(m, is_previous_token_head).size(); }},
+      {"first_previous_off", [](const W& m, const R&) { return first_name(off(m, is_previous_token_head)); }},
+      {"strongest_induction", [](const W& m, const R&) { return head_name(strongest(m)); }},
+      {"strongest_induction_share", [](const W& m, const R& r) { return induction(r, strongest(m)); }},
   };
   return table;
 }
-
-}  // namespace
 
 Names names_of(const Moment& moment) {
   return [&moment](const Query& query) { return of_moment(moment, query); };
@@ -330,11 +320,26 @@ Names names_of(const WholeMoment& moment) {
   return [&m = moment](const Query& query) -> std::optional<Value> {
     const Reading& reading = query.before ? m.before : m.now;
     if (const auto found = reading_values().find(query.name); found != reading_values().end())
-      return found->second(m, reading);
+      return found->second(m, reading).value;
     if (query.name != "guess_after") return std::nullopt;
     const double layer = std::get<double>(query.arguments.at(0));
     return quoted(m, guess_after(m, reading, static_cast<std::size_t>(layer)));
   };
+}
+
+}  // namespace
+
+bool is_done(const Step& step, const Moment& moment) {
+  return holds(step.done, names_of(moment));
+}
+bool is_done(const Step& step, const WholeMoment& moment) {
+  return holds(step.done, names_of(moment));
+}
+std::string seen(const Step& step, const Moment& moment) {
+  return filled(step.seen, names_of(moment));
+}
+std::string seen(const Step& step, const WholeMoment& moment) {
+  return filled(step.seen, names_of(moment));
 }
 
 }  // namespace core::lessons

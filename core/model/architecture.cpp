@@ -25,19 +25,14 @@ double fraction_of(const ConfigRotary& said, const Config& config, const std::st
   return 1;
 }
 
-constexpr double largest_alibi = 8;  // the last slope is 2 to the minus this
-
 positions::Rotary rotary_as(const ConfigRotary& said, const Config& config, const std::string& place) {
   const std::size_t d_head = config.sizes.d_head;
-  positions::Rotary rotary;
-  if (said.interleaved.value_or(config.family->rotary.interleaved))
-    rotary.pairs = positions::Pairs::neighbours;
-  rotary.base = said.base.value_or(rotary.base);
-  rotary.scaling = said.scaling;
-  if (said.dimensions) {
-    if (said.dimensions != d_head) rotary.dimensions = said.dimensions;
-  } else if (const double part = fraction_of(said, config, place); part != 1) {
-    rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(d_head));
+  positions::Rotary rotary = said.rotary(config.family->rotary.interleaved);
+  if (rotary.dimensions == d_head) {
+    rotary.dimensions.reset();
+  } else if (!rotary.dimensions) {
+    const double part = fraction_of(said, config, place);
+    if (part != 1) rotary.dimensions = static_cast<std::size_t>(part * static_cast<double>(d_head));
   }
   return rotary;
 }
@@ -78,9 +73,9 @@ Architecture architecture_of(const Config& config, const std::string& place) {
       family.visibility == formats::checkpoints::Visibility::past || config.is_decoder.value_or(false);
   using formats::checkpoints::Positions;
   if (config.positions.alibi.value_or(family.positions == Positions::alibi))
-    architecture.alibi =
-        formats::checkpoints::alibi_of({family.slopes, config.positions.alibi_max.value_or(largest_alibi)},
-                                       config.sizes.n_heads, config.sizes.d_head);
+    architecture.alibi = formats::checkpoints::alibi_of(
+        {family.slopes, config.positions.alibi_max.value_or(formats::checkpoints::LayerAlibi().largest)},
+        config.sizes.n_heads, config.sizes.d_head);
   else if (family.positions == Positions::rotary) {
     architecture.rotary = rotary_as(config.positions.rotation, config, place);
     architecture.rotated = config.positions.rotated;

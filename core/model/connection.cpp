@@ -1,11 +1,9 @@
 #include "core/model/connection.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -13,10 +11,12 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/files/readers.hpp"
 
 namespace core::attached {
 namespace {
 
+using formats::Dtype;
 using formats::Json;
 using formats::json_quoted;
 using std::chrono::milliseconds;
@@ -26,13 +26,10 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::string_view magic = "ATNS";
 constexpr std::size_t prefix_bytes = 16;
 constexpr std::uint64_t max_header = std::uint64_t{1} << 20, max_payload = std::uint64_t{256} << 20;
-constexpr std::size_t max_arrays = 1024, max_dimensions = 8, max_words = 300;
+constexpr std::size_t max_words = 300;
 constexpr std::size_t chunk = std::size_t{1} << 20;
 constexpr milliseconds any_time{0}, within_a_frame{30'000}, for_a_greeting{10'000}, look_again{20};
 constexpr std::uint64_t protocol = 1;
-
-constexpr std::array<std::pair<std::string_view, std::size_t>, 7> types{
-    {{"U8", 1}, {"BOOL", 1}, {"F16", 2}, {"F32", 4}, {"F64", 8}, {"I32", 4}, {"I64", 8}}};
 
 std::string shape_words(const std::vector<std::size_t>& shape) {
   return text::joined(shape, " × ", [](std::size_t n) { return std::to_string(n); });
@@ -136,38 +133,10 @@ void Frame::read_arrays() {
   if (n_index > std::min<std::uint64_t>(max_header, payload.size() - 8))
     throw Error("an answer's list of arrays is longer than the answer");
   const std::string_view data = payload.substr(8 + n_index);
-  const Json index = formats::parse_json(payload.substr(8, n_index), "an answer's list of arrays");
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> used;  // begin and end
-  for (const auto& [name, entry] : index.members()) {
-    if (name == "__metadata__") continue;
-    const auto offsets = entry.required("data_offsets").items("[begin, end]");
-    if (offsets.size() != 2) entry.fail("two data_offsets");
-    const std::uint64_t begin = offsets[0].whole(0), end = offsets[1].whole(0);
-    Part part;
-    part.type = entry.required("dtype").text();
-    const auto type = std::ranges::find(types, part.type, [](const auto& t) { return std::string(t.first); });
-    if (type == types.end()) entry.fail("a type of numbers of the protocol");
-    std::uint64_t bytes = type->second;
-    for (const Json& length : entry.required("shape").items_if_any("a shape")) {
-      const std::uint64_t n = length.whole(0);
-      if (n > max_payload || (n > 0 && bytes > max_payload / n)) length.fail("an array that fits the answer");
-      bytes *= n;
-      part.shape.push_back(n);
-    }
-    if (part.shape.size() > max_dimensions || begin > end || end > data.size() || end - begin != bytes)
-      entry.fail("offsets of " + std::to_string(bytes) + " bytes within the answer");
-    part.bytes = data.substr(begin, bytes);
-    used.emplace_back(begin, end);
-    arrays_.emplace(name, std::move(part));
-  }
-  std::ranges::sort(used);
-  std::uint64_t covered = 0;
-  for (const auto& [begin, end] : used) {
-    if (begin != covered) throw Error("arrays of an answer overlap or leave gaps");
-    covered = end;
-  }
-  if (covered != data.size() || used.size() > max_arrays)
-    throw Error("bytes of an answer belong to no array");
+  for (auto& [info, begin, end] : formats::readers::read_safetensors_header(
+           payload.substr(8, n_index), data.size(), "an answer's list of arrays"))
+    arrays_.emplace(std::move(info.name),
+                    Part{info.dtype, std::move(info.shape), data.substr(begin, end - begin)});
 }
 
 const Frame::Part& Frame::part(const std::string& name) const {
@@ -182,14 +151,15 @@ const std::vector<std::size_t>& Frame::shape(const std::string& name) const {
 
 template <class Number>
 std::vector<Number> Frame::numbers(const std::string& name, const std::vector<std::size_t>& shape) const {
-  constexpr std::string_view type = std::is_same_v<Number, float>          ? "F32"
-                                    : std::is_same_v<Number, double>       ? "F64"
-                                    : std::is_same_v<Number, std::int64_t> ? "I64"
-                                                                           : "U8";
+  constexpr Dtype dtype = std::is_same_v<Number, float>          ? Dtype::f32
+                          : std::is_same_v<Number, double>       ? Dtype::f64
+                          : std::is_same_v<Number, std::int64_t> ? Dtype::i64
+                                                                 : Dtype::u8;
   const Part& found = part(name);
-  if (found.type != type || found.shape != shape)
-    throw Error("expected the array " + name + " to be " + std::string(type) + " of " + shape_words(shape) +
-                ", got " + found.type + " of " + shape_words(found.shape));
+  if (found.dtype != dtype || found.shape != shape)
+    throw Error("expected the array " + name + " to be " + formats::dtype_name(dtype) + " of " +
+                shape_words(shape) + ", got " + formats::dtype_name(found.dtype) + " of " +
+                shape_words(found.shape));
   std::vector<Number> numbers(found.bytes.size() / sizeof(Number));
   if (!numbers.empty()) std::memcpy(numbers.data(), found.bytes.data(), found.bytes.size());
   return numbers;
@@ -265,7 +235,7 @@ void Connection::take(Frame frame) {
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(id.whole(0));
   if (id.whole(0) > last_id_) throw Error("an answer has the ID of no request");
-  if (found == waiting_.end()) return;  // nobody waits for it any longer
+  if (found == waiting_.end()) return;  // its caller has stopped waiting
   Waiting& waiting = *found->second;
   if (const auto progress = frame.header().member("progress")) {
     const auto parts = progress->items("[done, of]");

@@ -16,6 +16,7 @@
 
 #include "core/base/token.hpp"
 #include "core/files/json.hpp"
+#include "core/files/tensor.hpp"
 #include "core/system/socket.hpp"
 
 /// Frames between this program and a process of Python that has a model: docs/protocol.md.
@@ -55,7 +56,7 @@ class Frame {
 
  private:
   struct Part {
-    std::string type;
+    formats::Dtype dtype;
     std::vector<std::size_t> shape;
     std::string_view bytes;  // of payload_
   };
@@ -96,7 +97,7 @@ class Connection {
   Frame call(const Request& request, const Token& progress, std::chrono::milliseconds patience) const;
   /// What the other process has said last of its model's parameters: another number once they are others.
   std::uint64_t state() const { return state_; }
-  /// Sends a request whose answer nobody waits for; does nothing when the connection is lost.
+  /// Sends a request without waiting for its answer; does nothing when the connection is lost.
   void post(const Request& request) const;
 
  private:

@@ -86,9 +86,7 @@ std::vector<tokenizers::TextToken> tokens_of(const WholeModel& model, const Expe
     const transformer::VocabularyToken token = model.token(id);
     tokens.push_back({id, token.bytes, token.is_special, false});
   }
-  std::vector<std::size_t> ids;
-  for (const auto& token : tokens) ids.push_back(token.id);
-  transformer::require_tokens(model.description(), ids);
+  transformer::require_tokens(model.description(), ids_of(tokens));
   return tokens;
 }
 
@@ -174,27 +172,19 @@ constexpr std::size_t looked_at = 512;  // bytes that tell such a session from o
 constexpr std::size_t hashed_bytes = std::size_t{1} << 20;
 constexpr const char* unchanged = "unchanged";
 
-/// A list of items that are JSON.
-std::string json_list(const std::vector<std::string>& items) {
-  return "[" + text::joined(items, ", ") + "]";
+std::string pair_json(const Place& place) {
+  return std::to_string(place.first) + ", " + std::to_string(place.second);
 }
 
 std::string cells_json(const std::map<Place, double>& cells) {
-  std::vector<std::string> items;
-  for (const auto& [place, number] : cells)
-    items.push_back("[" + std::to_string(place.first) + ", " + std::to_string(place.second) + ", " +
-                    text::number_text(number) + "]");
-  return json_list(items);
+  return formats::list_text(cells, [](const auto& cell) {
+    return "[" + pair_json(cell.first) + ", " + text::number_text(cell.second) + "]";
+  });
 }
 
 std::string rows_json(const arma::mat& numbers) {
-  std::vector<std::string> rows;
-  for (std::size_t i = 0; i < numbers.n_rows; ++i) {
-    std::vector<std::string> row;
-    for (const double number : arma::rowvec(numbers.row(i))) row.push_back(text::number_text(number));
-    rows.push_back(json_list(row));
-  }
-  return json_list(rows);
+  return formats::list_text(formats::indices(numbers.n_rows),
+                            [&](std::size_t i) { return formats::row_text(numbers, i); });
 }
 
 /// What a matrix became: unchanged, some cells, or all of it.
@@ -249,8 +239,7 @@ Model rules_alone(const Model& of_pass, const LayerEdit& edit, std::size_t n_tok
 std::map<Place, double> read_cells(const Json& list) {
   std::map<Place, double> cells;
   for (const Json& cell : list.items_if_any("a list of cells")) {
-    const auto parts = cell.items("[row, column, number]");
-    if (parts.size() != 3) cell.fail("[row, column, number]");
+    const auto parts = cell.items("[row, column, number]", 3);
     cells[{parts[0].whole(0), parts[1].whole(0)}] = parts[2].number();
   }
   return cells;
@@ -294,10 +283,9 @@ std::optional<Projections> read_projections(const Json& place, const Projections
 /// What was edited in a layer: JSON, without the numbers that are as they were.
 std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& of_pass, std::size_t n_tokens,
                       std::size_t d_model) {
-  std::vector<std::string> words;
-  for (const std::string& done : edit.words) words.push_back(json_quoted(done));
   const bool keeps_norm = of_pass.additions.normalise == edit.model.additions.normalise;
-  return "{\"layer\": " + std::to_string(layer) + ", \"words\": " + json_list(words) +
+  return "{\"layer\": " + std::to_string(layer) +
+         ", \"words\": " + formats::list_text(edit.words, json_quoted) +
          ",\n     \"inputs\": " + cells_json(edit.inputs) +
          ",\n     \"projections\": " + projections_json(*of_pass.projections, edit.model.projections) +
          ",\n     \"keeps_norm\": " + (keeps_norm ? "true" : "false") + ",\n     \"rules\": " +
@@ -319,8 +307,7 @@ LayerEdit read_edit(const Json& place, const Model& of_pass) {
   if (place.required("keeps_norm").boolean()) edit.model.additions.normalise = of_pass.additions.normalise;
   edit.model = without_text(std::move(edit.model));
   edit.inputs = read_cells(place.required("inputs"));
-  for (const Json& done : place.required("words").items_if_any("a list of words"))
-    edit.words.push_back(done.text());
+  edit.words = place.required("words").texts("a list of words");
   return edit;
 }
 
@@ -344,17 +331,17 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
   const fs::path relative = whole.lexically_relative(home);
   const bool is_sibling = !relative.empty() && *relative.begin() != "..";
   const FileMark mark = mark_of(model.description().file);
-  std::vector<std::string> made, off;
-  for (const std::size_t id : experiment.made) made.push_back(std::to_string(id));
-  for (const auto& [layer, head] : experiment.heads_off)
-    off.push_back("[" + std::to_string(layer) + ", " + std::to_string(head) + "]");
-  std::string text =
-      "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
-      json_quoted((is_sibling ? relative : whole).string()) +
-      ",\n    \"bytes\": " + std::to_string(mark.bytes) + ",\n    \"begin\": " + json_quoted(mark.begin) +
-      ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + json_list(made) +
-      ",\n    \"layer\": " + std::to_string(experiment.layer) + ",\n    \"heads_off\": " + json_list(off) +
-      ",\n    \"edits\": [";
+  const std::string made =
+      formats::list_text(experiment.made, [](std::size_t id) { return std::to_string(id); });
+  const auto head_json = [](const Place& head) { return "[" + pair_json(head) + "]"; };
+  const std::string off = formats::list_text(experiment.heads_off, head_json);
+  std::string text = "{\n  \"attnscope\": 1,\n  \"whole_model\": {\n    \"model\": " +
+                     json_quoted((is_sibling ? relative : whole).string()) +
+                     ",\n    \"bytes\": " + std::to_string(mark.bytes) +
+                     ",\n    \"begin\": " + json_quoted(mark.begin) +
+                     ",\n    \"text\": " + json_quoted(experiment.text) + ",\n    \"made\": " + made +
+                     ",\n    \"layer\": " + std::to_string(experiment.layer) +
+                     ",\n    \"heads_off\": " + off + ",\n    \"edits\": [";
   const std::size_t n_tokens = experiment.layers.empty() ? 0 : tokens_of(model, experiment).size();
   bool is_first = true;
   for (const auto& [layer, edit] : experiment.layers) {
@@ -371,13 +358,7 @@ std::string experiment_text(const WholeModel& model, const Experiment& experimen
 
 void save_experiment(const fs::path& path, const WholeModel& model, const Experiment& experiment,
                      const std::string& view) {
-  std::string text;
-  try {
-    text = experiment_text(model, experiment, view, path.parent_path());
-  } catch (const Error& error) {
-    throw Error(path.string() + ": cannot be written: " + error.what());
-  }
-  system::write_atomically(path, text);
+  formats::write_session(path, [&] { return experiment_text(model, experiment, view, path.parent_path()); });
 }
 
 bool is_saved_experiment(const fs::path& path) {
@@ -398,8 +379,7 @@ bool is_saved_experiment_text(std::string_view text) {
 SavedExperiment parse_experiment(std::string_view text, const fs::path& file, UntrustedPaths elsewhere) {
   const Json top = formats::parse_json(text, file.string());
   top.expect_keys({"attnscope", "whole_model", "view"});
-  const Json version = top.required("attnscope");
-  if (version.whole(0) != 1) version.fail("version 1 of the session file");
+  formats::require_version(top);
   const Json place = top.required("whole_model");
   place.expect_keys({"model", "bytes", "begin", "text", "made", "layer", "heads_off", "edits"});
   SavedExperiment saved;
@@ -415,19 +395,15 @@ SavedExperiment parse_experiment(std::string_view text, const fs::path& file, Un
   saved.experiment.text = place.required("text").text();
   saved.experiment.layer = place.required("layer").whole(0);
   const Json made = place.required("made");
-  const auto ids = made.items_if_any("a list of tokens");
+  const auto ids = made.wholes("a list of tokens");
   formats::require_count(made, ids.size(), attention::max_tokens, "tokens");
-  for (const Json& id : ids) saved.experiment.made.push_back(id.whole(0));
+  saved.experiment.made.assign(ids.begin(), ids.end());
   for (const Json& off : place.required("heads_off").items_if_any("a list of heads")) {
-    const auto parts = off.items("[layer, head]");
-    if (parts.size() != 2) off.fail("[layer, head]");
+    const auto parts = off.items("[layer, head]", 2);
     saved.experiment.heads_off.insert({parts[0].whole(0), parts[1].whole(0)});
   }
   saved.edits = place.required("edits").items_if_any("a list of edited layers");
-  if (const auto view = top.member("view")) {
-    if (!view->is_object()) view->fail("an object");
-    saved.view = formats::json_text(*view);
-  }
+  saved.view = formats::read_view(top);
   return saved;
 }
 

@@ -152,7 +152,7 @@ void Matrix::read_output(std::size_t output, float* to) const {
 void multiply(const RowsView& x, const Matrix& matrix, const Finish& finish, float* to, std::size_t stride,
               ThreadPool& pool) {
   if (x.n_rows == 0) return;
-  // A block of so many rows stays in the second-level cache.
+  // A block of this many rows stays in the second-level cache.
   constexpr std::size_t rows_at_once = 512, panels_at_once = 2;
   const std::size_t n_panels = matrix.n_panels(), n_blocks = (x.n_rows + rows_at_once - 1) / rows_at_once;
   // A row costs no more than reading the panels: few parts, so that each is a long way through memory.

@@ -114,7 +114,7 @@ class Matrix {
   Memory memory_;
 };
 
-/// Bytes of a row of so many numbers.
+/// Bytes of a row of count numbers.
 std::size_t row_bytes(Encoding encoding, std::size_t count);
 
 /// What a product does to its sums.
@@ -127,7 +127,7 @@ struct Finish {
 void multiply(const RowsView& x, const Matrix& matrix, const Finish& finish, float* to, std::size_t stride,
               ThreadPool& pool);
 
-/// Calls work(first, count) for parts of n rows, each of about so many numbers.
+/// Calls work(first, count) for parts of n rows of about width numbers each.
 template <class Work>
 void for_parts_of_rows(std::size_t n_rows, std::size_t width, ThreadPool& pool, const Work& work) {
   constexpr std::size_t rows_at_once = 8;

@@ -174,8 +174,7 @@ Reading read(const WholeModel& model, const Experiment& experiment, const Readin
   reading.experiment = experiment;
   reading.tokens = tokens_of(model, experiment);
   reading.names = transformer::token_names(model, reading.tokens);
-  std::vector<std::size_t> ids;
-  for (const auto& token : reading.tokens) ids.push_back(token.id);
+  const std::vector<std::size_t> ids = ids_of(reading.tokens);
   if (!model.description().why_no_prediction.empty()) {
     reading.why_no_prediction = "This model has nothing that predicts tokens.";
   } else {

@@ -58,15 +58,9 @@ std::string line_in(const Json& json, const char* name) {
 /// The bytes that hexadecimal digits stand for.
 std::string bytes_of(const Json& json) {
   const std::string& digits = json.text();
-  if (digits.size() % 2 == 1 || digits.size() > 2 * max_piece) json.fail("bytes as hexadecimal digits");
-  std::string bytes;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    constexpr std::string_view all = "0123456789abcdef";
-    const std::size_t high = all.find(digits[i]), low = all.find(digits[i + 1]);
-    if (high == all.npos || low == all.npos) json.fail("bytes as hexadecimal digits");
-    bytes += static_cast<char>(high << 4 | low);
-  }
-  return bytes;
+  const auto bytes = digits.size() > 2 * max_piece ? std::nullopt : text::bytes_of_hexadecimal(digits);
+  if (!bytes) json.fail("bytes as hexadecimal digits");
+  return *bytes;
 }
 
 /// A layer has no projections, norms and positions that the window knows and that lead to its queries, keys
@@ -197,7 +191,7 @@ struct Rotation {
 /// Radians a position by the cosines and sines of positions 0, 1, 2 …
 double frequency_in(const arma::fvec& cosines, const arma::fvec& sines) {
   double frequency = 0;
-  // Later rows tell it more exactly: the angle there is known but for whole turns.
+  // Later rows tell it more exactly: the angle there is known up to multiples of 2π.
   for (std::size_t row = 1; row < cosines.n_elem; row *= 2) {
     const double angle = std::atan2(double{sines[row]}, double{cosines[row]});
     const double foreseen = frequency * static_cast<double>(row);

@@ -1,5 +1,5 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "core/model/text_steps.hpp"
+#include "core/model/tokenizer.hpp"
 
 #include <pcre2.h>
 #include <utf8proc.h>
@@ -563,7 +563,7 @@ std::vector<AlignedText> words_of(const std::vector<PreTokenizer>& steps, Aligne
 
 namespace {
 
-/// Whether a word goes on from one side of a place in a text to the other.
+/// Whether the character at a place in a text is part of a word.
 bool is_word_at(const Regex& word, std::string_view text, std::size_t at) {
   const std::size_t end = std::min(text.size(), at + 4);
   const auto first = text::first_character(text.substr(at, end - at));

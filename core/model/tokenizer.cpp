@@ -225,6 +225,12 @@ void add_merge(BytePairs& model, const Vocabulary& vocabulary, std::string_view 
                                                                     static_cast<std::uint32_t>(made)});
 }
 
+std::vector<std::size_t> ids_of(std::span<const TextToken> tokens) {
+  std::vector<std::size_t> ids;
+  for (const TextToken& token : tokens) ids.push_back(token.id);
+  return ids;
+}
+
 Tokenizer::Tokenizer(Recipe recipe) : recipe_(std::move(recipe)) {
   for (const AddedToken& token : recipe_.added) {
     recipe_.vocabulary.put(token.text, token.id);
@@ -292,7 +298,7 @@ std::vector<TextToken> Tokenizer::encode(std::string_view text) const {
     begin = end;
   }
   put_in(recipe_.behind);
-  if (tokens.empty() && !result.empty()) result.back().text = text;  // blanks that no token stands for
+  if (tokens.empty() && !result.empty()) result.back().text = text;  // blanks that are part of no token
   return result;
 }
 

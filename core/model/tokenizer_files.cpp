@@ -138,6 +138,16 @@ void expect_nothing(const Json& model, const char* key) {
     member->fail("null, as this is not known here");
 }
 
+/// Adds a merge that is written as two pieces with a blank between them, and no other blank behind the first
+/// character. Throws core::Error, "PLACE…".
+void add_merge_of_line(BytePairs& pairs, const Vocabulary& vocabulary, std::string_view line,
+                       std::size_t rank, const std::string& place, bool may_have_more_blanks = false) {
+  const std::size_t blank = line.find(' ', may_have_more_blanks ? 1 : 0);
+  if (blank == line.npos || (!may_have_more_blanks && line.find(' ', blank + 1) != line.npos))
+    throw Error(place + "expected two pieces with a blank between them");
+  add_merge(pairs, vocabulary, line.substr(0, blank), line.substr(blank + 1), rank, place);
+}
+
 std::size_t id_of(const Json& place, const Vocabulary& vocabulary) {
   if (const auto id = vocabulary.find(place.text())) return *id;
   place.fail("a token of the vocabulary");
@@ -167,8 +177,7 @@ BytePairs byte_pairs_of(const Json& model, const Vocabulary& vocabulary) {
         merge.fail("two pieces with a blank between them");
       add(merge, std::string_view(line).substr(0, blank), std::string_view(line).substr(blank + 1));
     } else {
-      const auto parts = merge.items("two pieces");
-      if (parts.size() != 2) merge.fail("two pieces");
+      const auto parts = merge.items("two pieces", 2);
       add(merge, parts[0].text(), parts[1].text());
     }
   }
@@ -199,9 +208,7 @@ void read_added(const Json& list, Recipe& recipe) {
 }
 
 std::size_t id_in_pair(const Json& pair, const Recipe& recipe) {
-  const auto items = pair.items("a token and its number");
-  if (items.size() != 2) pair.fail("a token and its number");
-  return number_of_piece(items[1], recipe.vocabulary.size());
+  return number_of_piece(pair.items("a token and its number", 2)[1], recipe.vocabulary.size());
 }
 
 /// The tokens that a template for one text has around it.
@@ -236,22 +243,22 @@ void read_post_processor(const Json& place, Recipe& recipe) {
   }
 }
 
+template <class Kind, class Steps>
+bool has_step(const Steps& steps) {
+  return std::ranges::any_of(steps, [](const auto& step) { return std::holds_alternative<Kind>(step); });
+}
+
 Spelling spelling_of(const Recipe& recipe) {
-  const auto has = [&](auto is) { return std::ranges::any_of(recipe.pre_tokenizers, is); };
   if (std::holds_alternative<WordPieces>(recipe.model)) return Spelling::word_pieces;
-  if (has([](const PreTokenizer& step) { return std::holds_alternative<ToBytes>(step); }))
-    return Spelling::bytes;
+  if (has_step<ToBytes>(recipe.pre_tokenizers)) return Spelling::bytes;
   const bool writes_blanks =
-      has([](const PreTokenizer& step) { return std::holds_alternative<ToMetaspace>(step); }) ||
-      std::ranges::any_of(recipe.normalizers,
-                          [](const Normalizer& step) { return std::holds_alternative<ReplaceAll>(step); });
+      has_step<ToMetaspace>(recipe.pre_tokenizers) || has_step<ReplaceAll>(recipe.normalizers);
   return writes_blanks ? Spelling::metaspace : Spelling::plain;
 }
 
 /// Whether a blank is put in front of a text.
 bool puts_blank_in_front(const Recipe& recipe) {
-  return std::ranges::any_of(recipe.normalizers,
-                             [](const Normalizer& step) { return std::holds_alternative<Prepend>(step); }) ||
+  return has_step<Prepend>(recipe.normalizers) ||
          std::ranges::any_of(recipe.pre_tokenizers, [](const PreTokenizer& step) {
            const auto* metaspace = std::get_if<ToMetaspace>(&step);
            return metaspace && metaspace->character != " " &&
@@ -336,9 +343,7 @@ void read_byte_pairs(const GgufMetadata& metadata, Recipe& recipe) {
   std::size_t rank = 0;
   for (const std::string& line : metadata.texts("tokenizer.ggml.merges")) {
     const std::string place = metadata.place() + "tokenizer.ggml.merges: " + std::to_string(rank) + ": ";
-    const std::size_t blank = line.find(' ', 1);
-    if (blank == line.npos) throw Error(place + "expected two pieces with a blank between them");
-    add_merge(pairs, recipe.vocabulary, line.substr(0, blank), line.substr(blank + 1), rank++, place);
+    add_merge_of_line(pairs, recipe.vocabulary, line, rank++, place, true);
   }
   recipe.model = std::move(pairs);
   if (pre.composes) recipe.normalizers.push_back(ToForm{NormalForm::nfc});
@@ -369,7 +374,7 @@ void read_scored_pairs(const GgufMetadata& metadata, Recipe& recipe) {
   read_ends(metadata, true, recipe);
 }
 
-/// Pieces as llama.cpp writes them, with U+2581 where a word begins and nothing where one goes on, put back
+/// Pieces as llama.cpp writes them, with U+2581 where a word begins and nothing where one continues, put back
 /// as BERT has them.
 void read_word_pieces(const GgufMetadata& metadata, Recipe& recipe) {
   constexpr std::string_view begins = "\xE2\x96\x81";
@@ -436,11 +441,8 @@ Recipe recipe_of_merges(const fs::path& folder) {
   std::size_t rank = 0;
   for_each_line(text, [&](std::string_view line, std::size_t number) {
     if (line.empty() || (number == 1 && line.starts_with("#version"))) return;
-    const std::string place = path.string() + ": line " + std::to_string(number) + ": ";
-    const std::size_t blank = line.find(' ');
-    if (blank == line.npos || line.find(' ', blank + 1) != line.npos)
-      throw Error(place + "expected two pieces with a blank between them");
-    add_merge(pairs, recipe.vocabulary, line.substr(0, blank), line.substr(blank + 1), rank++, place);
+    add_merge_of_line(pairs, recipe.vocabulary, line, rank++,
+                      path.string() + ": line " + std::to_string(number) + ": ");
   });
   recipe.model = std::move(pairs);
   recipe.pre_tokenizers = {SplitAt{Regex(gpt2_pattern, "")}, ToBytes{}};

@@ -75,7 +75,7 @@ Rows before_block(const RowsView& x, const NormWeights& numbers, const Norm& nor
   return Rows(x);
 }
 
-/// What a block adds to the residual stream: normalized where a norm stands there, and multiplied.
+/// What a block adds to the residual stream: normalized where there is a norm, and multiplied.
 Rows added(Rows x, const NormWeights& numbers, const Architecture& rules, ThreadPool& pool) {
   if (!numbers.is_empty()) x = normed(x, numbers, rules.norm, pool);
   if (const auto by = static_cast<float>(rules.residual_factor); by != 1)
@@ -627,12 +627,8 @@ attention::Model Transformer::parameters(std::size_t layer, const Pass*, const T
   }
   result.scale = scale_of(architecture_, layer);
   result.mask.causal = architecture_.causal;
-  if (const std::size_t window = window_of(architecture_, layer)) {
-    if (architecture_.causal)
-      result.mask.window.left = window - 1;
-    else
-      result.mask.window.left = result.mask.window.right = window / 2;
-  }
+  if (const std::size_t window = window_of(architecture_, layer))
+    result.mask.window = formats::checkpoints::window_of(window, architecture_.causal);
   return result;
 }
 

@@ -83,7 +83,7 @@ class Transformer : public WholeModel {
   Rows attention_input(std::size_t layer, const RowsView& residual, const Means& means) const;
   /// The residual stream of a whole text after a layer that no edit changes.
   Rows after_layer(std::size_t layer, const RowsView& residual, const Means& means) const;
-  /// The same of a pass, after so many layers.
+  /// The same of a pass, after n_layers.
   arma::fmat residual(const Pass& pass, std::size_t n_layers, const Means& means) const;
   /// The last norm, where there is one.
   arma::fmat before_prediction(const arma::fmat& last, const Means& means) const;
@@ -132,9 +132,9 @@ class Transformer : public WholeModel {
 /// Opens a GGUF file, or a folder of Hugging Face's: config.json, tensors in one file or several, a
 /// tokenizer.
 ///
-/// Reads headers alone. Of the weights so many bytes at most are kept as float32 once they were read. Throws
-/// core::Error, one line, when a file is missing or damaged, the family is unknown, or the tokenizer has
-/// tokens that the model has not.
+/// Reads headers alone. At most keep_at_most bytes of the weights are kept as float32 once they were read.
+/// Throws core::Error, one line, when a file is missing or damaged, the family is unknown, or the tokenizer
+/// has tokens that the model has not.
 std::shared_ptr<const Transformer> open_transformer(const std::filesystem::path& path,
                                                     std::uint64_t keep_at_most);
 

@@ -4,11 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/words.hpp"
 #include "core/files/layers.hpp"
 #include "core/model/blocks.hpp"
 
@@ -29,6 +29,19 @@ std::uint64_t bytes_in(const LayerWeights& layer) {
   return bytes;
 }
 
+/// What is kept, or else what read() returns, which is kept from then on.
+template <class T, class Read>
+std::shared_ptr<const T> kept_or_read(std::shared_ptr<const T>& kept, std::mutex& mutex, Read read) {
+  {
+    const std::scoped_lock lock(mutex);
+    if (kept) return kept;
+  }
+  auto made = std::make_shared<const T>(read());
+  const std::scoped_lock lock(mutex);
+  if (!kept) kept = std::move(made);
+  return kept;
+}
+
 /// Rows of a tensor, in an encoding of the kernels: as they lie in the file where that is one, else as
 /// float32.
 class TensorRows {
@@ -38,8 +51,8 @@ class TensorRows {
     const formats::Shape& shape = file.info(name).shape;
     n_columns_ = shape.empty() ? 1 : shape.back();
     for (std::size_t k = 0; k + 1 < shape.size(); ++k) n_rows_ *= shape[k];
-    if (shape.size() >= 2) n_inner_ = shape.size() == 3 ? shape[1] : 1, has_axes_ = true;
-    has_three_axes_ = shape.size() == 3;
+    n_axes_of_rows_ = shape.size() < 2 ? 0 : shape.size() == 3 ? 2 : 1;
+    if (shape.size() == 3) n_inner_ = shape[1];
     if (!stored_) return;
     const bool is_plain = !stored_->decode;
     if (is_plain && stored_->dtype == formats::Dtype::f16) encoding_ = Encoding::f16;
@@ -77,8 +90,7 @@ class TensorRows {
     }
     for (std::size_t i = 0; i < count; ++i) {
       const std::array leading{(first + i) / n_inner_, (first + i) % n_inner_};
-      const std::size_t n_axes = !has_axes_ ? 0 : has_three_axes_ ? 2 : 1;
-      const auto of_row = std::span<const std::size_t>(leading).first(n_axes);
+      const auto of_row = std::span<const std::size_t>(leading).first(n_axes_of_rows_);
       std::ranges::transform(file_->read(name_, of_row, progress).numbers, numbers + i * n_columns_,
                              [](double number) { return static_cast<float>(number); });
     }
@@ -88,8 +100,8 @@ class TensorRows {
   const formats::TensorFile* file_;
   std::string name_;
   const formats::StoredNumbers* stored_;
-  std::size_t n_rows_ = 1, n_columns_, n_inner_ = 1;
-  bool has_axes_ = false, has_three_axes_ = false, is_as_stored_ = false;
+  std::size_t n_rows_ = 1, n_columns_, n_inner_ = 1, n_axes_of_rows_;
+  bool is_as_stored_ = false;
   Encoding encoding_ = Encoding::f32;
 };
 
@@ -103,6 +115,13 @@ std::vector<float> read_vector(const formats::TensorFile& file, const std::strin
 struct OutputOf {
   std::size_t tensor, row;
 };
+
+/// Rows of a single tensor.
+std::vector<OutputOf> rows_from(std::size_t first, std::size_t count) {
+  std::vector<OutputOf> rows(count);
+  for (std::size_t k = 0; k < count; ++k) rows[k] = {0, first + k};
+  return rows;
+}
 
 /// A matrix whose outputs are rows of tensors.
 Matrix matrix_of_rows(const std::vector<TensorRows>& tensors, const std::vector<OutputOf>& outputs,
@@ -250,21 +269,24 @@ Rows read_rows(const formats::TensorFile& file, const std::string& name, std::si
 TensorNames::TensorNames(const formats::TensorFile& file, const Family& family)
     : file_(&file), names_(&family.names), is_gguf_(file.format() == std::string_view("gguf")) {
   if (is_gguf_) names_ = &family.gguf_names;
-  std::istringstream prefixes(family.prefixes);
-  do {
+  if (find(Role::token_embedding, "weight")) return;
+  for (const std::string_view prefix : text::words_in(family.prefixes)) {
+    prefix_ = prefix;
     if (find(Role::token_embedding, "weight")) return;
-  } while (prefixes >> prefix_);
+  }
   throw Error(file.place() + "expected a tensor " + names_->of(Role::token_embedding) +
               ".weight, as models of the family " + family.whole + " have it");
 }
 
 std::vector<std::string> TensorNames::names(Role role, std::size_t layer, std::size_t expert) const {
   std::vector<std::string> all;
-  std::istringstream words(names_->of(role));
-  for (std::string name; words >> name; all.push_back((is_of_head(role) ? "" : prefix_) + name + "."))
+  for (const std::string_view word : text::words_in(names_->of(role))) {
+    std::string name = (is_of_head(role) ? "" : prefix_) + std::string(word) + ".";
     for (const auto& [sign, number] : {std::pair{'#', layer}, {'@', expert}})
       if (const std::size_t at = name.find(sign); at != name.npos)
         name.replace(at, 1, std::to_string(number));
+    all.push_back(std::move(name));
+  }
   return all;
 }
 
@@ -332,14 +354,8 @@ bool Weights::has_narrow_embeddings() const {
 /// Embeddings in the width of the residual stream.
 Rows Weights::widened(Rows embeddings, const Means& means) const {
   if (!has_narrow_embeddings()) return embeddings;
-  std::shared_ptr<const Affine> projection;
-  {
-    const std::scoped_lock lock(kept_.mutex);
-    if (!kept_.embedding_projection)
-      kept_.embedding_projection =
-          std::make_shared<const Affine>(read_affine({Role::embedding_projection}, 0, means));
-    projection = kept_.embedding_projection;
-  }
+  const auto projection = kept_or_read(kept_.embedding_projection, kept_.mutex,
+                                       [&] { return read_affine({Role::embedding_projection}, 0, means); });
   return projected(embeddings, *projection, means.pool);
 }
 
@@ -373,32 +389,22 @@ Rows Weights::embedded(const std::vector<std::size_t>& ids, std::size_t first, c
   add(Role::segment_embedding, [](std::size_t) { return std::size_t{0}; });
   const auto rows = position_rows(architecture_, ids, first);
   add(Role::position_embedding, [&](std::size_t i) { return rows[i]; });
-  if (const auto norm = embedding_norm(progress); !norm->is_empty())
-    result = normed(result, *norm, architecture_.norm, means.pool);
+  const auto norm = kept_or_read(kept_.embedding_norm, kept_.mutex,
+                                 [&] { return read_norm(Role::embedding_norm, 0, progress); });
+  if (!norm->is_empty()) result = normed(result, *norm, architecture_.norm, means.pool);
   return has_wide_positions() ? std::move(result) : widened(std::move(result), means);
 }
 
-std::shared_ptr<const NormWeights> Weights::embedding_norm(const Token& progress) const {
-  const std::scoped_lock lock(kept_.mutex);
-  if (!kept_.embedding_norm)
-    kept_.embedding_norm = std::make_shared<const NormWeights>(read_norm(Role::embedding_norm, 0, progress));
-  return kept_.embedding_norm;
-}
-
 std::shared_ptr<const Head> Weights::head(const Means& means) const {
-  {
-    const std::scoped_lock lock(kept_.mutex);
-    if (kept_.head) return kept_.head;
-  }
-  Head head;
-  head.final_norm = read_norm(Role::final_norm, 0, means.progress);
-  head.projection = read_affine({Role::output_projection}, 0, means);
-  head.dense = read_affine({Role::head_dense}, 0, means);
-  head.norm = read_norm(Role::head_norm, 0, means.progress);
-  if (const auto name = prediction_bias()) head.bias = read_vector(file_, *name, means.progress);
-  const std::scoped_lock lock(kept_.mutex);
-  if (!kept_.head) kept_.head = std::make_shared<const Head>(std::move(head));
-  return kept_.head;
+  return kept_or_read(kept_.head, kept_.mutex, [&] {
+    Head head;
+    head.final_norm = read_norm(Role::final_norm, 0, means.progress);
+    head.projection = read_affine({Role::output_projection}, 0, means);
+    head.dense = read_affine({Role::head_dense}, 0, means);
+    head.norm = read_norm(Role::head_norm, 0, means.progress);
+    if (const auto name = prediction_bias()) head.bias = read_vector(file_, *name, means.progress);
+    return head;
+  });
 }
 
 std::string Weights::prediction_tensor() const {
@@ -418,12 +424,9 @@ void Weights::for_each_prediction_part(const std::function<void(std::size_t firs
                                        const Means& means) const {
   if (const auto kept = kept_prediction(means)) return use(0, *kept);
   const TensorRows tensor(file_, prediction_tensor());
-  std::vector<OutputOf> outputs;
-  for (std::size_t first = 0; first < tensor.n_rows(); first += outputs.size()) {
-    outputs.clear();
-    for (std::size_t row = first; row < std::min(first + outputs_at_once, tensor.n_rows()); ++row)
-      outputs.push_back({0, row});
-    use(first, matrix_of_rows({tensor}, outputs, means));
+  for (std::size_t first = 0; first < tensor.n_rows(); first += outputs_at_once) {
+    const std::size_t count = std::min(outputs_at_once, tensor.n_rows() - first);
+    use(first, matrix_of_rows({tensor}, rows_from(first, count), means));
   }
 }
 
@@ -434,9 +437,7 @@ std::shared_ptr<const Matrix> Weights::kept_prediction(const Means& means) const
     const std::scoped_lock lock(kept_.mutex);
     if (kept_.prediction || !may_keep(bytes)) return kept_.prediction;
   }
-  std::vector<OutputOf> outputs(tensor.n_rows());
-  for (std::size_t row = 0; row < outputs.size(); ++row) outputs[row] = {0, row};
-  auto read = std::make_shared<const Matrix>(matrix_of_rows({tensor}, outputs, means));
+  auto read = std::make_shared<const Matrix>(matrix_of_rows({tensor}, rows_from(0, tensor.n_rows()), means));
   const std::scoped_lock lock(kept_.mutex);
   if (kept_.prediction) return kept_.prediction;
   kept_.bytes += bytes;

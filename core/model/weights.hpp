@@ -161,7 +161,6 @@ class Weights {
   NormWeights read_norm(Role role, std::size_t layer, const Token& progress) const;
   std::size_t d_embedding() const;
   bool has_wide_positions() const;
-  std::shared_ptr<const NormWeights> embedding_norm(const Token& progress) const;
   Rows widened(Rows embeddings, const Means& means) const;
   bool has_bare_norm(Role role) const;
   Affine read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,

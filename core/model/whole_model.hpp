@@ -141,7 +141,7 @@ struct StreamNumber {
 /// How a token is chosen among those that may follow.
 struct Sampling {
   double temperature = 0;  ///< 0 for the most probable one; else logits are divided by it
-  std::size_t top = 0;     ///< only so many of the most probable ones; 0 for all
+  std::size_t top = 0;     ///< only the most probable ones, as in top-k sampling; 0 for all
 };
 
 /// A model that reads texts: our own engine, or one in another process.
@@ -158,7 +158,7 @@ class WholeModel {
   virtual std::vector<tokenizers::TextToken> tokenize(std::string_view text) const = 0;
   virtual VocabularyToken token(std::size_t id) const = 0;
 
-  /// Reads a text, up to the end of so many layers.
+  /// Reads a text up to the end of n_layers.
   ///
   /// Takes over from kept passes what is the same computation: layers before the first different edit, or, of
   /// a causal model, the tokens that a pass with the same edits has read. Throws core::Error when there is no
@@ -175,7 +175,7 @@ class WholeModel {
                                       const Token& progress = {}) const = 0;
   /// Why a layer that parameters() gave cannot be edited, or "".
   virtual std::string why_not_editable(std::size_t) const { return ""; }
-  /// The heads of a layer that no edit replaced, in blocks of so many rows and columns; row: see
+  /// The heads of a layer that no edit replaced, in blocks of block rows and columns; row: see
   /// LayerHeads::added.
   virtual LayerHeads maps(const Pass& pass, std::size_t layer, std::size_t block, std::size_t row,
                           const Means& means) const = 0;
@@ -191,7 +191,7 @@ class WholeModel {
                                       const std::vector<arma::fmat>& added, const Means& means) const = 0;
   virtual StreamNumber stream(const Pass& pass, std::size_t layer, std::size_t row, std::size_t column,
                               const Means& means) const = 0;
-  /// Continues a text by so many tokens. Throws core::Error when the model is not causal, or takes fewer.
+  /// Continues a text by n_more tokens. Throws core::Error when the model is not causal, or takes fewer.
   std::vector<std::size_t> generate(const std::vector<std::size_t>& ids, const std::vector<Edit>& edits,
                                     std::size_t n_more, const Sampling& sampling,
                                     random::Generator& generator, const Means& means) const;

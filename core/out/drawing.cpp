@@ -36,7 +36,7 @@ constexpr std::array<short, 95> sans_widths{
     611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,  635, 634, 278, 278, 579,
     278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838};
 
-/// Takes the first character, or what stands for one in damaged text, off a text that is not empty.
+/// Takes the first character, or the bytes of a damaged one, off a text that is not empty.
 std::string_view next_character(std::string_view& text) {
   std::size_t end = 1;
   while (end < text.size() && !text::starts_character(text[end])) ++end;

@@ -32,7 +32,8 @@ struct Box {
   Rgb fill;
 };
 
-/// 45° lines, one pixel wide and six apart, at places fixed to the figure, so that those of neighbours meet.
+/// 45° lines, one pixel wide and six apart, at places fixed to the figure, so that they continue in the next
+/// cell.
 struct Hatch {
   std::vector<Area> areas;
   Rgb line;
@@ -73,7 +74,7 @@ struct Text {
   Point at;  ///< on the baseline, at the anchor
   Anchor anchor = Anchor::start;
   std::vector<Run> runs;
-  bool upwards = false;  ///< turned a quarter to the left around its place
+  bool upwards = false;  ///< rotated by 90° counterclockwise around its place
 };
 
 using Item = std::variant<Box, Hatch, Lines, Triangles, Image, Text>;
@@ -102,19 +103,15 @@ std::vector<Run> formula_runs(std::string_view formula, double size, Rgb color);
 /// Every how many cells there is room for a label: 1, 2, 4, 8, …, as people count on.
 std::size_t label_step(double cell, double room);
 
-/// The end of a range as it stands beside a color bar; a whole number perhaps without decimals.
+/// The end of a range as a color bar labels it; a whole number perhaps without decimals.
 std::string end_text(double value, bool whole_alone);
 
 /// Puts all that another figure shows into this one, moved by so much; the size stays.
 void append(DisplayList& figure, const DisplayList& part, Point by);
 
-// struct _cairo_surface;
-
 /// A picture as a PNG file of 8 bits a channel; pixels are rows × columns, row after row, at most 32767 in
 /// each direction.
 std::string png_bytes(std::size_t rows, std::size_t columns, std::span<const color::Rgb> pixels);
-
-// struct _cairo;
 
 /// Returns the characters of a figure that no installed font has: PNG and PDF show a box with their number.
 std::set<char32_t> missing_characters(const DisplayList& figure);

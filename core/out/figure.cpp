@@ -3,28 +3,100 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
 
-#include "core/base/color.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
-#include "core/out/drawing.hpp"
 #include "core/out/export.hpp"
 
 namespace core::figures {
 
 namespace {
 
+using attention::Coloring;
+using attention::Columns;
+using attention::Model;
+using attention::Stage;
+using attention::StageInfo;
+using attention::Trace;
+using color::CellLook;
 using color::Palette;
+using std::to_string;
+namespace mark = color::mark;
+
+/// How large cells are drawn at most.
+enum class Room { one_map, several_maps };
+
+/// One matrix to be drawn as a heatmap.
+struct Map {
+  formats::LabelledMatrix matrix;
+  std::vector<Run> title;  ///< above the map
+  color::Shading shading = {};
+  const arma::mat* visible = nullptr;  ///< of the size of the numbers: 0 = hidden, or nullptr
+  const arma::mat* kept = nullptr;     ///< of the size of the numbers: 0 = dropped, or nullptr
+  std::vector<attention::MaskCell> by_hand = {};
+  bool tokens_above = true;  ///< columns are tokens, with their index below the name
+  bool plain_one = false;    ///< an exact one is written "1"
+  bool numbers = true;       ///< in cells that are large enough
+  bool bar = true;           ///< a color bar below
+  Room room = Room::one_map;
+};
+
+/// A heatmap with its title, labels, numbers, marks and color bar; picture is where its cells are.
+struct MapFigure {
+  DisplayList list;
+  Area picture;
+  unsigned marks = 0;                             ///< all that its cells bear: a sum of color::mark
+  std::size_t block_rows = 1, block_columns = 1;  ///< cells that one pixel shows
+  double unit = 1;                                ///< what the numbers in the cells are to be multiplied by
+};
+
+/// The cells of a map, or the blocks of cells that stand for them, as they are drawn.
+struct Grid {
+  Area picture;
+  std::size_t rows = 0, columns = 0;  ///< of what is drawn
+  std::size_t block_rows = 1, block_columns = 1;
+  double cell_width = 0, cell_height = 0;
+  bool separate = true;         ///< cells are boxes of their own with one pixel between them
+  std::vector<CellLook> looks;  ///< rows × columns
+
+  const CellLook& look(std::size_t row, std::size_t column) const { return looks[row * columns + column]; }
+  Area cell(std::size_t row, std::size_t column) const {
+    const double gap = separate ? 1 : 0;
+    return {picture.x + static_cast<double>(column) * cell_width,
+            picture.y + static_cast<double>(row) * cell_height, cell_width - gap, cell_height - gap};
+  }
+};
+
+/// What has to be said of some maps in words: their marks, and what their pixels stand for.
+struct Notes {
+  unsigned marks = 0;
+  bool by_hand = false;
+  std::size_t block_rows = 1, block_columns = 1;
+  std::set<std::string> pooled_as;  ///< what of several cells is shown: "largest"
+  std::set<double> units;           ///< of the numbers in cells, 1 among them
+  bool logarithmic = false;
+
+  void add(const MapFigure& figure, const Map& map) {
+    marks |= figure.marks;
+    by_hand |= !map.by_hand.empty();
+    block_rows = std::max(block_rows, figure.block_rows),
+    block_columns = std::max(block_columns, figure.block_columns);
+    if (figure.block_rows * figure.block_columns > 1) pooled_as.insert(color::pooled_as(map.shading.map));
+    units.insert(figure.unit);
+    logarithmic |= map.shading.least > 0;
+  }
+};
 
 constexpr double title_height = 26, index_size = 12, row_size = 13, column_size = 12;
 constexpr double widest_row_name = 130, longest_column_name = 96, bar_gap = 10;
 constexpr std::size_t most_boxes = 1024, most_boxes_of_several = 400;
 
-/// How large a cell is drawn beside so many others; pixels are whole.
+/// The size of a cell among count cells; pixels are whole.
 double pitch(std::size_t count, Room room, bool tall) {
   struct Step {
     std::size_t count;
@@ -77,7 +149,150 @@ void add_text(DisplayList& list, Point at, Anchor anchor, const std::string& wor
   list.items.emplace_back(Text{at, anchor, {{words, size, ink, mono}}});
 }
 
-/// What stands around the cells, from which their place follows.
+constexpr double smallest_mark = 5;  // a cell of fewer pixels has its color alone
+constexpr double number_size = 13, smallest_number_cell_width = 26, smallest_number_cell_height = 15;
+
+/// Items of one color drawn at once, so that a thousand hatched cells are one item.
+struct Marks {
+  std::map<std::tuple<int, int, int>, Hatch> hatches;
+  std::map<std::tuple<int, int, int>, Lines> crosses;
+  Lines nans{{}, 1.2, {}};
+  std::vector<Triangles> corners;
+};
+
+std::tuple<int, int, int> key(Rgb c) {
+  return {c.r, c.g, c.b};
+}
+
+/// Adds an area; extends the one before where it adjoins it.
+void add_hatch(Hatch& hatch, Area area, bool joined) {
+  if (joined && !hatch.areas.empty()) {
+    Area& last = hatch.areas.back();
+    if (last.y == area.y && std::abs(last.x + last.width - area.x) < 1e-9) {
+      last.width += area.width;
+      return;
+    }
+  }
+  hatch.areas.push_back(area);
+}
+
+void cross_dropped(Lines& lines, const Area& a) {
+  const Point middle{a.x + std::floor(a.width / 2), a.y + std::floor(a.height / 2)};
+  if (std::min(a.width, a.height) < 14) {  // too small for a cross: half of one
+    const double r = std::min(a.width, a.height) / 2;
+    lines.ends.push_back({Point{middle.x - r, middle.y - r}, Point{middle.x + r, middle.y + r}});
+    return;
+  }
+  lines.ends.push_back({Point{middle.x - 4, middle.y - 4}, Point{middle.x + 4, middle.y + 4}});
+  lines.ends.push_back({Point{middle.x - 4, middle.y + 4}, Point{middle.x + 4, middle.y - 4}});
+}
+
+Triangles cut_corner(const Area& a, bool above, Rgb ink) {
+  const double side = std::clamp(0.45 * std::min(a.width, a.height), 1.5, 9.0), right = a.x + a.width;
+  const double y = above ? a.y : a.y + a.height, inner = above ? y + side : y - side;
+  return {{{Point{right - side, y}, Point{right, y}, Point{right, inner}}}, ink};
+}
+
+void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& look, Rgb ground,
+               const Palette& p) {
+  const Rgb ink = color::readable_on(ground);
+  if (look.marks & mark::not_a_number) {
+    all.nans.color = p.status.bad;
+    all.nans.ends.push_back({Point{area.x, area.y}, Point{area.x + area.width, area.y + area.height}});
+    all.nans.ends.push_back({Point{area.x, area.y + area.height}, Point{area.x + area.width, area.y}});
+    return;
+  }
+  const bool hatched = look.marks & (mark::hidden | mark::minus_infinity);
+  if (hatched) {
+    const Rgb line = look.marks & mark::minus_infinity ? p.hatch.lines : color::mix(ink, ground, 0.18f);
+    Hatch& hatch = all.hatches[key(line)];
+    hatch.line = line;
+    add_hatch(hatch, area, !grid.separate);
+  }
+  if (std::min(area.width, area.height) < smallest_mark) return;
+  if (look.marks & mark::dropped) {
+    const bool small = std::min(area.width, area.height) < 14;
+    const Rgb line = small ? color::mix(ink, ground, 0.45f) : ink;
+    Lines& cross = all.crosses[key(line)];
+    cross.color = line, cross.thickness = small ? 0.8 : 1.5;
+    cross_dropped(cross, area);
+  }
+  if (look.marks & (mark::above | mark::below))
+    all.corners.push_back(cut_corner(area, look.marks & mark::above, ink));
+}
+
+/// The color of a cell, whatever is marked on it.
+Rgb ground_of(const Map& map, const CellLook& look, const Palette& palette) {
+  if (look.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch.ground;
+  const color::Shading& s = map.shading;
+  const double place =
+      look.marks & mark::dropped ? color::place_in_range(s.map, s.low, s.high, 0, s.least) : look.place;
+  return color::color_at(s.map, palette.dark, place);
+}
+
+/// Colors and marks of all cells.
+void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
+  Image image{grid.picture, grid.rows, grid.columns, {}};
+  Marks marks;
+  for (std::size_t i = 0; i < grid.rows; ++i)
+    for (std::size_t j = 0; j < grid.columns; ++j) {
+      const CellLook& look = grid.look(i, j);
+      Rgb ground = ground_of(map, look, palette);
+      add_marks(marks, grid, grid.cell(i, j), look, ground, palette);
+      if (grid.separate) {
+        list.items.emplace_back(Box{grid.cell(i, j), ground});
+      } else {
+        if (look.marks & mark::not_a_number)
+          ground = palette.status.bad;  // its cross is not to be seen so small
+        image.pixels.push_back(ground);
+      }
+    }
+  if (!grid.separate) list.items.emplace_back(std::move(image));
+  for (auto& [unused, hatch] : marks.hatches) list.items.emplace_back(std::move(hatch));
+  for (auto& [unused, lines] : marks.crosses) list.items.emplace_back(std::move(lines));
+  if (grid.separate && !marks.nans.ends.empty()) list.items.emplace_back(std::move(marks.nans));
+  for (Triangles& corner : marks.corners) list.items.emplace_back(std::move(corner));
+  if (grid.block_rows > 1 || grid.block_columns > 1) return;
+  for (const attention::MaskCell& cell : map.by_hand) {
+    const Area a = grid.cell(cell.row, cell.column);
+    const double side = std::min(6.0, a.height / 3), x = a.x + 2, y = a.y + 2;
+    list.items.emplace_back(Box{{x, y, side, side}, palette.accent});
+  }
+}
+
+/// The numbers in the cells; returns the unit they are written in.
+double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
+  const arma::mat& numbers = map.matrix.numbers;
+  if (!map.numbers || !grid.separate) return 1;
+  if (grid.cell_width < smallest_number_cell_width || grid.cell_height < smallest_number_cell_height)
+    return 1;
+  const double character = text_width("0", number_size, true);
+  const int close = static_cast<int>((grid.cell_width - 2) / character),
+            clear = static_cast<int>((grid.cell_width - 6) / character);
+  const text::NumberFormat format = text::choose_format(numbers, {0, numbers.n_rows, 0, numbers.n_cols},
+                                                        std::max(std::min(close, 5), clear));
+  for (std::size_t i = 0; i < grid.rows; ++i)
+    for (std::size_t j = 0; j < grid.columns; ++j) {
+      const double v = numbers(i, j);
+      const CellLook& look = grid.look(i, j);
+      if (look.marks & mark::dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
+      Rgb ink = color::readable_on(ground_of(map, look, palette));
+      if (std::isnan(v)) ink = palette.status.bad;
+      if (std::isinf(v) || look.marks & mark::hidden) ink = palette.faint;
+      const Area a = grid.cell(i, j);
+      const std::string words = text::cell_text(v, format, map.plain_one);
+      const Point middle{a.x + a.width / 2, a.y + a.height / 2};
+      if (std::isnan(v)) {  // the cross gives way to the word
+        const double half = text_width(words, number_size, true) / 2 + 2;
+        list.items.emplace_back(Box{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch.ground});
+      }
+      list.items.emplace_back(
+          Text{{middle.x, middle.y + 0.36 * number_size}, Anchor::middle, {{words, number_size, ink, true}}});
+    }
+  return format.unit;
+}
+
+/// What is drawn around the cells, which decides where they are.
 struct Labels {
   std::vector<std::string> rows, columns;  ///< as drawn
   double row_room = 0, index_room = 0, column_room = 0;
@@ -147,24 +362,12 @@ void draw_columns(DisplayList& list, const Map& map, const Grid& g, const Labels
   }
 }
 
-void add_bar(MapFigure& figure, const Map& map, const Palette& palette) {
-  double smallest = map.shading.high, largest = map.shading.low;
-  for (const double v : map.matrix.numbers)
-    if (std::isfinite(v)) smallest = std::min(smallest, v), largest = std::max(largest, v);
-  const Area& p = figure.picture;
-  const DisplayList bar = bar_figure(map.shading, smallest, largest, std::max(p.width - 1, 64.0), palette);
-  append(figure.list, bar, {p.x, p.y + p.height + bar_gap});
-  figure.list.height += bar_gap + bar.height;
-  figure.list.width = std::max(figure.list.width, p.x + bar.width);
-}
-
 Rgb color_on_bar(const color::Shading& s, double share, const Palette& palette) {
   const double number = color::number_on_bar(s, share);
   return color::color_at(s.map, palette.dark, color::place_in_range(s.map, s.low, s.high, number, s.least));
 }
 
-}  // namespace
-
+/// A color bar with its two ends and small triangles at the smallest and the largest finite number.
 DisplayList bar_figure(const color::Shading& shading, double smallest, double largest, double width,
                        const Palette& palette) {
   const std::size_t steps =
@@ -197,6 +400,23 @@ DisplayList bar_figure(const color::Shading& shading, double smallest, double la
   return bar;
 }
 
+/// Widens a range to the finite numbers of a map.
+void widen(double& smallest, double& largest, const Map& map) {
+  for (const double v : map.matrix.numbers)
+    if (std::isfinite(v)) smallest = std::min(smallest, v), largest = std::max(largest, v);
+}
+
+void add_bar(MapFigure& figure, const Map& map, const Palette& palette) {
+  double smallest = map.shading.high, largest = map.shading.low;
+  widen(smallest, largest, map);
+  const Area& p = figure.picture;
+  const DisplayList bar = bar_figure(map.shading, smallest, largest, std::max(p.width - 1, 64.0), palette);
+  append(figure.list, bar, {p.x, p.y + p.height + bar_gap});
+  figure.list.height += bar_gap + bar.height;
+  figure.list.width = std::max(figure.list.width, p.x + bar.width);
+}
+
+/// Draws a map at the origin. Matrices of more cells than can be seen are pooled by color::pooled().
 MapFigure map_figure(const Map& map, const Palette& palette) {
   MapFigure figure;
   Grid grid = grid_of(map);
@@ -217,172 +437,18 @@ MapFigure map_figure(const Map& map, const Palette& palette) {
   return figure;
 }
 
-namespace {
-
-using color::CellLook;
-using color::Palette;
-namespace mark = color::mark;
-
-constexpr double smallest_mark = 5;  // a cell of fewer pixels has its color alone
-constexpr double number_size = 13, smallest_number_cell_width = 26, smallest_number_cell_height = 15;
-
-/// Items of one color drawn at once, so that a thousand hatched cells are one item.
-struct Marks {
-  std::map<std::tuple<int, int, int>, Hatch> hatches;
-  std::map<std::tuple<int, int, int>, Lines> crosses;
-  Lines nans{{}, 1.2, {}};
-  std::vector<Triangles> corners;
-};
-
-std::tuple<int, int, int> key(Rgb c) {
-  return {c.r, c.g, c.b};
-}
-
-/// Adds an area, as a longer one when it goes on from the one before.
-void add_hatch(Hatch& hatch, Area area, bool joined) {
-  if (joined && !hatch.areas.empty()) {
-    Area& last = hatch.areas.back();
-    if (last.y == area.y && std::abs(last.x + last.width - area.x) < 1e-9) {
-      last.width += area.width;
-      return;
-    }
-  }
-  hatch.areas.push_back(area);
-}
-
-void cross_dropped(Lines& lines, const Area& a) {
-  const Point middle{a.x + std::floor(a.width / 2), a.y + std::floor(a.height / 2)};
-  if (std::min(a.width, a.height) < 14) {  // too small for a cross: half of one
-    const double r = std::min(a.width, a.height) / 2;
-    lines.ends.push_back({Point{middle.x - r, middle.y - r}, Point{middle.x + r, middle.y + r}});
-    return;
-  }
-  lines.ends.push_back({Point{middle.x - 4, middle.y - 4}, Point{middle.x + 4, middle.y + 4}});
-  lines.ends.push_back({Point{middle.x - 4, middle.y + 4}, Point{middle.x + 4, middle.y - 4}});
-}
-
-Triangles cut_corner(const Area& a, bool above, Rgb ink) {
-  const double side = std::clamp(0.45 * std::min(a.width, a.height), 1.5, 9.0), right = a.x + a.width;
-  const double y = above ? a.y : a.y + a.height, inner = above ? y + side : y - side;
-  return {{{Point{right - side, y}, Point{right, y}, Point{right, inner}}}, ink};
-}
-
-void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& look, Rgb ground,
-               const Palette& p) {
-  const Rgb ink = color::readable_on(ground);
-  if (look.marks & mark::not_a_number) {
-    all.nans.color = p.status.bad;
-    all.nans.ends.push_back({Point{area.x, area.y}, Point{area.x + area.width, area.y + area.height}});
-    all.nans.ends.push_back({Point{area.x, area.y + area.height}, Point{area.x + area.width, area.y}});
-    return;
-  }
-  const bool hatched = look.marks & (mark::hidden | mark::minus_infinity);
-  if (hatched) {
-    const Rgb line = look.marks & mark::minus_infinity ? p.hatch.lines : color::mix(ink, ground, 0.18f);
-    Hatch& hatch = all.hatches[key(line)];
-    hatch.line = line;
-    add_hatch(hatch, area, !grid.separate);
-  }
-  if (std::min(area.width, area.height) < smallest_mark) return;
-  if (look.marks & mark::dropped) {
-    const bool small = std::min(area.width, area.height) < 14;
-    const Rgb line = small ? color::mix(ink, ground, 0.45f) : ink;
-    Lines& cross = all.crosses[key(line)];
-    cross.color = line, cross.thickness = small ? 0.8 : 1.5;
-    cross_dropped(cross, area);
-  }
-  if (look.marks & (mark::above | mark::below))
-    all.corners.push_back(cut_corner(area, look.marks & mark::above, ink));
-}
-
-}  // namespace
-
-Rgb ground_of(const Map& map, const CellLook& look, const Palette& palette) {
-  if (look.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch.ground;
-  const color::Shading& s = map.shading;
-  const double place =
-      look.marks & mark::dropped ? color::place_in_range(s.map, s.low, s.high, 0, s.least) : look.place;
-  return color::color_at(s.map, palette.dark, place);
-}
-
-void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
-  Image image{grid.picture, grid.rows, grid.columns, {}};
-  Marks marks;
-  for (std::size_t i = 0; i < grid.rows; ++i)
-    for (std::size_t j = 0; j < grid.columns; ++j) {
-      const CellLook& look = grid.look(i, j);
-      Rgb ground = ground_of(map, look, palette);
-      add_marks(marks, grid, grid.cell(i, j), look, ground, palette);
-      if (grid.separate) {
-        list.items.emplace_back(Box{grid.cell(i, j), ground});
-      } else {
-        if (look.marks & mark::not_a_number)
-          ground = palette.status.bad;  // its cross is not to be seen so small
-        image.pixels.push_back(ground);
-      }
-    }
-  if (!grid.separate) list.items.emplace_back(std::move(image));
-  for (auto& [unused, hatch] : marks.hatches) list.items.emplace_back(std::move(hatch));
-  for (auto& [unused, lines] : marks.crosses) list.items.emplace_back(std::move(lines));
-  if (grid.separate && !marks.nans.ends.empty()) list.items.emplace_back(std::move(marks.nans));
-  for (Triangles& corner : marks.corners) list.items.emplace_back(std::move(corner));
-  if (grid.block_rows > 1 || grid.block_columns > 1) return;
-  for (const attention::MaskCell& cell : map.by_hand) {
-    const Area a = grid.cell(cell.row, cell.column);
-    const double side = std::min(6.0, a.height / 3), x = a.x + 2, y = a.y + 2;
-    list.items.emplace_back(Box{{x, y, side, side}, palette.accent});
-  }
-}
-
-double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
-  const arma::mat& numbers = map.matrix.numbers;
-  if (!map.numbers || !grid.separate) return 1;
-  if (grid.cell_width < smallest_number_cell_width || grid.cell_height < smallest_number_cell_height)
-    return 1;
-  const double character = text_width("0", number_size, true);
-  const int close = static_cast<int>((grid.cell_width - 2) / character),
-            clear = static_cast<int>((grid.cell_width - 6) / character);
-  const text::NumberFormat format = text::choose_format(numbers, {0, numbers.n_rows, 0, numbers.n_cols},
-                                                        std::max(std::min(close, 5), clear));
-  for (std::size_t i = 0; i < grid.rows; ++i)
-    for (std::size_t j = 0; j < grid.columns; ++j) {
-      const double v = numbers(i, j);
-      const CellLook& look = grid.look(i, j);
-      if (look.marks & mark::dropped || (!format.fits && std::isfinite(v) && v != 0)) continue;
-      Rgb ink = color::readable_on(ground_of(map, look, palette));
-      if (std::isnan(v)) ink = palette.status.bad;
-      if (std::isinf(v) || look.marks & mark::hidden) ink = palette.faint;
-      const Area a = grid.cell(i, j);
-      const std::string words = text::cell_text(v, format, map.plain_one);
-      const Point middle{a.x + a.width / 2, a.y + a.height / 2};
-      if (std::isnan(v)) {  // the cross gives way to the word
-        const double half = text_width(words, number_size, true) / 2 + 2;
-        list.items.emplace_back(Box{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch.ground});
-      }
-      list.items.emplace_back(
-          Text{{middle.x, middle.y + 0.36 * number_size}, Anchor::middle, {{words, number_size, ink, true}}});
-    }
-  return format.unit;
-}
-
-namespace {
-
-using color::Palette;
-using std::to_string;
-
 /// A small cell that bears a mark, and what it means.
 struct Sample {
   unsigned mark;
   const char* words;
 };
-constexpr Sample samples[]{
-    {color::mark::minus_infinity, "−∞"},     {color::mark::hidden, "masked"},
-    {color::mark::dropped, "dropped"},       {color::mark::not_a_number, "not a number (0/0)"},
-    {color::mark::above, "above the range"}, {color::mark::below, "below the range"}};
+constexpr Sample samples[]{{mark::minus_infinity, "−∞"},     {mark::hidden, "masked"},
+                           {mark::dropped, "dropped"},       {mark::not_a_number, "not a number (0/0)"},
+                           {mark::above, "above the range"}, {mark::below, "below the range"}};
 
 void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
   constexpr double side = 12;
-  const bool plain = mark == color::mark::not_a_number || mark == color::mark::minus_infinity;
+  const bool plain = mark == mark::not_a_number || mark == mark::minus_infinity;
   const Rgb ground = plain ? p.hatch.ground : color::color_at(color::ColorMap::weights, p.dark, 0),
             ink = color::readable_on(ground);
   list.items.emplace_back(Box{{x, 0, side, side}, ground});
@@ -392,14 +458,13 @@ void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
         thickness,
         ink_of_cross});
   };
-  if (mark == color::mark::minus_infinity)
-    list.items.emplace_back(Hatch{{{x, 0, side, side}}, p.hatch.lines});
-  if (mark == color::mark::hidden)
+  if (mark == mark::minus_infinity) list.items.emplace_back(Hatch{{{x, 0, side, side}}, p.hatch.lines});
+  if (mark == mark::hidden)
     list.items.emplace_back(Hatch{{{x, 0, side, side}}, color::mix(ink, ground, 0.3f)});
-  if (mark == color::mark::dropped) cross(ink, 1.5);
-  if (mark == color::mark::not_a_number) cross(p.status.bad, 1.2);
-  const bool above = mark == color::mark::above;
-  if (above || mark == color::mark::below) {
+  if (mark == mark::dropped) cross(ink, 1.5);
+  if (mark == mark::not_a_number) cross(p.status.bad, 1.2);
+  const bool above = mark == mark::above;
+  if (above || mark == mark::below) {
     const double y = above ? 0 : side, inner = above ? 6 : side - 6;
     list.items.emplace_back(
         Triangles{{{Point{x + side - 6, y}, Point{x + side, y}, Point{x + side, inner}}}, ink});
@@ -415,18 +480,7 @@ std::string unit_note(double unit, bool are_several) {
          (unit == 0.001 ? "0.01" : text::unit_words(10 * unit));
 }
 
-}  // namespace
-
-void Notes::add(const MapFigure& figure, const Map& map) {
-  marks |= figure.marks;
-  by_hand |= !map.by_hand.empty();
-  block_rows = std::max(block_rows, figure.block_rows),
-  block_columns = std::max(block_columns, figure.block_columns);
-  if (figure.block_rows * figure.block_columns > 1) pooled_as.insert(color::pooled_as(map.shading.map));
-  units.insert(figure.unit);
-  logarithmic |= map.shading.least > 0;
-}
-
+/// A sample and a few words for each, in lines no wider than the room.
 DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
   DisplayList list;
   double x = 0, y = 0;
@@ -461,17 +515,6 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
     if (unit != 1) add(unit_note(unit, notes.units.size() > 1), nothing, 0);
   return list;
 }
-
-namespace {
-
-using attention::Coloring;
-using attention::Columns;
-using attention::Model;
-using attention::Stage;
-using attention::StageInfo;
-using attention::Trace;
-using color::Palette;
-using std::to_string;
 
 constexpr double margin = 20, beside = 40, below = 26;
 constexpr double named = 26;  // the line above a strip that names its head
@@ -555,31 +598,42 @@ DisplayList one_map(const Source& s, const StageInfo& stage, std::size_t head, N
 }
 
 /// All heads of a stage, in colors of one range, with one bar for all.
+/// Puts maps beside each other, row below row.
+struct Rows {
+  DisplayList& list;
+  double x = 0, y = 0, height = 0;
+
+  void next() { x = 0, y += height + below, height = 0; }
+  void add(const MapFigure& part) {
+    append(list, part.list, {x, y});
+    x += part.list.width + beside;
+    height = std::max(height, part.list.height);
+    list.width = std::max(list.width, x - beside);
+  }
+};
+
 DisplayList all_heads(const Source& s, const StageInfo& stage, Notes& notes) {
   const std::size_t n = s.model.n_heads, columns = n <= 3 ? n : n <= 8 ? (n + 1) / 2 : 4;
   const Range range = common_range(s, stage);
   DisplayList list;
-  double y = 34, row_height = 0, smallest = range.high, largest = range.low, x = 0;
+  double smallest = range.high, largest = range.low;
+  Rows rows{list, 0, 34};
   for (std::size_t h = 0; h < n; ++h) {
     Map map = map_of_stage(s, stage, h, range);
     if (h == 0)
       list.items.emplace_back(Text{{0, 16}, Anchor::start, title(s, stage, stage.title, map.matrix.numbers)});
     map.title = {{"head " + to_string(h), 14, s.palette.dim}};
     map.room = Room::several_maps, map.bar = false;
-    for (const double v : map.matrix.numbers)
-      if (std::isfinite(v)) smallest = std::min(smallest, v), largest = std::max(largest, v);
+    widen(smallest, largest, map);
     const MapFigure part = map_figure(map, s.palette);
     notes.add(part, map);
-    if (h > 0 && h % columns == 0) x = 0, y += row_height + below, row_height = 0;
-    append(list, part.list, {x, y});
-    x += part.list.width + beside;
-    row_height = std::max(row_height, part.list.height);
-    list.width = std::max(list.width, x - beside);
+    if (h > 0 && h % columns == 0) rows.next();
+    rows.add(part);
   }
   const DisplayList bar = bar_figure({map_of(s.options, stage.coloring), range.low, range.high, range.least},
                                      smallest, largest, std::min(list.width, 420.0), s.palette);
-  append(list, bar, {0, y + row_height + 18});
-  list.height = y + row_height + 18 + bar.height;
+  append(list, bar, {0, rows.y + rows.height + 18});
+  list.height = rows.y + rows.height + 18 + bar.height;
   return list;
 }
 
@@ -594,7 +648,7 @@ void draw_arrow(DisplayList& list, Point from, double length, Rgb color) {
 DisplayList strip(const Source& s, std::size_t head, Notes& notes) {
   DisplayList list;
   const bool many = s.model.n_heads > 1;
-  double x = 0, y = many ? named : 0, row_height = 0;
+  Rows rows{list, 0, many ? named : 0};
   if (many)
     list.items.emplace_back(Text{{0, 14}, Anchor::start, {{"head " + to_string(head), 14, s.palette.dim}}});
   int line = 0;
@@ -608,19 +662,17 @@ DisplayList strip(const Source& s, std::size_t head, Notes& notes) {
     const MapFigure part = map_figure(map, s.palette);
     notes.add(part, map);
     if (stage.line != line) {
-      if (line > 0) y += row_height + below;
-      x = 0, row_height = 0, line = stage.line, before.reset();
+      if (line > 0) rows.next();
+      line = stage.line, before.reset();
     }
-    append(list, part.list, {x, y});
     const bool siblings = stage.stage == Stage::keys || stage.stage == Stage::values;
-    const double middle = y + part.picture.y + part.picture.height / 2;
-    if (before && !siblings) draw_arrow(list, {x - beside + 8, middle}, beside - 16, s.palette.faint);
+    const double middle = rows.y + part.picture.y + part.picture.height / 2;
+    const double arrow = rows.x - beside + 8;
+    rows.add(part);
+    if (before && !siblings) draw_arrow(list, {arrow, middle}, beside - 16, s.palette.faint);
     before = part.picture;
-    x += part.list.width + beside;
-    row_height = std::max(row_height, part.list.height);
-    list.width = std::max(list.width, x - beside);
   }
-  list.height = y + row_height;
+  list.height = rows.y + rows.height;
   return list;
 }
 

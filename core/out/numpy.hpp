@@ -15,7 +15,7 @@ namespace core::formats {
 /// Source: NumPy, numpy.lib.format.
 std::string npy_bytes(const arma::mat& matrix);
 
-/// What stands before the numbers of a .npy file of that shape; append_rows() adds them. type is NumPy's word
+/// The header of a .npy file of that shape; append_rows() adds the numbers. type is NumPy's word
 /// for what they are.
 std::string npy_header(const std::vector<std::size_t>& shape, const std::string& type = "<f8");
 
@@ -26,7 +26,7 @@ void append_rows(std::string& bytes, const arma::mat& matrix);
 /// Bytes that are not UTF-8 become U+FFFD.
 std::string npy_words(const std::vector<std::string>& words, const std::vector<std::size_t>& shape);
 
-/// A file to be put into an archive; its content is made when its turn comes, and let go of after it.
+/// A file to be put into an archive; its content is made when it is written, and freed after that.
 struct ZipContent {
   std::string name;
   std::function<std::string()> make;

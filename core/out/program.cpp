@@ -25,7 +25,7 @@ using positions::ScalingRule;
 using random::DrawKind;
 using std::to_string;
 
-/// What stands before it and torch.tensor(…) of a matrix, or of its first row; what is float32 is written at
+/// The text before and with torch.tensor(…) of a matrix, or of its first row; what is float32 is written at
 /// that precision, all else as float64.
 std::string with_tensor(const std::string& before, const arma::mat& m, bool row = false) {
   const std::string start = before + "torch.tensor(";
@@ -136,7 +136,7 @@ constexpr const char* layer_function =
     "            made.bias.copy_(bias)\n"
     "    return made\n";
 
-/// Whether the program cannot draw what dropout keeps, so that it stands in it as a tensor named kept.
+/// Whether the program cannot draw what dropout keeps, so that the program has it as a tensor named kept.
 bool writes_kept_weights(const attention::Dropout& d) {
   return d.active() && d.rate < 1 && (!d.given.empty() || d.stream == attention::DropoutStream::mkl);
 }
@@ -255,7 +255,7 @@ ProgramNumbers numbers_of(const Model& model, const std::vector<std::uint64_t>& 
     if (output) add(InitializedPart::output, *output);
     if (!written.empty()) drawn += "\n" + written;
   }
-  // The function stands before its first use, and only where it has one.
+  // The function is defined before its first use, and only if it is used.
   if (drawn.find("layer(") != drawn.npos)
     text += std::string(text.empty() ? "" : "\n\n") + layer_function + "\n";
   numbers.definitions =

@@ -13,7 +13,7 @@ namespace core::formats {
 ///
 /// Numbers that PyTorch draws from one of the seeds, to the last bit, are drawn; all others stand in the
 /// program. It is computed in float64, so its stages are those of attend() but for the order of sums. title
-/// is its docstring. What a person named stands in it as literals of printable ASCII, never in a comment.
+/// is its docstring. Names that a person chose are literals of printable ASCII in it, never in a comment.
 /// Throws core::Error when the model cannot be computed or departs from the paper, or when something in it is
 /// given or a head is ablated.
 std::string program_text(const attention::Model& model, const std::string& title,

@@ -39,17 +39,6 @@ TEST(Program, ListsPresetsWithoutADisplay) {
   EXPECT_EQ(std::count(window.err.begin(), window.err.end(), '\n'), 1) << window.err;
 }
 
-TEST(Program, ExportsASession) {
-  const TemporaryDirectory dir;
-  put_bytes(dir / "s.json",
-            R"({"attnscope": 1, "tokens": ["a", "b"], "embeddings": [[0], [1]], "scale": 0})");
-  const Outcome outcome =
-      run({"export", (dir / "s.json").string(), "--out", (dir / "D").string(), "--stages", "weights"});
-  EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.out + outcome.err, "");
-  EXPECT_EQ(support::bytes_of(dir / "D/weights.head0.csv"), ",a,b\r\na,1,0\r\nb,0.5,0.5\r\n");
-}
-
 TEST(Program, LeavesNothingWhereItCannotWrite) {
   const TemporaryDirectory dir;
   put_bytes(dir / "file", "");

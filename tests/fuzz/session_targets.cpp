@@ -1,7 +1,7 @@
 #include <array>
 #include <map>
 
-#include "app/session/journal.hpp"
+#include "app/session/recovery.hpp"
 #include "app/session/remembered.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/json.hpp"

@@ -85,11 +85,6 @@ TEST_P(Modern, ItsExportAgreesWithIt) {
   EXPECT_TRUE(report.not_given.empty());
 }
 
-TEST_P(Modern, ASessionKeepsIt) {
-  const attention::Model model = read_case(GetParam()).model;
-  EXPECT_EQ(core::formats::parse_session(core::formats::session_text({model, ""}), "again").model, model);
-}
-
 INSTANTIATE_TEST_SUITE_P(Cases, Modern, testing::ValuesIn(all_cases()), [](const auto& named) {
   std::string name = named.param;
   std::erase(name, '-');

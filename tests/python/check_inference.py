@@ -4,11 +4,9 @@ says must get no cause. ATTNSCOPE_TRIALS=1000 tries more of them, ATTNSCOPE_SEED
 """
 import collections
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -18,12 +16,9 @@ except ImportError:
     sys.exit(77)
 
 
-def half(x):
-    u = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
-    return (((u + 0x7FFF + ((u >> 16) & 1)) >> 16) << 16).astype(np.uint32).view(np.float32).astype(np.float64)
+from asking import asked, bfloat16, numbers_of
 
-
-ROUND = {"float64": lambda x: np.asarray(x, np.float64), "float32": lambda x: np.asarray(x, np.float32).astype(np.float64), "bfloat16": lambda x: np.where(np.isfinite(x), half(np.where(np.isfinite(x), x, 0)), x)}
+ROUND = {"float64": lambda x: np.asarray(x, np.float64), "float32": lambda x: np.asarray(x, np.float32).astype(np.float64), "bfloat16": bfloat16}
 
 
 def session(g):
@@ -443,7 +438,6 @@ def bug_list():
     own = lambda s: {"inverse_sqrt_d_head": dims(s) ** -0.5, "none": 1.0}.get(s.get("scale", "inverse_sqrt_d_head"), s.get("scale"))
     add("input_scaled", lambda g, s: if_(not cross(s), lambda: float(np.round(g.uniform(1.5, 6), 2))), "input of the .* multiplied|scale is|multiplied|ε", lambda v, s: [[v, v * v, v * v * own(s), 1 / v, s.get("normalise", {}).get("epsilon", 1) / v ** 2]])
     add("bias_times", lambda g, s: if_(s["projections"]["query"]["bias"], lambda: (list(g.choice(["query", "key", "value"], int(g.integers(1, 3)), replace=False)), float(g.choice([0.0, 2.0, 3.0])))), "bias of the", lambda v, s: [])
-    add("output_bias", lambda g, s: None, "", lambda v, s: [])
     add("transposed", lambda g, s: (lambda ok: [str(g.choice(ok))] if ok else None)([n for n in ("query", "key", "value", "output") if shape(s, n)[0] == shape(s, n)[1]]), "transposed")
     add("swapped", lambda g, s: if_(True, lambda: ("key", "value")) if g.random() < 0.5 else if_(shape(s, "query") == shape(s, "key"), lambda: ("query", "key")), "come from the .* projection|k·q|transposed|order k|order q")
     add("fused", lambda g, s: if_(not cross(s), lambda: str(g.choice(["stored by head", "stored as bands"]))), "fused QKV")
@@ -476,7 +470,6 @@ def bug_list():
     add("padding_shifted", lambda g, s: if_("hidden_keys" in s["mask"], lambda: int(g.choice([1, -1, 2]))), "padding|keys? (is|are) masked")
     add("padding_missing", lambda g, s: if_("hidden_keys" in s["mask"], lambda: True), "padding mask")
     add("window", lambda g, s: if_("window" in s["mask"], lambda: [int(g.integers(0, 7)), s["mask"]["window"][1]]) if g.random() < 0.7 else if_("window" in s["mask"], lambda: None), "window", lambda v, s: [v[0]])
-    add("window_added", lambda g, s: None, "")
     add("documents_ignored", lambda g, s: if_("documents" in s["mask"], lambda: True), "documents")
     add("causal_flipped", lambda g, s: True, "causal|window replaces|documents replace")
     add("aligned_first", lambda g, s: if_(S(s) != T(s) and s["mask"]["causal"], lambda: True), "aligned first|queries at the first|causal mask hides|masked")
@@ -500,7 +493,6 @@ def bug_list():
     add("bias_before_scale", lambda g, s: if_(biased(s) and own(s) != 1, lambda: True), "before (the )?scale|added before")
     add("scale", lambda g, s: float(g.choice([own(s) ** 2, 1.0, np.round(g.uniform(0.05, 1.2), 4), len(s["embeddings"][0]) ** -0.5])), "scale|ln 2", lambda v, s: [[v, v / own(s)]] if abs(v - 1) > 1e-9 and abs(v - own(s) ** 2) > 1e-9 else [])
     add("cap", lambda g, s: if_("score_cap" in s, lambda: float(np.round(g.uniform(1, 12), 2))), "cap is", lambda v, s: [v])
-    add("cap_added", lambda g, s: None, "")
     add("cap_missing", lambda g, s: if_("score_cap" in s, lambda: True), "cap is missing")
     add("cap_clipped", lambda g, s: if_("score_cap" in s, lambda: True), "clipped|cap is missing")
     add("cap_before_scale", lambda g, s: if_("score_cap" in s and own(s) != 1, lambda: True), "cap comes before")
@@ -523,18 +515,14 @@ def bug_list():
     add("merge_interleaved", lambda g, s: True, "interleaved")
     add("residual", lambda g, s: True, "residual|embeddings are added")
     add("output_factor", lambda g, s: float(np.round(g.uniform(0.3, 3), 3)), "multiplied by|residual", lambda v, s: [v])
-    return {k: v for k, v in L.items() if v[1]}
-
-
-def found_numbers(text):
-    return [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text.replace("−", "-"))]
+    return L
 
 
 def right(bug, value, s, sentence, close):
     _, pattern, nums = BUGS[bug]
     if not re.search(pattern, sentence):
         return False
-    have = found_numbers(sentence)
+    have = numbers_of(sentence)
     for n in nums(value, s):
         options = n if isinstance(n, list) else [n]
         if not any(abs(abs(h) - abs(o)) <= close * max(abs(o), 0.3) + 1e-9 for h in have for o in options):
@@ -599,12 +587,9 @@ def drawn(g):
 
 def outcome(trial, folder, program):
     n, (s, precision, which, showing, dump) = trial
-    (folder / f"{n}.json").write_text(json.dumps(s))
-    np.savez(folder / f"{n}.npz", **dump)
-    run = subprocess.run([program, "check", folder / f"{n}.json", folder / f"{n}.npz", "--json"], capture_output=True, text=True)
-    if run.returncode not in (0, 1) or not run.stdout:
-        return "crash", run.stderr
-    report = json.loads(run.stdout)
+    report, failure = asked(program, folder / str(n), s, dump)
+    if not report:
+        return "crash", failure
     causes = [sentences or names for sentences, names in zip(report["sentences"], report["explanations"])]
     if "strange" in showing:
         return ("strange false", causes) if causes else ("strange true", [])

@@ -3,11 +3,9 @@ our own of which single steps are replaced. A row says where it was reported, wh
 Each is asked with all stages, in float32 as people keep them, and with the output alone. ATTNSCOPE_KEEP=FOLDER keeps sessions and dumps.
 """
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import types
@@ -17,6 +15,7 @@ try:
 except ImportError:
     sys.exit(77)
 
+from asking import asked, bfloat16, numbers_of
 
 # An attention: arrays are [batch, head, row, column]. A report replaces steps by its own.
 
@@ -216,11 +215,6 @@ def rope(base=10000.0, **more):
 
 
 ALL = dict(causal=False)
-
-
-def bfloat16(x):
-    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
-    return (((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16).astype(np.uint32).view(np.float32).astype(float)
 
 
 # Steps as people had them.
@@ -507,10 +501,6 @@ NOT_YET = {
 }
 
 
-def numbers_of(text):
-    return [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text.replace("−", "-"))]
-
-
 def is_right(cause, answers):
     """Whether the sentences of one cause hold every pattern with its numbers (a list: one of them)."""
     def holds(sentence, pattern, numbers):
@@ -527,16 +517,11 @@ def questions():
         yield where, wrong, "output", s, dict(output=theirs["output"]), answers
 
 
-def asked(question, folder, program):
+def answer(question, folder, program):
     where, _, given, s, dump, answers = question
-    name = folder / (re.sub(r"[/#]", "-", where) + "." + given)
-    session_file, dump_file = pathlib.Path(f"{name}.json"), pathlib.Path(f"{name}.npz")
-    session_file.write_text(json.dumps(s))
-    np.savez(dump_file, **dump)
-    run = subprocess.run([program, "check", session_file, dump_file, "--json"], capture_output=True, text=True)
-    if run.returncode not in (0, 1) or not run.stdout:
-        return False, [run.stderr]
-    report = json.loads(run.stdout)
+    report, failure = asked(program, folder / (re.sub(r"[/#]", "-", where) + "." + given), s, dump)
+    if not report:
+        return False, [failure]
     return any(is_right(cause, answers) for cause in report["sentences"]), report["sentences"] or report["described"]
 
 
@@ -545,7 +530,7 @@ def main(program):
     with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(2) as pool:
         folder = pathlib.Path(os.environ.get("ATTNSCOPE_KEEP", temporary))
         all_questions = list(questions())
-        for question, (right, words) in zip(all_questions, pool.map(lambda q: asked(q, folder, program), all_questions)):
+        for question, (right, words) in zip(all_questions, pool.map(lambda q: answer(q, folder, program), all_questions)):
             where, wrong, given = question[:3]
             count, named = count + 1, named + right
             if right == (given in NOT_YET.get(where, ("", ""))[0].split()):

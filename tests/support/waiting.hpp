@@ -21,6 +21,12 @@ inline void finish_reading(app::Store& store) {
   for (; store.is_reading() || store.is_writing(); std::this_thread::yield()) store.update();
 }
 
+/// Carries out a command, and waits until what it reads or writes has been taken in.
+inline void carry_out(app::Store& store, const app::Command& command) {
+  store.dispatch(command);
+  finish_reading(store);
+}
+
 /// Waits until the comparison and the laboratory's first masks are there.
 inline void finish_working(app::Store& store) {
   const auto awaits_masks = [&] {
@@ -44,6 +50,14 @@ void settle(const app::Store& store, Frame frame) {
     if (std::chrono::steady_clock::now() > end)
       throw std::runtime_error("still reading or working after a minute");
   }
+}
+
+/// The same with the store's own frames.
+inline void settle(app::Store& store) {
+  settle(store, [&store] {
+    store.update();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
 }
 
 }  // namespace support

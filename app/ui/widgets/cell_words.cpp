@@ -7,7 +7,6 @@
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/text.hpp"
 #include "core/graph/visibility_words.hpp"
@@ -20,6 +19,7 @@ using core::attention::Stage;
 namespace {
 
 namespace ex = core::explain;
+
 using ex::Operand;
 
 void go_to(const Frame& frame, const ex::Place& place) {
@@ -50,15 +50,17 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   ImGui::EndTooltip();
 }
 
-}  // namespace
-
+/// Draws an operand at the right end of a column that begins at left_middle; returns where the next begins.
+///
+/// One that stands somewhere is a link of that name: pressing it pins its cell, or puts the edit cursor on a
+/// learned number.
 float draw_operand(const Frame& frame, const std::string& name, const Operand& operand, ImVec2 left_middle,
                    float width) {
   ImFont* mono = frame.fonts.mono14;
   const std::string text = inspected(operand.value);
   const ImVec2 right{left_middle.x + std::max(width, text_width(mono, text)), left_middle.y};
   if (!operand.place) {
-    draw_text(mono, right, Align::right_middle, packed(frame.palette.text), text);
+    draw_text(mono, right, Align::right_middle, frame.palette.text, text);
   } else {
     if (link(frame, name, mono, right, Align::right_middle, frame.palette.operand, text))
       go_to(frame, *operand.place);
@@ -66,8 +68,6 @@ float draw_operand(const Frame& frame, const std::string& name, const Operand& o
   }
   return right.x;
 }
-
-namespace {
 
 using core::attention::Columns;
 using core::attention::StageInfo;
@@ -263,6 +263,7 @@ std::string why_hidden(const Frame& frame, std::size_t query, std::size_t key) {
 namespace {
 
 namespace ex = core::explain;
+
 using ex::Form;
 using ex::Line;
 
@@ -323,7 +324,7 @@ ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<
 }
 
 float draw_sign(const Pen& pen, float x, const char* sign) {
-  draw_text(pen.frame.fonts.mono14, {x, pen.y}, Align::left_middle, packed(pen.frame.palette.dim), sign);
+  draw_text(pen.frame.fonts.mono14, {x, pen.y}, Align::left_middle, pen.frame.palette.dim, sign);
   return x + text_width(pen.frame.fonts.mono14, sign);
 }
 
@@ -332,9 +333,8 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   const float indent = pen.left + frame.metrics.px(18);
   const bool is_term = line.role == Line::term;
   if (line.role == Line::total) {
-    ImGui::GetWindowDrawList()->AddRectFilled(
-        {pen.right - frame.metrics.px(60), std::round(pen.y) + frame.metrics.px(1)},
-        {pen.right, std::round(pen.y) + frame.metrics.px(1) + 1}, packed(frame.palette.strong_line));
+    draw_rect({pen.right - frame.metrics.px(60), std::round(pen.y) + frame.metrics.px(1)},
+              {pen.right, std::round(pen.y) + frame.metrics.px(1) + 1}, frame.palette.strong_line);
     pen.skip(2);
   }
   pen.skip(9);
@@ -346,7 +346,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
     const float fits = room - frame.metrics.px(8);
     const bool is_number =
         line.label.kind == ex::Label::column && text_width(frame.fonts.sans14, label) > fits;
-    draw_text(frame.fonts.sans14, {x, pen.y}, Align::left_middle, packed(frame.palette.dim),
+    draw_text(frame.fonts.sans14, {x, pen.y}, Align::left_middle, frame.palette.dim,
               shortened(frame.fonts.sans14, is_number ? std::to_string(line.label.index) : label, fits));
     x += room;
   }
@@ -356,7 +356,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
     return pen.skip(9);
   }
   if (!line.words.empty()) {
-    draw_text(frame.fonts.sans14, {x, pen.y}, Align::left_middle, packed(frame.palette.dim), line.words);
+    draw_text(frame.fonts.sans14, {x, pen.y}, Align::left_middle, frame.palette.dim, line.words);
   } else {
     const Signs s = signs(line.form);
     x = draw_sign(pen, x, s.before);
@@ -365,7 +365,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
                      is_term ? widths.b : 0);
     draw_sign(pen, x, s.after);
   }
-  draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+  draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, frame.palette.text,
             inspected(line.value));
   pen.skip(9);
 }
@@ -374,7 +374,7 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
   const Frame& frame = pen.frame;
   ImFont *title = frame.fonts.sans15, *formula = frame.fonts.sans14;
   pen.skip(9);
-  draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
+  draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, frame.palette.faint,
             std::to_string(number));
   float x = pen.left + frame.metrics.px(18);
   glossed_line(frame, title, frame.palette.text, {x, pen.y}, step.title);
@@ -383,8 +383,8 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
     x = beside;
   else
     pen.skip(18);
-  draw_formula(formula, {x, std::round(pen.y - platform::font_size(formula) * 0.56f)},
-               packed(frame.palette.dim), step.formula);
+  draw_formula(formula, {x, std::round(pen.y - platform::font_size(formula) * 0.56f)}, frame.palette.dim,
+               step.formula);
   pen.skip(11);
 }
 
@@ -398,7 +398,7 @@ void draw_more(Pen& pen, std::size_t number, const std::string& words, std::opti
     frame.commands.add(set<&Selection::unfolded>(
         frame.pending.selection.unfolded == number ? std::nullopt : std::optional(number)));
   if (rest)
-    draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
+    draw_text(frame.fonts.mono14, {pen.right, pen.y}, Align::right_middle, frame.palette.text,
               inspected(*rest));
   pen.skip(9);
 }

@@ -8,13 +8,6 @@
 
 namespace app::widgets {
 
-/// Draws an operand at the right end of a column that begins at left_middle; returns where the next begins.
-///
-/// One that stands somewhere is a link of that name: pressing it pins its cell, or puts the edit cursor on a
-/// learned number.
-float draw_operand(const Frame& frame, const std::string& name, const core::explain::Operand& operand,
-                   ImVec2 left_middle, float width);
-
 /// What a cell is, in words; every text is one line.
 struct CellWords {
   std::string title;     ///< "Weight"
@@ -32,6 +25,7 @@ std::string head_words(const core::attention::Model& model, Stage stage, std::si
 
 /// The title of a stage, and its formula: X of a layer of a whole model is made of the residual stream.
 std::string stage_title(const Frame& frame, Stage stage);
+
 std::string stage_formula(const Frame& frame, Stage stage, bool brief);
 
 /// The number in a cell.

@@ -1,20 +1,78 @@
 #include "app/ui/widgets/drawing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/lessons/lessons.hpp"
 #include "core/out/drawing.hpp"
 #include "core/system/fonts.hpp"
 
 namespace app::widgets {
+
+namespace {
+
+/// Where a window remembers the frame in which one of its items took Enter.
+constexpr ImGuiID took_enter = 0x656e7472;
+
+/// Whether Enter went down, and not in a field.
+bool enter_pressed() {
+  return !ImGui::GetIO().WantTextInput && (platform::key_pressed(ImGuiKey_Enter, false) ||
+                                           platform::key_pressed(platform::keypad_enter, false));
+}
+
+}  // namespace
+
+bool has_keyboard() {
+  return ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+}
+
+bool entered_item() {
+  if (!has_keyboard() || !enter_pressed()) return false;
+  ImGui::GetStateStorage()->SetInt(took_enter, ImGui::GetFrameCount());
+  return true;
+}
+
+bool enter_confirms() {
+  return enter_pressed() && ImGui::GetStateStorage()->GetInt(took_enter, -1) != ImGui::GetFrameCount();
+}
+
+bool hit_area(const char* name, ImVec2 size) {
+  // Dear ImGui stops the program at an item of no size.
+  const bool pressed = ImGui::InvisibleButton(name, {std::max(1.0f, size.x), std::max(1.0f, size.y)});
+  return entered_item() || pressed;
+}
+
+void draw_focus(const Frame& frame, ImVec2 min, ImVec2 max) {
+  if (has_keyboard()) outline(min, max, frame.palette.accent, 2);
+}
+
+void take_room(ImVec2 at, ImVec2 size) {
+  platform::move_to(at);
+  ImGui::Dummy(size);
+}
+
+void draw_rect(ImVec2 min, ImVec2 max, Ink ink, float rounding) {
+  ImGui::GetWindowDrawList()->AddRectFilled(min, max, ink.packed, rounding);
+}
+
+void draw_cross(ImVec2 middle, float arm, Ink ink, float thickness) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddLine({middle.x - arm, middle.y - arm}, {middle.x + arm, middle.y + arm}, ink.packed, thickness);
+  list->AddLine({middle.x - arm, middle.y + arm}, {middle.x + arm, middle.y - arm}, ink.packed, thickness);
+}
+
+void draw_share(const Frame& frame, ImVec2 min, ImVec2 max, double share, Ink ink) {
+  draw_rect(min, max, frame.palette.control.rest);
+  draw_rect(min, {min.x + static_cast<float>(share) * (max.x - min.x), max.y}, ink);
+}
 
 std::string inspected(double value) {
   const double size = std::abs(value);
@@ -33,31 +91,32 @@ bool link(const Frame& frame, const std::string& name, ImFont* font, ImVec2 at, 
   platform::move_to(min);
   const bool pressed = hit_area(name.c_str(), {width, 2 * half});
   frame.landmarks.mark_item(name);
-  const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
-  draw_text(font, at, align, packed(color), text);
-  ImDrawList* list = ImGui::GetWindowDrawList();
+  draw_text(font, at, align, color, text);
   if (ImGui::IsItemHovered()) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    list->AddRectFilled({min.x, min.y + 2 * half - 1}, {min.x + std::round(width), min.y + 2 * half},
-                        packed(color));
+    draw_rect({min.x, min.y + 2 * half - 1}, {min.x + std::round(width), min.y + 2 * half}, color);
   }
-  if (focused)
-    outline(list, {min.x - 3, min.y - 1}, {min.x + width + 3, min.y + 2 * half + 1},
-            packed(frame.palette.accent), 2);
+  draw_focus(frame, {min.x - 3, min.y - 1}, {min.x + width + 3, min.y + 2 * half + 1});
   return pressed;
 }
 
 void Pen::rule() {
   skip(10);
-  ImGui::GetWindowDrawList()->AddRectFilled({left, std::round(y)}, {right, std::round(y) + 1},
-                                            packed(frame.palette.line));
+  draw_rect({left, std::round(y)}, {right, std::round(y) + 1}, frame.palette.line);
   skip(12);
+}
+
+void Pen::at_left(ImFont* font, Rgb color, std::string_view text) const {
+  draw_text(font, {left, y}, Align::left_middle, color, text);
+}
+
+void Pen::at_right(ImFont* font, Rgb color, std::string_view text) const {
+  draw_text(font, {right, y}, Align::right_middle, color, text);
 }
 
 void Pen::heading(const std::string& words) {
   skip(8);
-  draw_text(frame.fonts.sans16, {left, y}, Align::left_middle, packed(frame.palette.text),
-            shortened(frame.fonts.sans16, words, right - left));
+  at_left(frame.fonts.sans16, frame.palette.text, shortened(frame.fonts.sans16, words, right - left));
   skip(14);
 }
 
@@ -66,15 +125,14 @@ void Pen::pair(const std::string& words, const std::string& number) {
   const float room = right - left - text_width(frame.fonts.mono14, number) - frame.metrics.px(8);
   glossed_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
                shortened(frame.fonts.sans14, words, room));
-  draw_text(frame.fonts.mono14, {right, y}, Align::right_middle, packed(frame.palette.text), number);
+  at_right(frame.fonts.mono14, frame.palette.text, number);
   skip(10);
 }
 
 bool Pen::linked_pair(const std::string& name, const std::string& words, const std::string& number) {
   skip(10);
   const float room = right - left - text_width(frame.fonts.mono14, number) - frame.metrics.px(8);
-  draw_text(frame.fonts.sans14, {left, y}, Align::left_middle, packed(frame.palette.dim),
-            shortened(frame.fonts.sans14, words, room));
+  at_left(frame.fonts.sans14, frame.palette.dim, shortened(frame.fonts.sans14, words, room));
   const bool pressed =
       link(frame, name, frame.fonts.mono14, {right, y}, Align::right_middle, frame.palette.operand, number);
   skip(10);
@@ -88,24 +146,20 @@ void Pen::share(const std::string& words, double value, double end) {
               zero = std::round((from + to) / 2), half = frame.metrics.px(5);
   glossed_line(frame, frame.fonts.sans14, frame.palette.dim, {left, y},
                shortened(frame.fonts.sans14, words, from - left - frame.metrics.px(6)));
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({from, y - half}, {to, y + half}, packed(frame.palette.control.rest));
+  draw_rect({from, y - half}, {to, y + half}, frame.palette.control.rest);
   const double part = end > 0 && std::isfinite(value) ? std::clamp(value / end, -1.0, 1.0) : 0;
   const float at = zero + std::round(static_cast<float>(part) * (to - from) / 2);
-  list->AddRectFilled(
-      {std::min(zero, at), y - half}, {std::max(zero, at), y + half},
-      packed(render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + part / 2)));
-  list->AddRectFilled({zero, y - half - 2}, {zero + 1, y + half + 2}, packed(frame.palette.faint));
-  draw_text(frame.fonts.mono14, {right, y}, Align::right_middle, packed(frame.palette.text),
-            inspected(value));
+  draw_rect({std::min(zero, at), y - half}, {std::max(zero, at), y + half},
+            render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + part / 2));
+  draw_rect({zero, y - half - 2}, {zero + 1, y + half + 2}, frame.palette.faint);
+  at_right(frame.fonts.mono14, frame.palette.text, inspected(value));
   skip(11);
 }
 
 void Pen::prose(const std::string& words, Rgb color) {
   y = std::round(y);
   const ImVec2 size = draw_prose(frame.fonts.sans14, {left, y}, right - left, color, words);
-  platform::move_to({left, y});
-  ImGui::Dummy(size);
+  take_room({left, y}, size);
   y += size.y;
   skip(4);
 }
@@ -133,10 +187,6 @@ ImFont* subscript_font(const ImFont* font) {
   }
   return nearest;
 }
-
-}  // namespace
-
-namespace {
 
 /// Part of a text that a font can draw, or a character that no font can.
 struct Run {
@@ -179,11 +229,10 @@ void draw_chip(ImFont* font, ImVec2 at, ImU32 color, char32_t c) {
   ImFont* small = subscript_font(font);
   const std::string words = core::text::code_point_name(c);
   const ImVec2 end{at.x + run_width(font, {{}, c}), at.y + platform::font_size(font)};
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  outline(list, {at.x + 1, at.y}, {end.x - 1, end.y}, color, 1);
-  list->AddText(small, platform::font_size(small),
-                {at.x + chip_margin, centred_y(small, at.y, platform::font_size(font))}, color,
-                words.c_str());
+  outline({at.x + 1, at.y}, {end.x - 1, end.y}, color, 1);
+  ImGui::GetWindowDrawList()->AddText(small, platform::font_size(small),
+                                      {at.x + chip_margin, centred_y(small, at.y, platform::font_size(font))},
+                                      color, words.c_str());
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(at, end))
     ImGui::SetTooltip("%s", core::fonts::missing_words({c}).c_str());
 }
@@ -200,7 +249,7 @@ float baseline_drop(ImFont* large, ImFont* small) {
   return std::round(platform::ascent(large)) - std::round(platform::ascent(small));
 }
 
-void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 color, std::string_view text) {
+void draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_view text) {
   if (text.empty()) return;
   if (align == Align::middle) position.x -= text_width(font, text) / 2;
   if (align == Align::right_middle) position.x -= text_width(font, text);
@@ -209,9 +258,9 @@ void draw_text(ImFont* font, ImVec2 position, Align align, ImU32 color, std::str
     const Run run = take_run(font, text);
     const ImVec2 at{std::round(position.x), std::round(position.y)};
     if (run.missing)
-      draw_chip(font, at, color, run.missing);
+      draw_chip(font, at, ink.packed, run.missing);
     else
-      ImGui::GetWindowDrawList()->AddText(font, platform::font_size(font), at, color, run.text.data(),
+      ImGui::GetWindowDrawList()->AddText(font, platform::font_size(font), at, ink.packed, run.text.data(),
                                           run.text.data() + run.text.size());
     position.x += run_width(font, run);
   }
@@ -226,12 +275,12 @@ bool is_wide(std::string_view text) {
 }
 
 /// One character above the other, the last one at the bottom.
-void draw_text_upright(ImFont* font, ImVec2 bottom_middle, ImU32 color, std::string_view text) {
+void draw_text_upright(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text) {
   float y = bottom_middle.y - text_width(font, text);
   while (const auto character = core::text::first_character(text)) {
     const std::string_view one = text.substr(0, character->size);
     const float width = text_width(font, one);
-    draw_text(font, {bottom_middle.x - width / 2, y}, Align::left_top, color, one);
+    draw_text(font, {bottom_middle.x - width / 2, y}, Align::left_top, ink, one);
     y += width;
     text.remove_prefix(one.size());
   }
@@ -239,13 +288,13 @@ void draw_text_upright(ImFont* font, ImVec2 bottom_middle, ImU32 color, std::str
 
 }  // namespace
 
-void draw_text_turned(ImFont* font, ImVec2 bottom_middle, ImU32 color, std::string_view text) {
-  if (is_wide(text)) return draw_text_upright(font, bottom_middle, color, text);
+void draw_text_turned(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text) {
+  if (is_wide(text)) return draw_text_upright(font, bottom_middle, ink, text);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 start{std::round(bottom_middle.x - middle_of_figures(font)), std::round(bottom_middle.y)};
   // It is drawn level and its corners are turned about the start.
   const int first = list->VtxBuffer.Size;
-  platform::whole_text(list, font, platform::font_size(font), start, color, text.data(),
+  platform::whole_text(list, font, platform::font_size(font), start, ink.packed, text.data(),
                        text.data() + text.size());
   for (int k = first; k < list->VtxBuffer.Size; ++k) {
     ImVec2& p = list->VtxBuffer[k].pos;
@@ -267,14 +316,14 @@ std::string shortened(ImFont* font, const std::string& text, float room) {
   return cut_at(too_long == ends.begin() ? 0 : *(too_long - 1));
 }
 
-float draw_formula(ImFont* font, ImVec2 left_top, ImU32 color, std::string_view formula) {
+float draw_formula(ImFont* font, ImVec2 left_top, Ink ink, std::string_view formula) {
   const float start = left_top.x;
   ImFont* small = subscript_font(font);
   for (const auto& [piece, subscript] : core::text::formula_pieces(formula)) {
     ImFont* used = subscript ? small : font;
     const float drop = subscript ? std::round(platform::font_size(font) * subscript_drop) : 0;
     ImGui::GetWindowDrawList()->AddText(used, platform::font_size(used),
-                                        {std::round(left_top.x), std::round(left_top.y + drop)}, color,
+                                        {std::round(left_top.x), std::round(left_top.y + drop)}, ink.packed,
                                         piece.data(), piece.data() + piece.size());
     left_top.x += text_width(used, piece);
   }
@@ -289,42 +338,336 @@ float formula_width(ImFont* font, std::string_view formula) {
   return width;
 }
 
-void outline(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 color, float t) {
+void outline(ImVec2 min, ImVec2 max, Ink ink, float t, ImDrawList* list) {
+  const ImU32 color = ink.packed;
   list->AddRectFilled(min, {max.x, min.y + t}, color);
   list->AddRectFilled({min.x, max.y - t}, max, color);
   list->AddRectFilled({min.x, min.y + t}, {min.x + t, max.y - t}, color);
   list->AddRectFilled({max.x - t, min.y + t}, {max.x, max.y - t}, color);
 }
 
-void hatch(ImDrawList* list, ImVec2 min, ImVec2 max, float step, ImU32 color) {
+void hatch(ImVec2 min, ImVec2 max, float step, Ink ink) {
+  ImDrawList* list = ImGui::GetWindowDrawList();
   const float height = max.y - min.y;
   list->PushClipRect(min, max, true);
   const float phase = std::fmod(min.x + max.y, step);  // fixed to the screen, so that hatches meet
   for (float x = min.x - height - phase; x < max.x; x += step)
-    list->AddLine({x, max.y}, {x + height, min.y}, color);
+    list->AddLine({x, max.y}, {x + height, min.y}, ink.packed);
   list->PopClipRect();
 }
 
-void draw_arrow(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 color, float head) {
-  const float dx = to.x > from.x   ? 1.0f
-                   : to.x < from.x ? -1.0f
-                                   : 0.0f,
-              dy = to.y > from.y   ? 1.0f
-                   : to.y < from.y ? -1.0f
-                                   : 0.0f;
+void draw_arrow(ImVec2 from, ImVec2 to, Ink ink, float head) {
+  const auto sign = [](float x) { return static_cast<float>((x > 0) - (x < 0)); };
+  const float dx = sign(to.x - from.x), dy = sign(to.y - from.y);
   const ImVec2 low{std::min(from.x, to.x), std::min(from.y, to.y)},
       high{std::max(from.x, to.x), std::max(from.y, to.y)};
-  list->AddRectFilled({std::floor(low.x), std::floor(low.y)},
-                      {std::floor(high.x) + (dy != 0), std::floor(high.y) + (dx != 0)}, color);
+  draw_rect({std::floor(low.x), std::floor(low.y)},
+            {std::floor(high.x) + (dy != 0), std::floor(high.y) + (dx != 0)}, ink);
   const ImVec2 tip{std::floor(to.x) + 0.5f, std::floor(to.y) + 0.5f};
   const ImVec2 back{tip.x - dx * head, tip.y - dy * head};
   const float half = head * 0.5f;
-  list->AddTriangleFilled(tip, {back.x - dy * half, back.y + dx * half},
-                          {back.x + dy * half, back.y - dx * half}, color);
+  ImGui::GetWindowDrawList()->AddTriangleFilled(tip, {back.x - dy * half, back.y + dx * half},
+                                                {back.x + dy * half, back.y - dx * half}, ink.packed);
 }
 
 std::size_t label_step(float pitch, float room) {
   return core::figures::label_step(pitch, room);
+}
+
+std::string visible_token(std::string_view token) {
+  const std::string_view inner = core::text::trimmed(token, " ");
+  const std::size_t leading =
+      inner.empty() ? token.size() : static_cast<std::size_t>(inner.data() - token.data());
+  std::string text;
+  for (std::size_t k = 0; k < token.size(); ++k) {
+    const bool is_outer = k < leading || k >= leading + inner.size();
+    if (is_outer)
+      text += "·";
+    else if (token[k] == '\n')
+      text += "⏎";
+    else if (token[k] == '\t')
+      text += "→";
+    else
+      text += token[k];
+  }
+  return text;
+}
+
+std::string quoted_token(std::string_view token) {
+  return "‘" + visible_token(token) + "’";
+}
+
+std::string grouped(std::size_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t k = digits.size(); k > 3; k -= 3) digits.insert(k - 3, 1, ',');
+  return digits;
+}
+
+std::string signed_text(double value, int decimals) {
+  return (value > 0 ? "+" : "") + fixed(value, decimals);
+}
+
+float centred_y(ImFont* font, float top, float height) {
+  return std::round(top + (height - platform::font_size(font)) / 2);
+}
+
+void draw_text(ImFont* font, ImVec2 pos, Rgb color, std::string_view text) {
+  draw_text(font, pos, Align::left_top, color, text);
+}
+
+void draw_label(const Frame& frame, ImFont* font, ImVec2 row, Rgb color, std::string_view words) {
+  draw_text(font, {row.x, centred_y(font, row.y, frame.metrics.frame)}, color, words);
+}
+
+void draw_text_right(ImFont* font, float right, float y, Rgb color, std::string_view text) {
+  draw_text(font, {std::floor(right - text_width(font, text)), y}, color, text);
+}
+
+void draw_text_within(ImFont* font, ImVec2 pos, float width, Rgb color, const std::string& text) {
+  const std::string shown = shortened(font, text, width);
+  draw_text(font, pos, color, shown);
+  const ImVec2 end(pos.x + width, pos.y + platform::font_size(font));
+  if (shown != text && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(pos, end))
+    ImGui::SetTooltip("%s", text.c_str());
+}
+
+void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb color, const std::string& text) {
+  std::string first = text, second;
+  while (text_width(font, first) > width) {
+    const std::size_t blank = first.rfind(' ');
+    if (blank == std::string::npos) break;
+    second = text.substr(blank + 1);
+    first.resize(blank);
+  }
+  draw_text(font, pos, color, shortened(font, first, width));
+  if (!second.empty()) draw_text(font, {pos.x, pos.y + pitch}, color, shortened(font, second, width));
+}
+
+namespace {
+
+/// How much of a text stands in one line: whole words, or of a longer one what fits.
+std::size_t line_length(ImFont* font, float width, std::string_view text) {
+  const std::size_t stop = std::min(text.find('\n'), text.size());
+  std::size_t fits = 0;
+  for (std::size_t end = 0; end < stop;) {
+    end = std::min(text.find(' ', end + 1), stop);
+    if (text_width(font, text.substr(0, end)) > width) break;
+    fits = end;
+  }
+  if (fits > 0 || stop == 0) return fits;
+  std::size_t letters = 1;  // at least one
+  for (std::size_t k = 1; k <= stop; ++k)
+    if (k == stop || core::text::starts_character(text[k])) {
+      if (text_width(font, text.substr(0, k)) > width && letters > 1) break;
+      letters = k;
+    }
+  return letters;
+}
+
+}  // namespace
+
+ImVec2 draw_prose(ImFont* font, ImVec2 pos, float width, Rgb color, std::string_view text) {
+  constexpr float pitch_of_size = 1.3f;
+  const float pitch = std::round(platform::font_size(font) * pitch_of_size);
+  const ImU32 ink = packed(color, ImGui::GetStyle().Alpha);  // lowered inside BeginDisabled
+  ImVec2 size{0, 0};
+  do {
+    const std::size_t length = line_length(font, width, text);
+    const std::string_view line = text.substr(0, length);
+    draw_text(font, {pos.x, pos.y + size.y + std::floor((pitch - platform::font_size(font)) / 2)},
+              Align::left_top, ink, line);
+    size = {std::max(size.x, text_width(font, line)), size.y + pitch};
+    text.remove_prefix(length);
+    if (text.starts_with(' ') || text.starts_with('\n')) text.remove_prefix(1);
+  } while (!text.empty());
+  return size;
+}
+
+void paragraph(ImFont* font, Rgb color, float width, std::string_view text) {
+  ImGui::Dummy(draw_prose(font, ImGui::GetCursorScreenPos(), width, color, text));
+}
+
+void section_heading(const Frame& frame, float width, const char* name, const std::string& remark) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = frame.metrics.px(20), line = frame.metrics.px(14);
+  draw_text(frame.fonts.sans13, {at.x, centred_y(frame.fonts.sans13, at.y, line)}, frame.palette.dim, name);
+  if (!remark.empty()) {
+    const float y = centred_y(frame.fonts.mono13, at.y, line);
+    draw_text_right(frame.fonts.mono13, at.x + width, y, frame.palette.faint, remark);
+  }
+  ImGui::Dummy({width, height});
+}
+
+void tooltip(const std::string& text) {
+  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenDisabled)) return;
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(ImGui::GetFontSize() * 24);
+  ImGui::TextUnformatted(text.c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
+namespace {
+
+using core::lessons::Term;
+
+/// A word of the text with what hangs on to it, its place and the term that it begins or goes on with.
+struct Piece {
+  std::string_view word;
+  float x = 0, width = 0;
+  int line = 0;
+  const Term* term = nullptr;
+};
+
+/// The word without marks around it.
+std::string_view bare(std::string_view word) {
+  for (bool again = true; again && !word.empty();) {
+    again = false;
+    for (const std::string_view mark : {".", ",", ":", ";", "?", "!", "(", ")", "“", "”"}) {
+      if (word.starts_with(mark)) word.remove_prefix(mark.size()), again = true;
+      if (word.ends_with(mark)) word.remove_suffix(mark.size()), again = true;
+    }
+  }
+  return word;
+}
+
+/// The term of a word, in the plural too.
+const Term* term_of(std::string word) {
+  if (const Term* term = core::lessons::find_term(word)) return term;
+  if (word.ends_with("ies")) return core::lessons::find_term(word.substr(0, word.size() - 3) + "y");
+  if (word.ends_with("s")) return core::lessons::find_term(word.substr(0, word.size() - 1));
+  return nullptr;
+}
+
+/// "W_q" and its like, which are drawn with a lowered letter; "d_head" is a name and stays as it is.
+bool is_symbol(std::string_view word) {
+  const std::string_view symbol = bare(word);
+  return symbol.size() == 3 && symbol[1] == '_';
+}
+
+float piece_width(ImFont* font, std::string_view word) {
+  return is_symbol(word) ? formula_width(font, word) : text_width(font, word);
+}
+
+std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
+  const float blank = text_width(font, " ");
+  std::vector<Piece> pieces;
+  float x = 0;
+  int line = 0;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (word.empty()) continue;
+    const float w = piece_width(font, word);
+    if (x > 0 && x + w > width) x = 0, ++line;
+    pieces.push_back({word, x, w, line});
+    x += w + blank;
+  }
+  return pieces;
+}
+
+/// Finds terms of one and of two words, each where it first stands.
+void find_terms(std::vector<Piece>& pieces) {
+  std::set<const Term*> known;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    const std::string word(bare(pieces[k].word));
+    const bool pair = k + 1 < pieces.size() && pieces[k + 1].line == pieces[k].line;
+    const Term* two = pair ? term_of(word + " " + std::string(bare(pieces[k + 1].word))) : nullptr;
+    const Term* term = two ? two : term_of(word);
+    if (!term || !known.insert(term).second) continue;
+    pieces[k].term = term;
+    if (two) pieces[++k].term = term;
+  }
+}
+
+float line_height(const Frame& frame, ImFont* font) {
+  return platform::font_size(font) + frame.metrics.px(7);
+}
+
+/// A dotted line under a term, which is explained as long as the mouse is on it.
+void gloss(const Frame& frame, const Term& term, ImVec2 min, ImVec2 max, float underline) {
+  for (float x = min.x; x < max.x; x += frame.metrics.px(4))
+    draw_rect({x, underline}, {x + frame.metrics.px(2), underline + 1}, frame.palette.faint);
+  if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(min, max)) explain_term(frame, term);
+}
+
+}  // namespace
+
+void explain_term(const Frame& frame, const Term& term, const std::string& remark) {
+  ImGui::BeginTooltip();
+  const float width = frame.metrics.px(300);
+  paragraph(frame.fonts.sans14, frame.palette.text, width, term.word);
+  paragraph(frame.fonts.sans14, frame.palette.dim, width, term.meaning);
+  if (!remark.empty()) paragraph(frame.fonts.sans14, frame.palette.faint, width, remark);
+  ImGui::EndTooltip();
+}
+
+const Term* term_of(Stage stage) {
+  constexpr std::array words{"embedding",
+                             "embedding",
+                             "query",
+                             "key",
+                             "value",
+                             "QK norm",
+                             "QK norm",
+                             "rotary embedding",
+                             "rotary embedding",
+                             "score",
+                             "scale",
+                             "soft-capping",
+                             "relative position bias",
+                             "relative position bias",
+                             "mask",
+                             "−∞",
+                             "softmax",
+                             "mask",
+                             "row",
+                             "weight",
+                             "dropout",
+                             "kept weight",
+                             "context vector",
+                             "concatenate",
+                             "output projection"};
+  static_assert(words.size() == static_cast<std::size_t>(Stage::output) + 1);
+  return core::lessons::find_term(words.at(static_cast<std::size_t>(stage)));
+}
+
+void glossed_line(const Frame& frame, ImFont* font, Rgb color, ImVec2 left_middle, const std::string& text) {
+  draw_text(font, left_middle, Align::left_middle, color, text);
+  std::vector<Piece> pieces = pieces_of(font, FLT_MAX, text);
+  find_terms(pieces);
+  const float half = std::round(platform::font_size(font) * 0.56f);
+  for (const Piece& piece : pieces) {
+    if (!piece.term) continue;
+    const std::string_view word = bare(piece.word);
+    const float left = left_middle.x + piece.x, right = left + text_width(font, word);
+    gloss(frame, *piece.term, {left, left_middle.y - half}, {right, left_middle.y + half},
+          std::round(left_middle.y + half));
+  }
+}
+
+void glossed_text(const Frame& frame, ImFont* font, Rgb color, float width, const std::string& text) {
+  std::vector<Piece> pieces = pieces_of(font, width, text);
+  find_terms(pieces);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = line_height(frame, font);
+  for (const Piece& piece : pieces) {
+    const ImVec2 pos(at.x + piece.x, at.y + static_cast<float>(piece.line) * height);
+    if (is_symbol(piece.word))
+      draw_formula(font, pos, color, piece.word);
+    else
+      draw_text(font, pos, color, piece.word);
+    if (!piece.term) continue;
+    const ImVec2 end(pos.x + piece.width, pos.y + height);
+    frame.landmarks.mark(std::string("word/") + piece.term->word, pos, end);
+    gloss(frame, *piece.term, pos, end, pos.y + platform::font_size(font) + 1);
+  }
+  ImGui::Dummy({width, pieces.empty() ? 1 : static_cast<float>(pieces.back().line + 1) * height});
+}
+
+float glossed_height(const Frame& frame, ImFont* font, float width, const std::string& text) {
+  const std::vector<Piece> pieces = pieces_of(font, width, text);
+  return pieces.empty() ? 1 : static_cast<float>(pieces.back().line + 1) * line_height(frame, font);
 }
 
 }  // namespace app::widgets

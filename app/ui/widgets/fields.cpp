@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "core/base/number.hpp"
 #include "core/base/utf8.hpp"
 
@@ -24,6 +23,10 @@ bool button(const Frame& frame, const std::string& name, const char* words, cons
   return pressed;
 }
 
+float button_width(const Frame& frame, const char* words) {
+  return text_width(frame.fonts.sans14, words) + 2 * ImGui::GetStyle().FramePadding.x;
+}
+
 std::string_view dialog_foot(const Frame& frame, float width, DialogButton primary, DialogButton other,
                              DialogButton destructive) {
   std::string_view pressed;
@@ -34,9 +37,7 @@ std::string_view dialog_foot(const Frame& frame, float width, DialogButton prima
     if (button(frame, b.name, b.words)) pressed = b.name;
     ImGui::EndDisabled();
   };
-  const auto room = [&](const DialogButton& b) {
-    return b.name ? text_width(frame.fonts.sans14, b.words) + 2 * ImGui::GetStyle().FramePadding.x + gap : 0;
-  };
+  const auto room = [&](const DialogButton& b) { return b.name ? button_width(frame, b.words) + gap : 0; };
   if (destructive.name) draw(destructive);
   platform::move_to({std::round(at.x + width + gap - room(other) - room(primary)), at.y});
   if (other.name) {
@@ -69,8 +70,8 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
                                               : p.control.rest;
   const ImVec2 corner(at.x, std::round(at.y + (height - box) / 2)), end(corner.x + box, corner.y + box);
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(corner, end, packed(ground, alpha), frame.metrics.px(3));
-  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible) outline(list, corner, end, packed(p.accent), 2);
+  draw_rect(corner, end, packed(ground, alpha), frame.metrics.px(3));
+  draw_focus(frame, corner, end);
   if (on) {
     const std::array<ImVec2, 3> tick{ImVec2(corner.x + box * 0.22f, corner.y + box * 0.52f),
                                      ImVec2(corner.x + box * 0.43f, corner.y + box * 0.73f),
@@ -78,7 +79,7 @@ std::optional<bool> checkbox(const Frame& frame, const std::string& name, const 
     list->AddPolyline(tick.data(), 3, packed(p.accent, alpha), 0, frame.metrics.px(2));
   }
   const Rgb ink = alpha < 1 ? p.faint : p.text;
-  draw_formula(font, {end.x + gap, centred_y(font, at.y, height)}, packed(ink), words);
+  draw_formula(font, {end.x + gap, centred_y(font, at.y, height)}, ink, words);
   if (help) tooltip(help);
   return pressed ? std::optional(!on) : std::nullopt;
 }
@@ -100,9 +101,11 @@ bool begin_combo(const Frame& frame, const char* id, const char* shown, ImGuiCom
 }
 
 std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width,
-                                 const std::string& shown, std::span<const Option> options,
-                                 std::size_t current) {
+                                 std::span<const Option> options, std::size_t current,
+                                 const std::string& other_words) {
   std::optional<std::size_t> chosen;
+  const bool shows_current = other_words.empty() && current < options.size();
+  const std::string& shown = shows_current ? options[current].words : other_words;
   platform::push_font(frame.fonts.sans15);
   const std::string preview = shortened(frame.fonts.sans15, shown, width - frame.metrics.px(36));
   ImGui::SetNextItemWidth(width);
@@ -167,18 +170,17 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
     if (hit_area(all[i].name.c_str(), {words + 2 * pad, height})) pressed = i;
     frame.landmarks.mark_item(all[i].name);
     const bool bright = i == current || ImGui::IsItemHovered();
-    draw_formula(font, {x, centred_y(font, y, height)}, packed(bright ? p.text : p.dim), all[i].words);
+    draw_formula(font, {x, centred_y(font, y, height)}, bright ? p.text : p.dim, all[i].words);
     const ImVec2 line(x - pad / 2, y + height - frame.metrics.px(2));
     if (i == current) {
       const ImVec2 end(x + words + pad / 2, y + height);
-      ImGui::GetWindowDrawList()->AddRectFilled(line, end, packed(p.accent));
+      draw_rect(line, end, p.accent);
     }
     x += words + gap + pad;
   }
   y += height;
   ImGui::GetWindowDrawList()->AddLine({origin.x, y}, {origin.x + width, y}, packed(p.line));
-  platform::move_to(origin);
-  ImGui::Dummy({width, y + 1 - origin.y});
+  take_room(origin, {width, y + 1 - origin.y});
   return pressed;
 }
 
@@ -225,11 +227,6 @@ std::optional<std::uint64_t> read_count(std::string_view text) {
   return core::text::parse_whole_number(text);
 }
 
-void refuse(const Frame& frame, const char* words, const char* expected, const std::string& found) {
-  frame.commands.add(
-      ShowMessage{std::string(words) + ": expected " + expected + ", found \"" + found + "\"", true});
-}
-
 /// The words on a refusal below a field, and what may be done instead.
 void draw_callout(const Frame& frame, const std::string& name, const Submitted& refused,
                   const FieldStyle& style, ImVec2 min, ImVec2 max) {
@@ -261,7 +258,7 @@ void draw_callout(const Frame& frame, const std::string& name, const Submitted& 
   const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(at, {at.x + size.x, at.y + size.y});
-  list->AddRectFilled(at, {at.x + m.px(3), at.y + size.y}, packed(p.status.bad));
+  draw_rect(at, {at.x + m.px(3), at.y + size.y}, p.status.bad);
   list->PopClipRect();
   frame.landmarks.mark(name + "/refused", at, {at.x + size.x, at.y + size.y});
   ImGui::End();
@@ -283,12 +280,21 @@ void draw_refusal(const Frame& frame, const std::string& name, const FieldStyle&
     return;
   }
   const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
-  outline(ImGui::GetWindowDrawList(), min, max, packed(frame.palette.status.bad), 2);
+  outline(min, max, frame.palette.status.bad, 2);
   if (style.tells_refusal && !submitted->error.empty())
     draw_callout(frame, name, *submitted, style, min, max);
 }
 
 }  // namespace
+
+std::uint64_t by_one(std::uint64_t value, int direction) {
+  return direction > 0 ? value + 1 : value > 0 ? value - 1 : 0;
+}
+
+void refuse(const Frame& frame, const char* field, const char* expected, const std::string& found) {
+  frame.commands.add(
+      ShowMessage{std::string(field) + ": expected " + expected + ", found \"" + found + "\"", true});
+}
 
 std::string typed_letters() {
   std::string text;
@@ -327,8 +333,7 @@ FieldAnswer text_field(const Frame& frame, const std::string& name, const std::s
   FieldAnswer answer;
   answer.left = ImGui::IsItemDeactivated();
   if (ImGui::IsItemActive()) {
-    outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
-            packed(frame.palette.accent), 2);
+    outline(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), frame.palette.accent, 2);
     if (after != before || waiting) frame.commands.add(set<&Forms::typed>(Typed{name, after}));
   } else if (waiting && !answer.left && !listening.missed.empty()) {
     const std::string so_far = (caret_at_end ? before : "") + listening.missed;
@@ -384,17 +389,11 @@ std::optional<double> real_field(const Frame& frame, const std::string& name, co
   return number;
 }
 
-namespace {
-
-constexpr float popup_pitch = 29;  // at scale 1
-
-}  // namespace
-
 void PopupRows::row(const char* words) {
-  const float y = centred_y(frame.fonts.sans15, at.y, frame.metrics.frame);
-  draw_text(frame.fonts.sans15, {at.x, y}, frame.palette.dim, words);
+  constexpr float pitch = 29;  // at scale 1
+  draw_label(frame, frame.fonts.sans15, at, frame.palette.dim, words);
   platform::move_to({at.x + frame.metrics.px(label_room), at.y});
-  at.y += frame.metrics.px(popup_pitch);
+  at.y += frame.metrics.px(pitch);
 }
 
 }  // namespace app::widgets

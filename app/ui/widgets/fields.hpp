@@ -17,6 +17,9 @@ namespace app::widgets {
 /// A grey button as wide as its words; marked in landmarks. True when it was pressed.
 bool button(const Frame& frame, const std::string& name, const char* words, const char* help = nullptr);
 
+/// How wide that is.
+float button_width(const Frame& frame, const char* words);
+
 /// One button at the foot of a dialog; none where it has no name.
 struct DialogButton {
   const char *name = nullptr, *words = "";
@@ -39,14 +42,14 @@ bool begin_combo(const Frame& frame, const char* id, const char* shown, ImGuiCom
 /// One line of a combo box.
 struct Option {
   std::string words;
-  std::string help;     ///< its tooltip, or ""
-  bool parted = false;  ///< a line parts it from the option above
+  std::string help = {};  ///< its tooltip, or ""
+  bool parted = false;    ///< a line parts it from the option above
 };
-/// A combo box; its lines are marked "name/0", "name/1", …. The index of the line that was chosen, even the
-/// current one.
+/// A combo box; its lines are marked "name/0", "name/1", …. It shows the current line unless other words are
+/// given. The index of the line that was chosen, even the current one.
 std::optional<std::size_t> combo(const Frame& frame, const std::string& name, float width,
-                                 const std::string& shown, std::span<const Option> options,
-                                 std::size_t current);
+                                 std::span<const Option> options, std::size_t current,
+                                 const std::string& other_words = "");
 
 /// Side by side, exactly one is on; marked "name/0", …. The index of the one that was pressed.
 std::optional<std::size_t> segmented(const Frame& frame, const std::string& name,
@@ -90,10 +93,16 @@ std::string typed_letters();
 FieldAnswer text_field(const Frame& frame, const std::string& name, const std::string& shown,
                        const FieldStyle& style);
 
+/// One more or one less, down to 0.
+std::uint64_t by_one(std::uint64_t value, int direction);
+
+/// Says in one line what a field expected and what was found.
+void refuse(const Frame& frame, const char* field, const char* expected, const std::string& found);
+
 /// A field for a whole number; what is none becomes an error message that names the field as `words`.
 std::optional<std::uint64_t> count_field(
     const Frame& frame, const std::string& name, const char* words, std::uint64_t value, float width,
-    const std::function<std::uint64_t(std::uint64_t value, int direction)>& step,
+    const std::function<std::uint64_t(std::uint64_t value, int direction)>& step = by_one,
     const decltype(FieldStyle::offer)& offer = {});
 
 /// The finite number that a person typed, or nothing; "−", "+", blanks around and a decimal comma are

@@ -14,6 +14,12 @@ std::string usage_error(std::vector<std::string> arguments) {
   return wrong ? wrong->message : "no usage error";
 }
 
+/// The command of some words.
+template <class Command>
+Command parsed(std::vector<std::string> words) {
+  return std::get<Command>(parse_arguments(std::move(words)));
+}
+
 /// The words of a line as a shell parts them, of which only double quotes are understood here.
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words(1);
@@ -30,16 +36,15 @@ std::vector<std::string> words_of(const std::string& line) {
 }
 
 TEST(Settings, OfAttentionAreReadForFilesOfTensors) {
-  const Arguments result =
-      parse_arguments({"session", "t.npz", "--out", "s.json", "--no-causal", "--scale", "0.5", "--rope",
-                       "500000,neighbours,4", "--window", "3", "--kv-heads", "2"});
-  for (const char* pairs : {"neighbors", "neighbours"}) {  // as help and as sessions have it
-    const Arguments spelled =
-        parse_arguments({"session", "t.npz", "--out", "s.json", "--rope", std::string("1e4,") + pairs});
-    EXPECT_EQ(std::get<WriteSession>(spelled).choices.settings.rotary->pairs,
+  const auto said_of = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"session", "t.npz", "--out", "s.json"});
+    return parsed<WriteSession>(more).choices.settings;
+  };
+  for (const char* pairs : {"neighbors", "neighbours"})  // as help and as sessions have it
+    EXPECT_EQ(said_of({"--rope", std::string("1e4,") + pairs}).rotary->pairs,
               core::positions::Pairs::neighbours);
-  }
-  const auto& said = std::get<WriteSession>(result).choices.settings;
+  const auto said = said_of(
+      {"--no-causal", "--scale", "0.5", "--rope", "500000,neighbours,4", "--window", "3", "--kv-heads", "2"});
   EXPECT_EQ(said.causal, false);
   EXPECT_EQ(said.scale, 0.5);
   EXPECT_EQ(said.rotary->base, 500000);
@@ -47,14 +52,14 @@ TEST(Settings, OfAttentionAreReadForFilesOfTensors) {
   EXPECT_EQ(said.rotary->dimensions, 4u);
   EXPECT_EQ(said.window, 3u);
   EXPECT_EQ(said.n_kv_heads, 2u);
-  const Arguments figure = parse_arguments(
+  const auto figure = parsed<DrawFigure>(
       {"figure", "t.npz", "--stage", "weights", "--out", "a.png", "--scale", "2", "--score-scale", "0.5"});
-  EXPECT_EQ(std::get<DrawFigure>(figure).scale, 2);
-  EXPECT_EQ(std::get<DrawFigure>(figure).choices.settings.scale, 0.5);
+  EXPECT_EQ(figure.scale, 2);
+  EXPECT_EQ(figure.choices.settings.scale, 0.5);
 }
 
 TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
-  const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
+  const std::string help = parsed<ShowText>({"--help"}).text;
   std::istringstream lines(help.substr(help.find("\n  presets ") + 1));
   std::string line, command;
   std::size_t n_commands = 0;
@@ -62,7 +67,7 @@ TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
     if (line.starts_with("   ")) continue;  // an explanation goes on
     ++n_commands;
     std::istringstream(line) >> command;
-    const std::string text = std::get<ShowText>(parse_arguments({command, "--help"})).text;
+    const std::string text = parsed<ShowText>({command, "--help"}).text;
     const std::size_t at = text.find("Example: attnscope " + command);
     ASSERT_NE(at, text.npos) << command;
     std::string example = text.substr(at + 19, text.find('\n', at) - at - 19);
@@ -73,56 +78,49 @@ TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
 }
 
 TEST(Arguments, OfNothingOrAFileOpenTheWindow) {
-  EXPECT_FALSE(std::get<OpenWindow>(parse_arguments({})).file);
-  EXPECT_EQ(*std::get<OpenWindow>(parse_arguments({"s.json"})).file, "s.json");
-  EXPECT_EQ(*std::get<OpenWindow>(parse_arguments({"--", "-s.json"})).file, "-s.json");
-  const auto window = std::get<OpenWindow>(parse_arguments({"m", "--text", "a b", "--layer", "0"}));
+  EXPECT_FALSE(parsed<OpenWindow>({}).file);
+  EXPECT_EQ(*parsed<OpenWindow>({"s.json"}).file, "s.json");
+  EXPECT_EQ(*parsed<OpenWindow>({"--", "-s.json"}).file, "-s.json");
+  const auto window = parsed<OpenWindow>({"m", "--text", "a b", "--layer", "0"});
   EXPECT_EQ(window.text, "a b");
   EXPECT_EQ(window.layer, 0u);
-  EXPECT_EQ(std::get<OpenWindow>(parse_arguments({"--preset", "004-causal"})).preset,
-            core::editing::find_preset("004-causal"));
-  EXPECT_EQ(std::get<WriteProgram>(parse_arguments({"program", "s.json", "--out", "F.py"})).file, "F.py");
-  const auto attach = std::get<Attach>(parse_arguments({"attach", "host:1", "--token", "t", "--layer", "2"}));
+  EXPECT_EQ(parsed<OpenWindow>({"--preset", "004-causal"}).preset, core::editing::find_preset("004-causal"));
+  EXPECT_EQ(parsed<WriteProgram>({"program", "s.json", "--out", "F.py"}).file, "F.py");
+  const auto attach = parsed<Attach>({"attach", "host:1", "--token", "t", "--layer", "2"});
   EXPECT_EQ(attach.address + " " + attach.token, "host:1 t");
   EXPECT_EQ(attach.layer, 2u);
 }
 
-TEST(Arguments, OfExportAreReadInAnyOrder) {
-  const Arguments result = parse_arguments(
+TEST(Arguments, OfExportAreReadInAnyOrderAndMeanEverythingAsLabelledCsvByDefault) {
+  const auto command = parsed<Export>(
       {"export", "--stages", "weights,output", "--out", "D", "s.json", "--no-labels", "--format=npy"});
-  const auto& command = std::get<Export>(result);
   EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
   EXPECT_EQ(command.out, "D");
   EXPECT_EQ(command.options.stages, (std::vector<std::string>{"weights", "output"}));
   EXPECT_STREQ(command.options.format->name, "npy");
   EXPECT_FALSE(command.options.labels);
-}
-
-TEST(Arguments, OfExportMeanEverythingAsLabelledCsvByDefault) {
-  const Arguments result = parse_arguments({"export", "--preset", "multi-head", "--out", "D"});
-  const auto& command = std::get<Export>(result);
-  EXPECT_EQ(std::get<const core::editing::Preset*>(command.source), core::editing::find_preset("multi-head"));
-  EXPECT_TRUE(command.options.stages.empty());
-  EXPECT_STREQ(command.options.format->name, "csv");
-  EXPECT_TRUE(command.options.labels);
+  const auto plain = parsed<Export>({"export", "--preset", "multi-head", "--out", "D"});
+  EXPECT_EQ(std::get<const core::editing::Preset*>(plain.source), core::editing::find_preset("multi-head"));
+  EXPECT_TRUE(plain.options.stages.empty());
+  EXPECT_STREQ(plain.options.format->name, "csv");
+  EXPECT_TRUE(plain.options.labels);
 }
 
 TEST(Arguments, OfExportTakeTheFormatFromTheNameOfTheFile) {
   const auto of = [](const char* out) {
-    return std::get<Export>(parse_arguments({"export", "--preset", "multi-head", "--out", out})).options;
+    return parsed<Export>({"export", "--preset", "multi-head", "--out", out}).options;
   };
   EXPECT_TRUE(of("all.npz").archive);
   EXPECT_STREQ(of("w.npy").format->name, "npy");
   EXPECT_STREQ(of("D.x").format->name, "csv");
   EXPECT_FALSE(of("D.x").archive);
-  EXPECT_TRUE(
-      std::get<Export>(parse_arguments({"export", "a", "--out", "D", "--format", "npz"})).options.archive);
+  EXPECT_TRUE(parsed<Export>({"export", "a", "--out", "D", "--format", "npz"}).options.archive);
 }
 
 TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
-  const auto command = std::get<WriteSession>(
-      parse_arguments({"session", "m.safetensors", "--layer", "2", "--heads", "4", "--embeddings", "x.npz",
-                       "--tensor", "L2", "--ignore", "rotary,norm", "--out", "F"}));
+  const auto command =
+      parsed<WriteSession>({"session", "m.safetensors", "--layer", "2", "--heads", "4", "--embeddings",
+                            "x.npz", "--tensor", "L2", "--ignore", "rotary,norm", "--out", "F"});
   EXPECT_EQ(std::get<std::filesystem::path>(command.source), "m.safetensors");
   EXPECT_EQ(command.choices.layer, "2");
   EXPECT_EQ(command.choices.n_heads, 4u);
@@ -132,34 +130,33 @@ TEST(Arguments, OfAFileOfTensorsSayWhatIsMeant) {
 }
 
 TEST(Arguments, NameStagesThatAreGiven) {
-  const Arguments result = parse_arguments({"session", "--given", "weights=a.npy", "--given",
-                                            "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});
-  const auto& command = std::get<WriteSession>(result);
+  const auto command = parsed<WriteSession>({"session", "--given", "weights=a.npy", "--given",
+                                             "values=b.npz:v", "--layer", "3", "--out", "F.json", "s.json"});
   EXPECT_EQ(std::get<std::filesystem::path>(command.source), "s.json");
   ASSERT_EQ(command.choices.given.size(), 2u);
   EXPECT_EQ(command.choices.given[1].stage, "values");
   EXPECT_EQ(command.choices.given[1].source, "b.npz:v");
   EXPECT_EQ(command.choices.given[1].layer, 3u);
-  const Arguments alone = parse_arguments({"export", "--given", "weights=a.npy", "--out", "D"});
-  EXPECT_TRUE(std::get<std::filesystem::path>(std::get<Export>(alone).source).empty());
+  const auto alone = parsed<Export>({"export", "--given", "weights=a.npy", "--out", "D"});
+  EXPECT_TRUE(std::get<std::filesystem::path>(alone.source).empty());
 }
 
 TEST(Arguments, OfFigureChooseWhatIsDrawn) {
   const auto of = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"figure", "--preset", "multi-head"});
-    return std::get<DrawFigure>(parse_arguments(more));
+    return parsed<DrawFigure>(more);
   };
   const DrawFigure one = of({"--stage", "scores", "--head", "1", "--out", "F.svg", "--dark"});
   EXPECT_EQ(one.options.stage, core::attention::Stage::scores);
   EXPECT_EQ(one.options.head, 1u);
   EXPECT_TRUE(one.options.dark);
   EXPECT_TRUE(one.options.numbers);
-  EXPECT_EQ(one.format, FigureFormat::svg);
+  EXPECT_EQ(one.form, ExportForm::svg);
   EXPECT_FALSE(of({"--stage", "weights", "--all-heads", "--out", "F.svg"}).options.head);
   const DrawFigure strip = of({"--strip", "--out", "F.png", "--scale", "2", "--no-numbers"});
   EXPECT_FALSE(strip.options.stage);
   EXPECT_FALSE(strip.options.numbers);
-  EXPECT_EQ(strip.format, FigureFormat::png);
+  EXPECT_EQ(strip.form, ExportForm::png);
   EXPECT_EQ(strip.scale, 2);
   EXPECT_EQ(of({"--strip", "--sequence", "3", "--out", "F.svg"}).options.sequence, 3u);
 }
@@ -167,7 +164,7 @@ TEST(Arguments, OfFigureChooseWhatIsDrawn) {
 TEST(Arguments, OfFigureChooseColors) {
   const auto of = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"figure", "--preset", "multi-head", "--stage", "weights", "--out", "F.svg"});
-    return std::get<DrawFigure>(parse_arguments(more)).colors;
+    return parsed<DrawFigure>(more).colors;
   };
   using core::color::ColorMap;
   EXPECT_EQ(of({}), ColorChoice());
@@ -185,22 +182,19 @@ TEST(Arguments, OfFigureChooseColors) {
 }
 
 TEST(Arguments, OfExportAndSessionNameMistakes) {
-  const Arguments exported = parse_arguments(
+  const auto exported = parsed<Export>(
       {"export", "--mistake", "no_scale", "--mistake", "mask_shows_next", "s.json", "--out", "D"});
-  ASSERT_EQ(std::get<Export>(exported).mistakes.size(), 2u);
-  EXPECT_EQ(std::get<Export>(exported).mistakes[1], core::mistakes::find_mistake("mask_shows_next"));
-  const Arguments session =
-      parse_arguments({"session", "--preset", "multi-head", "--out", "F", "--mistake", "no_mask"});
-  EXPECT_EQ(std::get<WriteSession>(session).mistakes.size(), 1u);
-  EXPECT_EQ(usage_error({"export", "--preset", "multi-head", "--out", "D", "--mistake", "nonsense"}),
-            "--mistake: there is no mistake \"nonsense\"; attnscope mistakes lists them");
+  ASSERT_EQ(exported.mistakes.size(), 2u);
+  EXPECT_EQ(exported.mistakes[1], core::mistakes::find_mistake("mask_shows_next"));
+  const auto session =
+      parsed<WriteSession>({"session", "--preset", "multi-head", "--out", "F", "--mistake", "no_mask"});
+  EXPECT_EQ(session.mistakes.size(), 1u);
 }
 
 TEST(Arguments, OfCheckAreAModelTensorsAndHowToReadThem) {
-  const Arguments result = parse_arguments({"check", "--preset", "multi-head", "--against", "T.npz", "--rtol",
-                                            "0.01", "--atol", "1e-3", "--map", "a=b=weights", "--map",
-                                            "c=", "--layout", "thd", "--layer", "3", "--json"});
-  const auto& check = std::get<Check>(result);
+  const auto check = parsed<Check>({"check", "--preset", "multi-head", "--against", "T.npz", "--rtol", "0.01",
+                                    "--atol", "1e-3", "--map", "a=b=weights", "--map", "c=", "--layout",
+                                    "thd", "--layer", "3", "--json"});
   ASSERT_NE(check.layout, nullptr);
   EXPECT_EQ(check.layout->name, std::string("thd"));
   EXPECT_EQ(check.choices.layer, "3");
@@ -213,20 +207,18 @@ TEST(Arguments, OfCheckAreAModelTensorsAndHowToReadThem) {
 }
 
 TEST(Arguments, OfDrawAreASeedAndOps) {
-  const Arguments result =
-      parse_arguments({"draw", "--seed", "18446744073709551615", "rand(6,3)", "Linear(3,2,bias)"});
-  EXPECT_EQ(std::get<Draw>(result).seed, UINT64_MAX);
-  EXPECT_EQ(std::get<Draw>(result).ops, (std::vector<std::string>{"rand(6,3)", "Linear(3,2,bias)"}));
+  const auto draw = parsed<Draw>({"draw", "--seed", "18446744073709551615", "rand(6,3)", "Linear(3,2,bias)"});
+  EXPECT_EQ(draw.seed, UINT64_MAX);
+  EXPECT_EQ(draw.ops, (std::vector<std::string>{"rand(6,3)", "Linear(3,2,bias)"}));
 }
 
 TEST(Arguments, AskForTexts) {
-  EXPECT_EQ(std::get<ShowText>(parse_arguments({"--version"})).text, "attnscope " ATTNSCOPE_VERSION "\n");
-  const std::string help = std::get<ShowText>(parse_arguments({"--help"})).text;
+  EXPECT_EQ(parsed<ShowText>({"--version"}).text, "attnscope " ATTNSCOPE_VERSION "\n");
+  const std::string help = parsed<ShowText>({"--help"}).text;
   for (const char* word :
        {"presets", "export", "session", "program", "draw", "--version", "FILE", ".pt", ".index.json"})
     EXPECT_NE(help.find(word), help.npos) << word;
-  const std::string export_help =
-      std::get<ShowText>(parse_arguments({"export", "--format", "x", "--help"})).text;
+  const std::string export_help = parsed<ShowText>({"export", "--format", "x", "--help"}).text;
   for (const char* word : {"--preset", "--out", "--stages", "--format", "--no-labels"})
     EXPECT_NE(export_help.find(word), export_help.npos) << word;
 }
@@ -265,7 +257,8 @@ TEST(Arguments, ThatAreWrongOrWouldChangeNothingAreRefusedByName) {
            {{"export", "a", "--out", "D", "--stages", "weights,wights"}, "got \"wights\""},
            {{"export", "m", "--heads", "0", "--out", "D"}, "--heads: expected a whole number of at least 1"},
            {{"export", "m", "--out", "D", "--ignore", "rotari"}, "got \"rotari\""},
-           {{"export", "m", "--out", "D", "--mistake", "nonsense"}, "no mistake \"nonsense\""},
+           {{"export", "m", "--out", "D", "--mistake", "nonsense"},
+            "--mistake: there is no mistake \"nonsense\"; attnscope mistakes lists them"},
            {{"export", "--given", "output=a.npy", "--out", "D"}, "got \"output=a.npy\""},
            {{"export", "--given", "weights", "--out", "D"}, "got \"weights\""},
            {{"export", "--given", "weights=", "--out", "D"}, "got \"weights=\""},

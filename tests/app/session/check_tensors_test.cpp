@@ -28,46 +28,53 @@ struct CheckTensors : testing::Test {
                                  {.stages = std::move(stages)});
     return dir / "theirs";
   }
-  void check(const std::filesystem::path& path) {
-    program.store.dispatch(app::CheckTensors{path});
+  void ask(const app::Command& command) {
+    program.store.dispatch(command);
     program.run();
   }
-  const app::TensorCheck& found() const { return *program.store.comparing().comparison()->tensors; }
+  void check(const std::filesystem::path& path) { ask(app::CheckTensors{path}); }
+  void click(const std::string& name) {
+    program.click(name);
+    program.run();
+  }
+  const app::Comparison& comparison() const { return *program.store.comparing().comparison(); }
+  const app::TensorCheck& found() const { return *comparison().tensors; }
 };
 
 TEST_F(CheckTensors, BecomeBWithTheFirstDifferenceAndItsCause) {
   check(tensors("no_scale", {"queries", "scaled_scores", "weights"}));
   ASSERT_EQ(program.store.view().look.tab, app::Tab::compare);
   EXPECT_THAT(found().report.causes(), ElementsAre("no_scale"));
-  EXPECT_EQ(program.store.comparing().comparison()->stages.size(), 3u);
-  EXPECT_EQ(program.store.comparing().comparison()->first->all.stage, Stage::scaled_scores);
+  EXPECT_EQ(comparison().stages.size(), 3u);
+  EXPECT_EQ(comparison().first->all.stage, Stage::scaled_scores);
   EXPECT_TRUE(program.has("compare/show_mistake/0"));
 }
 
-TEST_F(CheckTensors, SayWhatOfAFolderWasLeftOut) {
+TEST_F(CheckTensors, SayWhatOfAFolderWasLeftOutAndAgreeWhenTheyAreRight) {
   const auto folder = tensors("no_scale", {"weights"});
   support::put_bytes(folder / "scores.csv", "1,x\n");
   check(folder);
   EXPECT_THAT(program.store.message().text,
               testing::HasSubstr(". Left out: scores.csv: line 1, column 2: expected"));
-  EXPECT_EQ(program.store.comparing().comparison()->stages.size(), 1u);
+  EXPECT_EQ(comparison().stages.size(), 1u);
+  std::filesystem::remove(folder / "scores.csv");
+  check(tensors("", {"weights", "output"}));
+  EXPECT_TRUE(found().report.agrees);
+  EXPECT_EQ(comparison().first, nullptr);
 }
 
 TEST_F(CheckTensors, MistakeIsShownInTheModelAndUndone) {
   const Model right = program.store.model();
   check(tensors("no_scale", {"weights"}));
-  program.click("compare/show_mistake/0");
-  program.run();
+  click("compare/show_mistake/0");
   EXPECT_EQ(program.store.model().scale.rule, core::attention::ScaleRule::none);
   EXPECT_TRUE(found().report.agrees);
   EXPECT_EQ(program.store.document().steps.undo_words, "bug: no scale");
-  program.store.dispatch(app::Undo{});
-  program.run();
+  ask(app::Undo{});
   EXPECT_EQ(program.store.model(), right);
   EXPECT_FALSE(found().report.agrees);
   EXPECT_FALSE(found().searched);
-  program.click("compare/search");
-  program.run();
+  click("compare/search");
   EXPECT_THAT(found().report.causes(), ElementsAre("no_scale"));
 }
 
@@ -95,21 +102,12 @@ TEST_F(CheckTensors, OfWhichNoneFitsAreStillSearchedWhereOtherHeadsMayExplainThe
   core::formats::export_to(other, dir / "theirs.npz", {.stages = {"weights"}, .archive = true});
   check(dir / "theirs.npz");
   EXPECT_THAT(found().report.causes(), ElementsAre("n_heads_other"));
-  program.click("compare/show_mistake/0");
-  program.run();
-  program.store.dispatch(app::Undo{});
-  program.run();
+  click("compare/show_mistake/0");
+  ask(app::Undo{});
   EXPECT_FALSE(found().searched);
   ASSERT_TRUE(program.has("compare/search"));
-  program.click("compare/search");
-  program.run();
+  click("compare/search");
   EXPECT_THAT(found().report.causes(), ElementsAre("n_heads_other"));
-}
-
-TEST_F(CheckTensors, ThatAreRightAgree) {
-  check(tensors("", {"weights", "output"}));
-  EXPECT_TRUE(found().report.agrees);
-  EXPECT_EQ(program.store.comparing().comparison()->first, nullptr);
 }
 
 TEST_F(CheckTensors, OfUnknownNamesAreMatchedByHand) {
@@ -119,10 +117,9 @@ TEST_F(CheckTensors, OfUnknownNamesAreMatchedByHand) {
   ASSERT_EQ(found().matched.left_out.size(), 1u);
   program.click("compare/match");
   EXPECT_TRUE(program.has("match/0"));
-  program.store.dispatch(app::MapTensor{"frobnicated", "output"});
-  program.run();
+  ask(app::MapTensor{"frobnicated", "output"});
   EXPECT_TRUE(found().matched.left_out.empty());
-  EXPECT_EQ(program.store.comparing().comparison()->stages.back().all.stage, Stage::output);
+  EXPECT_EQ(comparison().stages.back().all.stage, Stage::output);
 }
 
 TEST_F(CheckTensors, OfAnotherShapeDifferInTheWindowToo) {
@@ -132,8 +129,7 @@ TEST_F(CheckTensors, OfAnotherShapeDifferInTheWindowToo) {
   EXPECT_FALSE(found().report.agrees);
   EXPECT_EQ(found().report.first_difference()->stage, Stage::queries);
   EXPECT_TRUE(program.has("compare/unfit"));
-  program.store.dispatch(app::MapTensor{"queries", ""});
-  program.run();
+  ask(app::MapTensor{"queries", ""});
   EXPECT_TRUE(found().report.agrees);
   EXPECT_FALSE(program.has("compare/unfit"));
 }
@@ -151,13 +147,11 @@ TEST_F(CheckTensors, AreReadInTheLayoutAndOfTheLayerThatAreChosen) {
   EXPECT_TRUE(program.has("compare/notes"));
   program.click("compare/match");
   program.click("match/layer");
-  program.click("match/layer/1");
-  program.run();
+  click("match/layer/1");
   EXPECT_TRUE(found().report.agrees);
   EXPECT_EQ(found().matched.layer, 1u);
   program.click("match/layout");
-  program.click("match/layout/2");
-  program.run();
+  click("match/layout/2");
   EXPECT_EQ(program.store.references().back().layout, "bthd");
   EXPECT_EQ(program.store.references().back().layer, "layers.1");
 }
@@ -188,8 +182,7 @@ TEST_F(CheckTensors, MistakesAreSwitchesInTheModelMenu) {
   const auto choose = [&](const char* name) {
     program.click("menu/Model");
     program.click("menu/Model/Inject a bug");
-    program.click(std::string("menu/mistake/") + name);
-    program.run();
+    click(std::string("menu/mistake/") + name);
   };
   choose("softmax_over_queries");
   EXPECT_TRUE(program.store.model().makes("softmax_over_queries"));
@@ -197,8 +190,7 @@ TEST_F(CheckTensors, MistakesAreSwitchesInTheModelMenu) {
   choose("softmax_over_queries");
   EXPECT_EQ(program.store.model(), right);
   choose("mask_shows_next");
-  program.click("model/mend");
-  program.run();
+  click("model/mend");
   EXPECT_EQ(program.store.model(), right);
   EXPECT_FALSE(program.has("model/mend"));
 }

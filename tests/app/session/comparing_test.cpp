@@ -110,8 +110,7 @@ struct LargeCheck : LargeComparison {
       theirs.sequences[0].embeddings = numbers;
     }
     core::formats::export_stages(theirs, directory.path() / "theirs", {.stages = {"weights"}});
-    store.dispatch(CheckTensors{directory.path() / "theirs"});
-    support::finish_reading(store);
+    support::carry_out(store, CheckTensors{directory.path() / "theirs"});
   }
 };
 

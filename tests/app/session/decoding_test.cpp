@@ -66,11 +66,11 @@ TEST(Decoding, IsRefusedWhereEarlierRowsWouldChange) {
 
 TEST(Decoding, GoesTokenByTokenAndStaysWithinTheTokens) {
   View view;
-  step_decoding(view, 3, 1);
+  StepDecoding{3, 1}.change(view);
   EXPECT_EQ(view.look.positions.decoded, 0u);
-  for (int k = 0; k < 5; ++k) step_decoding(view, 3, 1);
+  for (int k = 0; k < 5; ++k) StepDecoding{3, 1}.change(view);
   EXPECT_EQ(view.look.positions.decoded, 2u);
-  step_decoding(view, 3, -1);
+  StepDecoding{3, -1}.change(view);
   EXPECT_EQ(view.look.positions.decoded, 1u);
 }
 

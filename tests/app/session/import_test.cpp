@@ -20,82 +20,98 @@ using testing::HasSubstr;
 const std::string fixtures = FIXTURES;
 const std::string tiny = fixtures + "/tiny_gpt/attention.safetensors";
 
-TEST(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
+std::string safetensors(const std::string& header, const std::string& numbers) {
+  return std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + numbers;
+}
+
+/// A window in which files are opened.
+struct FileOpened : testing::Test {
+  support::TemporaryDirectory directory;
   Program program;
-  program.store.dispatch(OpenFile{tiny});
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
-  program.click("import/layer");
-  program.click("import/layer/2");
+
+  void open(const std::filesystem::path& path) {
+    program.store.dispatch(OpenFile{path});
+    program.run(3);
+  }
+  std::filesystem::path put(const char* name, const std::string& bytes) {
+    support::put_bytes(directory / name, bytes);
+    return directory / name;
+  }
+  void confirm() {
+    program.click("dialog/confirm");
+    program.run(3);
+  }
+  /// Chooses a line of a list.
+  void choose(const std::string& list, const std::string& line) {
+    program.click(list);
+    program.click(list + "/" + line);
+  }
+  Dialog dialog() const { return program.store.view().forms.dialog; }
+  const std::string& said() const { return program.store.message().text; }
+  const core::attention::Model& model() const { return program.store.model(); }
+};
+using ImportDialog = FileOpened;
+using OpenedFile = FileOpened;
+using OpenDialog = FileOpened;
+using OpenedCheckpoint = FileOpened;
+using OpenedDump = FileOpened;
+using OpenedFiles = FileOpened;
+using OpenedWeights = FileOpened;
+
+TEST_F(ImportDialog, OpensTheLayerThatIsChosenWithItsEmbeddings) {
+  open(tiny);
+  ASSERT_EQ(dialog(), Dialog::import_tensors) << said();
+  choose("import/layer", "2");
   EXPECT_EQ(program.store.view().forms.import.layer, 2u);
   program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});  // dropped on the dialog
   support::look(program.store, [](View& v) { v.forms.import.choices.embeddings_tensor = "L2.ln_1"; });
   program.run();
   program.click("dialog/confirm");
-  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  EXPECT_EQ(dialog(), Dialog::none) << said();
   const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
   const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
   program.run();
-  EXPECT_EQ(program.store.model().n_heads, 4u);
-  const arma::mat computed =
-      core::attention::attend(program.store.model()).at(core::attention::Stage::weights, 3);
+  EXPECT_EQ(model().n_heads, 4u);
+  const arma::mat computed = core::attention::attend(model()).at(core::attention::Stage::weights, 3);
   EXPECT_LT(arma::abs(computed - weights).max(), 1e-6);
   EXPECT_FALSE(program.store.document().modified);
   EXPECT_EQ(program.store.document().recent.front().filename(), "attention.safetensors");
 }
 
-TEST(ImportDialog, TakesWhatIsSaidOfAttention) {
-  Program program;
-  program.store.dispatch(OpenFile{tiny});
-  program.run(3);
-  program.click("import/causal");
-  program.click("import/causal/1");
+TEST_F(ImportDialog, TakesWhatIsSaidOfAttention) {
+  open(tiny);
+  choose("import/causal", "1");
   for (const auto& [field, number] : {std::pair{"scale", "0.5"}, {"rope", "500000"}, {"window", "3"}}) {
     program.click(std::string("import/") + field);
     program.type(number);
   }
   program.click("import/kv_heads");  // a click elsewhere hands the number in
-  program.click("dialog/confirm");
-  program.run(3);
-  const core::attention::Model& model = program.store.model();
-  EXPECT_TRUE(model.mask.causal);
-  EXPECT_EQ(model.scale.factor, 0.5);
-  EXPECT_EQ(model.mask.window.left, 2u);
-  ASSERT_TRUE(model.additions.positions.rotary);
-  EXPECT_EQ(model.additions.positions.rotary->base, 500000);
+  confirm();
+  EXPECT_TRUE(model().mask.causal);
+  EXPECT_EQ(model().scale.factor, 0.5);
+  EXPECT_EQ(model().mask.window.left, 2u);
+  ASSERT_TRUE(model().additions.positions.rotary);
+  EXPECT_EQ(model().additions.positions.rotary->base, 500000);
 }
 
-TEST(ImportDialog, AsksWhetherAFirstLineOfNumbersNamesTheColumns) {
-  const support::TemporaryDirectory directory;
-  support::put_bytes(directory / "x.csv", "0,1,2\n0.5,0.25,3\n1,2,4\n");
-  Program program;
-  const auto open = [&] {
-    program.store.dispatch(OpenFile{directory / "x.csv"});
-    program.run(3);
-    ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
-  };
-  open();
-  EXPECT_THAT(program.store.message().text, HasSubstr("say whether it names the columns"));
-  program.click("dialog/confirm");
-  program.run(3);
-  EXPECT_EQ(program.store.model().n_tokens(), 2u) << "as pandas writes them";
-  open();
-  program.click("import/first_line");
-  program.click("import/first_line/1");
-  program.click("dialog/confirm");
-  program.run(3);
-  EXPECT_EQ(program.store.model().n_tokens(), 3u);
-  support::put_bytes(directory / "x.csv", "0.5,0.25,3\n1,2,4\n");
-  program.store.dispatch(OpenFile{directory / "x.csv"});
-  program.run(3);
-  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none) << "there is nothing to be asked";
+TEST_F(ImportDialog, AsksWhetherAFirstLineOfNumbersNamesTheColumns) {
+  const auto path = put("x.csv", "0,1,2\n0.5,0.25,3\n1,2,4\n");
+  open(path);
+  ASSERT_EQ(dialog(), Dialog::import_tensors);
+  EXPECT_THAT(said(), HasSubstr("say whether it names the columns"));
+  confirm();
+  EXPECT_EQ(model().n_tokens(), 2u) << "as pandas writes them";
+  open(path);
+  choose("import/first_line", "1");
+  confirm();
+  EXPECT_EQ(model().n_tokens(), 3u);
+  open(put("x.csv", "0.5,0.25,3\n1,2,4\n"));
+  EXPECT_EQ(dialog(), Dialog::none) << "there is nothing to be asked";
 }
 
-TEST(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
-  Program program;
-  program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/bart/model.safetensors"});
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
+TEST_F(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
+  open(fixtures + "/checkpoints/families/bart/model.safetensors");
+  ASSERT_EQ(dialog(), Dialog::import_tensors) << said();
   const auto& expected = program.store.opening().tensors->expected;
   ASSERT_EQ(expected.size(), 3u);  // by their names, cross-attention last
   EXPECT_EQ(expected[0].n_heads, 4u);
@@ -108,11 +124,9 @@ TEST(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
   EXPECT_TRUE(program.has("import/reservations"));
 }
 
-TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
-  Program program;
-  program.store.dispatch(OpenFile{fixtures + "/checkpoints/families/deberta_v2/model.safetensors"});
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+TEST_F(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
+  open(fixtures + "/checkpoints/families/deberta_v2/model.safetensors");
+  ASSERT_EQ(dialog(), Dialog::none) << said();
   EXPECT_TRUE(program.has("banner/left_out"));
   EXPECT_TRUE(program.has("banner/reservations"));
   ASSERT_EQ(program.store.document().account.not_supported.size(), 1u);
@@ -124,12 +138,10 @@ TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
   support::look(program.store, [](View& v) { v.look.tab = Tab::heads; });
   program.run();
   EXPECT_TRUE(program.has("banner/left_out")) << "nor another view";
-  const support::TemporaryDirectory directory;
   program.store.dispatch(SaveFileAs{directory / "s.json"});
   program.run(3);
   program.store.dispatch(LoadPreset{"multi-head"});
-  program.store.dispatch(OpenFile{directory / "s.json"});
-  program.run(3);
+  open(directory / "s.json");
   EXPECT_TRUE(program.has("banner/left_out")) << "the session has it too";
   program.store.dispatch(LoadPreset{"multi-head"});
   program.run();
@@ -137,41 +149,34 @@ TEST(OpenedCheckpoint, SaysInABannerWhatIsLeftOutAsLongAsItIsOpen) {
   EXPECT_FALSE(program.has("banner/reservations"));
 }
 
-TEST(OpenedDump, NamesWhatIsNotUsedInTheBanner) {
-  const support::TemporaryDirectory directory;
+TEST_F(OpenedDump, NamesWhatIsNotUsedInTheBanner) {
   support::put_bytes(directory / "weights.head0.csv", "1,0\n0.5,0.5\n");
   support::put_bytes(directory / "attn_mask.csv", "1,0\n1,1\n");
-  Program program;
-  program.store.dispatch(OpenFile{directory.path()});
+  open(directory.path());
+  if (dialog() == Dialog::import_tensors) program.click("dialog/confirm");
   program.run(3);
-  if (program.store.view().forms.dialog == Dialog::import_tensors) program.click("dialog/confirm");
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+  ASSERT_EQ(dialog(), Dialog::none) << said();
   EXPECT_EQ(reservations_text(program.store.document().account), "not used: attn_mask [2, 2]");
   EXPECT_TRUE(program.has("banner/reservations"));
   EXPECT_FALSE(program.has("banner/left_out"));
 }
 
-TEST(QuantisedCheckpoint, IsRefusedInWords) {
-  const support::TemporaryDirectory directory;
-  std::string header =
+TEST_F(OpenedFile, ThatIsQuantisedOrHasMoreThanTensorsIsRefusedInWords) {
+  const std::string header =
       R"({"h.0.attn.qweight":{"dtype":"I32","shape":[1,1],"data_offsets":[0,4]},"h.0.attn.scales":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}})";
-  std::string bytes(1, static_cast<char>(header.size()));
-  bytes += std::string(7, '\0') + header + std::string(8, '\0');
-  support::put_bytes(directory / "m.safetensors", bytes);
-  Program program;
-  const auto before = program.store.model();
-  program.store.dispatch(OpenFile{directory / "m.safetensors"});
-  program.run(3);
-  EXPECT_TRUE(program.store.message().is_error);
-  EXPECT_THAT(program.store.message().text, HasSubstr("quantised by GPTQ"));
-  EXPECT_EQ(program.store.model(), before);
+  const auto before = model();
+  for (const auto& [path, words] :
+       {std::pair(put("m.safetensors", safetensors(header, std::string(8, '\0'))), "quantised by GPTQ"),
+        {fixtures + "/formats/pytorch/refused/module.pt", "save model.state_dict()"}}) {
+    open(path);
+    EXPECT_TRUE(program.store.message().is_error);
+    EXPECT_THAT(said(), HasSubstr(words));
+    EXPECT_EQ(model(), before);
+  }
 }
 
-TEST(ImportDialog, ShowsTheRangeOfATensorThatIsClicked) {
-  Program program;
-  program.store.dispatch(OpenFile{tiny});
-  program.run(3);
+TEST_F(ImportDialog, ShowsTheRangeOfATensorThatIsClicked) {
+  open(tiny);
   program.click("import/tensor/0");
   program.run();
   const Opening opening = program.store.opening();
@@ -182,40 +187,27 @@ TEST(ImportDialog, ShowsTheRangeOfATensorThatIsClicked) {
   EXPECT_EQ(opening.tensors->ranges.at(name).greatest, numbers.max());
 }
 
-TEST(ImportDialog, AsksAboutAFileThatTheWindowBeginsWith) {
-  Program program;
-  program.store.open(fixtures + "/checkpoints/llama.safetensors");
-  EXPECT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
-  EXPECT_THAT(program.store.message().text, HasSubstr("the number of heads must be said"));
-}
-
-TEST(ImportDialog, NamesWhatIsMissingAndKeepsTheModel) {
-  Program program;
-  const auto before = program.store.model();
-  program.store.dispatch(OpenFile{fixtures + "/checkpoints/llama.safetensors"});
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
-  EXPECT_THAT(program.store.message().text, HasSubstr("the number of heads must be said"));
+TEST_F(ImportDialog, NamesWhatIsMissingAndKeepsTheModel) {
+  const auto before = model();
+  program.store.open(fixtures + "/checkpoints/llama.safetensors");  // as the window does at its start
+  program.run();
+  ASSERT_EQ(dialog(), Dialog::import_tensors) << said();
+  EXPECT_THAT(said(), HasSubstr("the number of heads must be said"));
   support::look(program.store, [](View& v) { v.forms.import.choices.n_heads = 3; });
   program.run();
   program.click("dialog/confirm");
-  EXPECT_THAT(program.store.message().text, HasSubstr("that 3 heads share"));
-  EXPECT_EQ(program.store.model(), before);
-  EXPECT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
+  EXPECT_THAT(said(), HasSubstr("that 3 heads share"));
+  EXPECT_EQ(model(), before);
+  EXPECT_EQ(dialog(), Dialog::import_tensors);
 }
 
-TEST(ImportDialog, TakesProjectionsThatAreNamedByHand) {
-  const support::TemporaryDirectory directory;
+TEST_F(ImportDialog, TakesProjectionsThatAreNamedByHand) {
   const std::string header =
       R"({"wa":{"dtype":"U8","shape":[2,4],"data_offsets":[0,8]},"wb":{"dtype":"U8","shape":[4,2],"data_offsets":[8,16]}})";
-  std::string bytes(1, static_cast<char>(header.size()));
-  bytes += std::string(7, '\0') + header;
-  for (char k = 0; k < 16; ++k) bytes += k;
-  support::put_bytes(directory / "m.safetensors", bytes);
-  Program program;
-  program.store.dispatch(OpenFile{directory / "m.safetensors"});
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors) << program.store.message().text;
+  std::string numbers;
+  for (char k = 0; k < 16; ++k) numbers += k;
+  open(put("m.safetensors", safetensors(header, numbers)));
+  ASSERT_EQ(dialog(), Dialog::import_tensors) << said();
   ASSERT_EQ(program.store.view().forms.import.as, ImportAs::by_hand);
   for (const char* row : {"query", "key", "value"}) {
     const std::string name = std::string("import/") + row + "/weight";
@@ -225,46 +217,37 @@ TEST(ImportDialog, TakesProjectionsThatAreNamedByHand) {
   program.click("import/value/turned");
   program.click("dialog/confirm");
   program.run();
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
-  const auto& p = *program.store.model().projections;
+  ASSERT_EQ(dialog(), Dialog::none) << said();
+  const auto& p = *model().projections;
   EXPECT_TRUE(arma::approx_equal(*p.query.weight, arma::mat{{0, 1, 2, 3}, {4, 5, 6, 7}}, "absdiff", 0));
   EXPECT_TRUE(arma::approx_equal(*p.value.weight, arma::mat{{8, 10, 12, 14}, {9, 11, 13, 15}}, "absdiff", 0));
 }
 
-TEST(OpenedTensors, WithoutAChoiceBecomeTheModelAtOnce) {
-  const support::TemporaryDirectory directory;
-  support::put_bytes(directory / "x.csv", ",a,b\nThe,1,2\ndog,3,4\n");
-  Program program;
-  program.store.dispatch(OpenFile{directory / "x.csv"});
-  program.run(3);
-  EXPECT_EQ(program.store.view().forms.dialog, Dialog::none);
-  EXPECT_EQ(program.store.model().sequences[0].tokens[1], "dog");
-  EXPECT_THAT(program.store.message().text, HasSubstr("queries, keys and values are the embeddings"));
+TEST_F(OpenedFiles, WithoutAChoiceBecomeTheModelAtOnce) {
+  open(put("x.csv", ",a,b\nThe,1,2\ndog,3,4\n"));
+  EXPECT_EQ(dialog(), Dialog::none);
+  EXPECT_EQ(model().sequences[0].tokens[1], "dog");
+  EXPECT_THAT(said(), HasSubstr("queries, keys and values are the embeddings"));
 }
 
-TEST(OpenedTensors, AskAboutUnsavedWorkFirst) {
-  const support::TemporaryDirectory directory;
+TEST_F(OpenedFiles, AskAboutUnsavedWorkFirst) {
   support::put_bytes(directory / "x.csv", "1,2\n3,4\n");
-  Program program;
   program.edit(core::editing::SetCell{{core::editing::MatrixName::embeddings, 0}, 0, 0, 7});
-  program.store.dispatch(OpenFile{directory / "x.csv"});
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::unsaved_work);
+  open(directory / "x.csv");
+  ASSERT_EQ(dialog(), Dialog::unsaved_work);
   program.click("dialog/discard");
-  EXPECT_EQ(program.store.model().n_tokens(), 2u);
+  EXPECT_EQ(model().n_tokens(), 2u);
 }
 
-TEST(OpenedTensors, ThatAreDamagedLeaveTheModel) {
-  Program program;
-  const auto before = program.store.model();
+TEST_F(OpenedFiles, ThatAreDamagedLeaveTheModel) {
+  const auto before = model();
   for (const auto& entry : std::filesystem::directory_iterator(fixtures + "/formats/damaged")) {
     if (entry.path().filename() == "large_integer.npy") continue;  // which is damaged only as embeddings
-    program.store.dispatch(OpenFile{entry.path()});
-    program.run(3);
+    open(entry.path());
     if (const auto opening = program.store.opening(); opening.tensors)  // damaged where its numbers are read
       program.store.dispatch(MeasureTensor{opening.tensors->file->tensors().front().name});
     program.run(3);
-    EXPECT_EQ(program.store.model(), before) << entry.path();
+    EXPECT_EQ(model(), before) << entry.path();
     EXPECT_TRUE(program.store.message().is_error) << entry.path();
     program.store.dispatch(ShowDialog{Dialog::none});
     program.store.dispatch(ShowMessage{""});
@@ -290,50 +273,36 @@ double first_weight(const Program& program) {
   return program.store.live().trace().at(core::attention::Stage::weights, 0)(0, 0);
 }
 
-TEST(OpenedWeights, AreShownAtOnceAndAnotherLayerIsAClickAway) {
-  const support::TemporaryDirectory directory;
-  support::put_bytes(directory / "w.npy", npy_of_layers(3));
-  Program program;
-  program.store.dispatch(OpenFile{directory / "w.npy"});
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
-  EXPECT_THAT(program.store.message().text, HasSubstr("layer 0 of 3"));
+TEST_F(OpenedWeights, AreShownAtOnceAndAnotherLayerIsAClickAway) {
+  open(put("w.npy", npy_of_layers(3)));
+  ASSERT_EQ(dialog(), Dialog::none) << said();
+  EXPECT_THAT(said(), HasSubstr("layer 0 of 3"));
   EXPECT_EQ(first_weight(program), 1);
-  program.click("model/layer");
-  program.click("model/layer/2");
+  choose("model/layer", "2");
   program.run(3);
   EXPECT_EQ(first_weight(program), 0.25);
   EXPECT_EQ(program.store.document().layer, 2u);
   EXPECT_FALSE(program.store.document().modified);
 }
 
-TEST(OpenedWeights, CanBeChosenFromOnceMore) {
-  const support::TemporaryDirectory directory;
-  support::put_bytes(directory / "w.npy", npy_of_layers(3));
-  Program program;
-  program.store.dispatch(OpenFile{directory / "w.npy"});
-  program.run(3);
+TEST_F(OpenedWeights, CanBeChosenFromOnceMore) {
+  open(put("w.npy", npy_of_layers(3)));
   program.click("menu/File");
   program.click("menu/file/choose");
   program.run();
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::import_tensors);
+  ASSERT_EQ(dialog(), Dialog::import_tensors);
   program.click("import/batch");
-  program.click("dialog/confirm");
-  program.run(3);
-  EXPECT_EQ(program.store.model().sequences.size(), 3u);
+  confirm();
+  EXPECT_EQ(model().sequences.size(), 3u);
   EXPECT_FALSE(program.has("model/layer"));
 }
 
-TEST(ImportDialog, GivesTheStagesThatAreNamed) {
-  Program program;
-  program.store.dispatch(OpenFile{fixtures + "/tiny_gpt/golden.npz"});
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.import.as, ImportAs::stages) << program.store.message().text;
-  program.click("import/stage_layer");
-  program.click("import/stage_layer/2");
-  program.click("dialog/confirm");
-  program.run(3);
-  ASSERT_EQ(program.store.view().forms.dialog, Dialog::none) << program.store.message().text;
+TEST_F(ImportDialog, GivesTheStagesThatAreNamed) {
+  open(fixtures + "/tiny_gpt/golden.npz");
+  ASSERT_EQ(program.store.view().forms.import.as, ImportAs::stages) << said();
+  choose("import/stage_layer", "2");
+  confirm();
+  ASSERT_EQ(dialog(), Dialog::none) << said();
   const auto golden = core::formats::open_tensors(fixtures + "/tiny_gpt/golden.npz");
   const arma::mat weights = core::formats::matrix(golden.read("L2.attn"), std::vector<std::size_t>{3});
   EXPECT_EQ(
@@ -342,10 +311,8 @@ TEST(ImportDialog, GivesTheStagesThatAreNamed) {
       0);
 }
 
-TEST(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {
-  const support::TemporaryDirectory directory;
+TEST_F(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {
   support::put_bytes(directory / "x.csv", "1,-2\n3,4\n");
-  Program program;
   program.store.dispatch(ShowDialog{Dialog::open});
   program.store.dispatch(BrowseTo{directory.path()});
   program.run();
@@ -354,9 +321,7 @@ TEST(OpenDialog, SaysWhatIsInTheFileThatIsChosen) {
   EXPECT_EQ(program.store.opening().preview, "table of 1 tensor: x float64 [2, 2], -2 … 4");
 }
 
-TEST(OpenedFile, OfPytorchSaysBeforeAndAfterWhatIsLeftOut) {
-  Program program;
-  const support::TemporaryDirectory directory;
+TEST_F(OpenedFile, OfPytorchSaysBeforeAndAfterWhatIsLeftOut) {
   const auto path = directory / "run.pt";
   std::filesystem::copy_file(fixtures + "/formats/pytorch/nested.pt", path);
   program.store.dispatch(PreviewFile{path});
@@ -364,16 +329,6 @@ TEST(OpenedFile, OfPytorchSaysBeforeAndAfterWhatIsLeftOut) {
   EXPECT_THAT(program.store.opening().preview, testing::StartsWith("pytorch of 16 tensors"));
   EXPECT_THAT(program.store.opening().preview,
               HasSubstr("Left out as no tensors: optimizer.param_groups.0.lr"));
-}
-
-TEST(OpenedFile, WithMoreThanTensorsIsRefusedInTheStatusBar) {
-  Program program;
-  const auto before = program.store.model();
-  program.store.dispatch(OpenFile{fixtures + "/formats/pytorch/refused/module.pt"});
-  program.run();
-  EXPECT_TRUE(program.store.message().is_error);
-  EXPECT_THAT(program.store.message().text, HasSubstr("save model.state_dict()"));
-  EXPECT_EQ(program.store.model(), before);
 }
 
 }  // namespace

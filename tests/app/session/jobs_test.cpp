@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <latch>
 #include <new>
 #include <stdexcept>
@@ -39,48 +41,40 @@ struct JobsBesideTheWindow : testing::Test {
 };
 
 TEST_F(JobsBesideTheWindow, AreTakenOverInTheThreadThatAsks) {
-  JobQueue lane(jobs);
+  JobQueue queue(jobs);
   std::thread::id worked_in, delivered_in;
-  lane.start([&](const core::Token&) {
+  queue.start([&](const core::Token&) {
     worked_in = std::this_thread::get_id();
     return [&] { delivered_in = std::this_thread::get_id(); };
   });
-  lane.wait();
+  queue.wait();
   EXPECT_EQ(delivered_in, std::thread::id());
-  EXPECT_TRUE(lane.is_busy());
+  EXPECT_TRUE(queue.is_busy());
   jobs.deliver();
   EXPECT_EQ(delivered_in, std::this_thread::get_id());
   EXPECT_NE(worked_in, std::thread::id());
   EXPECT_NE(worked_in, delivered_in);
-  EXPECT_FALSE(lane.is_busy());
+  EXPECT_FALSE(queue.is_busy());
 }
 
-TEST_F(JobsBesideTheWindow, OfALaneAreTheNewestOfThoseThatWait) {
-  JobQueue lane(jobs);
-  Gate gate;
-  std::string order;
-  lane.start(gate.job([&] { order += '0'; }));
-  gate.has_begun.wait();
-  for (const char c : {'1', '2', '3'}) lane.start(says(order, c));
-  gate.may_end.count_down();
-  jobs.finish();
-  EXPECT_EQ(order, "03");
-  EXPECT_FALSE(lane.is_busy());
+TEST_F(JobsBesideTheWindow, OfAQueueAreTheNewestOfThoseThatWaitOrEachInItsTurn) {
+  for (const auto& [takes, expected] :
+       {std::pair(JobQueue::Takes::newest, "03"), {JobQueue::Takes::every, "0123"}}) {
+    JobQueue queue(jobs, takes);
+    Gate gate;
+    std::string order;
+    queue.start(gate.job([&] { order += '0'; }));
+    gate.has_begun.wait();
+    for (const char c : {'1', '2', '3'}) queue.start(says(order, c));
+    EXPECT_TRUE(queue.is_busy());
+    gate.may_end.count_down();
+    jobs.finish();
+    EXPECT_EQ(order, expected);
+    EXPECT_FALSE(queue.is_busy());
+  }
 }
 
-TEST_F(JobsBesideTheWindow, HaveEachItsTurnWhereThatIsWanted) {
-  JobQueue lane(jobs, JobQueue::Takes::every);
-  Gate gate;
-  std::string order;
-  lane.start(gate.job([&] { order += '0'; }));
-  for (const char c : {'1', '2', '3'}) lane.start(says(order, c));
-  EXPECT_TRUE(lane.is_busy());
-  gate.may_end.count_down();
-  jobs.finish();
-  EXPECT_EQ(order, "0123");
-}
-
-TEST_F(JobsBesideTheWindow, OfTwoLanesDoNotWaitForEachOther) {
+TEST_F(JobsBesideTheWindow, OfTwoQueuesDoNotWaitForEachOther) {
   JobQueue slow(jobs), quick(jobs);
   Gate gate;
   std::string order;
@@ -95,47 +89,37 @@ TEST_F(JobsBesideTheWindow, OfTwoLanesDoNotWaitForEachOther) {
   EXPECT_EQ(order, "qs");
 }
 
-TEST_F(JobsBesideTheWindow, AreNeitherBegunNorTakenOverOnceTheyAreCancelled) {
-  JobQueue lane(jobs);
+TEST_F(JobsBesideTheWindow, AreNeitherBegunNorTakenOverOnceTheyAreCancelledButTheNextIs) {
+  JobQueue queue(jobs);
   Gate gate;
   std::atomic<bool> goes_on = true, second = false;
   bool delivered = false;
-  lane.start([&](const core::Token& token) {
+  queue.start([&](const core::Token& token) {
     gate.has_begun.count_down();
     gate.may_end.wait();
     goes_on = token.goes_on();
     return [&] { delivered = true; };
   });
   gate.has_begun.wait();
-  lane.start([&](const core::Token&) {
+  queue.start([&](const core::Token&) {
     second = true;
     return Jobs::Delivery();
   });
-  lane.cancel();
-  EXPECT_FALSE(lane.is_busy());
+  queue.cancel();
+  EXPECT_FALSE(queue.is_busy());
+  std::string order;
+  queue.start(says(order, '3'));
+  EXPECT_TRUE(queue.is_busy());
   gate.may_end.count_down();
   jobs.finish();
   EXPECT_FALSE(goes_on);
   EXPECT_FALSE(second);
   EXPECT_FALSE(delivered);
+  EXPECT_EQ(order, "3");
   EXPECT_TRUE(said.empty());
 }
 
-TEST_F(JobsBesideTheWindow, GoOnAfterACancelledOne) {
-  JobQueue lane(jobs);
-  Gate gate;
-  std::string order;
-  lane.start(gate.job([&] { order += '0'; }));
-  gate.has_begun.wait();
-  lane.cancel();
-  lane.start(says(order, '1'));
-  EXPECT_TRUE(lane.is_busy());
-  gate.may_end.count_down();
-  jobs.finish();
-  EXPECT_EQ(order, "1");
-}
-
-TEST_F(JobsBesideTheWindow, AreNotTakenOverWhenOneThatEndedWithThemCancelsTheirLane) {
+TEST_F(JobsBesideTheWindow, AreNotTakenOverWhenOneThatEndedWithThemCancelsTheirQueue) {
   JobQueue reader(jobs), readings(jobs);
   Gate gate;
   std::string order;
@@ -159,19 +143,19 @@ TEST_F(JobsBesideTheWindow, AreNotTakenOverWhenOneThatEndedWithThemCancelsTheirL
   EXPECT_FALSE(readings.is_busy());
 }
 
-TEST_F(JobsBesideTheWindow, AreAskedToStopWhenTheirLaneEnds) {
+TEST_F(JobsBesideTheWindow, AreAskedToStopWhenTheirQueueEnds) {
   std::latch has_begun(1);
   std::atomic<bool> stopped = false, waiting_ran = false;
   {
-    JobQueue lane(jobs);
-    lane.start([&](const core::Token& token) {
+    JobQueue queue(jobs);
+    queue.start([&](const core::Token& token) {
       has_begun.count_down();
       while (token.goes_on()) std::this_thread::yield();
       stopped = true;
       return Jobs::Delivery();
     });
     has_begun.wait();
-    lane.start([&](const core::Token&) {
+    queue.start([&](const core::Token&) {
       waiting_ran = true;
       return Jobs::Delivery();
     });
@@ -180,14 +164,14 @@ TEST_F(JobsBesideTheWindow, AreAskedToStopWhenTheirLaneEnds) {
   EXPECT_FALSE(waiting_ran);
 }
 
-TEST_F(JobsBesideTheWindow, AreAllDoneBeforeALaneOfWhichNoneMayBeLostEnds) {
+TEST_F(JobsBesideTheWindow, AreAllDoneBeforeAQueueOfWhichNoneMayBeLostEnds) {
   Gate gate;
   std::vector<char> written;
   {
-    JobQueue lane(jobs, JobQueue::Takes::every);
-    lane.start(gate.job());
+    JobQueue queue(jobs, JobQueue::Takes::every);
+    queue.start(gate.job());
     for (const char c : {'a', 'b', 'c'})
-      lane.start([&written, c](const core::Token&) {
+      queue.start([&written, c](const core::Token&) {
         written.push_back(c);  // one at a time
         return Jobs::Delivery();
       });
@@ -212,13 +196,13 @@ TEST_F(JobsBesideTheWindow, FailAloneAndInWords) {
 }
 
 TEST_F(JobsBesideTheWindow, TellWhoStartedThemThatMemoryIsLackingOrThatTheyWereStopped) {
-  JobQueue lane(jobs, JobQueue::Takes::every);
+  JobQueue queue(jobs, JobQueue::Takes::every);
   std::vector<Failure> failures;
   const auto failed = [&](const Failure& failure) { failures.push_back(failure); };
-  lane.start([](const core::Token&) -> Jobs::Delivery { throw std::bad_alloc(); }, failed);
+  queue.start([](const core::Token&) -> Jobs::Delivery { throw std::bad_alloc(); }, failed);
   jobs.finish();
   Gate gate;
-  lane.start(
+  queue.start(
       [&](const core::Token& token) -> Jobs::Delivery {
         gate.has_begun.count_down();
         gate.may_end.wait();
@@ -227,7 +211,7 @@ TEST_F(JobsBesideTheWindow, TellWhoStartedThemThatMemoryIsLackingOrThatTheyWereS
       },
       failed);
   gate.has_begun.wait();
-  lane.stop();
+  queue.stop();
   gate.may_end.count_down();
   jobs.finish();
   ASSERT_EQ(failures.size(), 2u);
@@ -238,11 +222,11 @@ TEST_F(JobsBesideTheWindow, TellWhoStartedThemThatMemoryIsLackingOrThatTheyWereS
 }
 
 TEST_F(JobsBesideTheWindow, StopWhenWhatTheyReadIsRecalled) {
-  JobQueue lane(jobs);
+  JobQueue queue(jobs);
   const auto recalled = std::make_shared<std::atomic<bool>>(false);
   std::latch has_begun(1);
   std::vector<Failure> failures;
-  lane.start(
+  queue.start(
       [&](const core::Token& token) {
         has_begun.count_down();
         while (token.goes_on()) std::this_thread::yield();
@@ -259,27 +243,14 @@ TEST_F(JobsBesideTheWindow, StopWhenWhatTheyReadIsRecalled) {
 TEST_F(JobsBesideTheWindow, WakeTheLoop) {
   std::latch woken(2);
   jobs.wake_by([&] { woken.count_down(); });
-  JobQueue lane(jobs);
+  JobQueue queue(jobs);
   for (int k = 0; k < 2; ++k) {
-    lane.start([](const core::Token&) { return Jobs::Delivery(); });
-    lane.wait();
+    queue.start([](const core::Token&) { return Jobs::Delivery(); });
+    queue.wait();
   }
   woken.wait();
   EXPECT_TRUE(woken.try_wait());
   jobs.wake_by({});
-}
-
-TEST_F(JobsBesideTheWindow, LetGoOfWhatTheyHoldBesideTheWindow) {
-  struct Held {
-    std::atomic<std::thread::id>& ended_in;
-    ~Held() { ended_in = std::this_thread::get_id(); }
-  };
-  std::atomic<std::thread::id> ended_in;
-  JobQueue lane(jobs);
-  lane.start([held = std::make_shared<Held>(ended_in)](const core::Token&) { return Jobs::Delivery(); });
-  jobs.finish();
-  EXPECT_NE(ended_in.load(), std::thread::id());
-  EXPECT_NE(ended_in.load(), std::this_thread::get_id());
 }
 
 /// Says in which thread it ended.
@@ -294,37 +265,35 @@ struct Ending {
   std::atomic<std::thread::id>* where;
 };
 
-TEST_F(JobsBesideTheWindow, EndWhatIsLetGoOf) {
-  std::atomic<std::thread::id> where;
-  jobs.destroy_async(std::make_unique<Ending>(where));
-  jobs.deliver();
-  where.wait(std::thread::id());
-  EXPECT_NE(where.load(), std::this_thread::get_id());
-}
-
-TEST_F(JobsBesideTheWindow, EndWhatWasLeftAfterItsLastOwner) {
-  std::atomic<std::thread::id> where;
-  std::shared_ptr<Ending> first = jobs.destroyed_async(std::make_unique<Ending>(where)), second = first;
+TEST_F(JobsBesideTheWindow, EndWhatTheyHoldAndWhatIsLetGoOfAfterItsLastOwner) {
+  std::atomic<std::thread::id> held_by_job, let_go, shared;
+  JobQueue queue(jobs);
+  queue.start(
+      [held = std::make_shared<Ending>(held_by_job)](const core::Token&) { return Jobs::Delivery(); });
+  jobs.destroy_async(std::make_unique<Ending>(let_go));
+  std::shared_ptr<Ending> first = jobs.destroyed_async(std::make_unique<Ending>(shared)), second = first;
   first.reset();
-  jobs.deliver();
-  EXPECT_EQ(where.load(), std::thread::id());
+  jobs.finish();
+  EXPECT_EQ(shared.load(), std::thread::id());
   second.reset();
   jobs.deliver();
-  where.wait(std::thread::id());
-  EXPECT_NE(where.load(), std::this_thread::get_id());
+  for (std::atomic<std::thread::id>* where : {&held_by_job, &let_go, &shared}) {
+    where->wait(std::thread::id());
+    EXPECT_NE(where->load(), std::this_thread::get_id());
+  }
 }
 
 TEST(JobsThatHaveEnded, KeepNothingThatWasNotTakenOver) {
   std::weak_ptr<int> left;
   {
     Jobs jobs;
-    JobQueue lane(jobs);
-    lane.start([&](const core::Token&) -> Jobs::Delivery {
+    JobQueue queue(jobs);
+    queue.start([&](const core::Token&) -> Jobs::Delivery {
       const std::shared_ptr<int> thing = jobs.destroyed_async(std::make_unique<int>(7));
       left = thing;
       return [thing] {};
     });
-    lane.wait();
+    queue.wait();
     EXPECT_FALSE(left.expired());
   }
   EXPECT_TRUE(left.expired());
@@ -336,6 +305,143 @@ TEST(JobsThatHaveEnded, LeaveToTheLastOwnerWhatOutlivesThem) {
   EXPECT_EQ(where.load(), std::thread::id());
   ending.reset();
   EXPECT_EQ(where.load(), std::this_thread::get_id());
+}
+
+/// A value that takes longer than a frame: what the window's thread finds meanwhile.
+struct Question {
+  int shape = 0, number = 0;
+  bool is_near(const Question& other) const { return shape == other.shape; }
+  friend bool operator==(const Question&, const Question&) = default;
+};
+
+struct AnAsyncValue : testing::Test {
+  std::promise<void> may_end;
+  std::shared_future<void> end = may_end.get_future().share();
+  std::atomic<bool> was_given_up = false;
+  std::atomic<int> begun = 0;
+  std::vector<std::string> said;
+  Jobs jobs;
+  AsyncValue<Question, int> answers{jobs};
+
+  void SetUp() override {
+    jobs.fail_by([this](const Failure& failure) { said.push_back(failure.words); });
+  }
+
+  /// Asks as a frame does.
+  void ask(const Question& q) {
+    if (answers.needs(q))
+      answers.begin(q, When::background, [this, q](const core::Token& token) {
+        ++begun;
+        begun.notify_all();
+        end.wait();
+        if (!token.goes_on()) was_given_up = true;
+        return q.number;
+      });
+  }
+};
+
+TEST_F(AnAsyncValue, WhatFailsAtOnceIsNotTriedAgain) {
+  answers.begin({1, 1}, When::at_once, [](const auto&) { return 1; });
+  int tried = 0;
+  for (int frame = 0; frame < 10; ++frame) {
+    if (!answers.needs({1, 2}, When::at_once)) continue;
+    EXPECT_THROW(answers.begin({1, 2}, When::at_once,
+                               [&](const auto&) -> int {
+                                 ++tried;
+                                 throw core::Error("no chalk");
+                               }),
+                 core::Error);
+  }
+  EXPECT_EQ(tried, 1);
+  EXPECT_EQ(*answers.value(), 1);
+  EXPECT_FALSE(answers.is_busy());
+  EXPECT_TRUE(answers.needs({1, 3}, When::at_once)) << "another one is";
+  answers.begin({1, 3}, When::at_once, [](const auto&) { return 3; });
+  EXPECT_EQ(*answers.value(), 3);
+}
+
+TEST_F(AnAsyncValue, TheLastAnswerStaysUntilTheNextIsThere) {
+  answers.begin({1, 1}, When::at_once, [](const auto&) { return 1; });
+  ask({1, 2});
+  ASSERT_NE(answers.value(), nullptr);
+  EXPECT_EQ(*answers.value(), 1);
+  EXPECT_FALSE(answers.is_of({1, 2}));
+  EXPECT_TRUE(answers.is_busy());
+  may_end.set_value();
+  jobs.finish();
+  ask({1, 2});
+  EXPECT_EQ(*answers.value(), 2);
+  EXPECT_FALSE(answers.is_busy());
+}
+
+TEST_F(AnAsyncValue, OfManyQuestionsOnlyTheFirstAndTheNewestAreWorkedOut) {
+  for (int number = 1; number <= 20; ++number) ask({1, number});
+  begun.wait(0);
+  EXPECT_EQ(begun, 1);
+  may_end.set_value();
+  jobs.finish();
+  EXPECT_EQ(*answers.value(), 1) << "a drag is seen to move";
+  ask({1, 20});
+  jobs.finish();
+  EXPECT_EQ(*answers.value(), 20);
+  EXPECT_FALSE(was_given_up);
+}
+
+TEST_F(AnAsyncValue, WhatIsOfNoUseAnyMoreIsGivenUp) {
+  ask({1, 1});
+  begun.wait(0);
+  ask({2, 1});
+  may_end.set_value();
+  jobs.finish();
+  ask({2, 1});
+  EXPECT_TRUE(was_given_up);
+  EXPECT_EQ(answers.key()->shape, 2);
+}
+
+TEST_F(AnAsyncValue, WhatFailedIsSaidOnceAndNotTriedAgain) {
+  int tried = 0;
+  const auto fail = [&] {
+    if (answers.needs({1, 1})) {
+      ++tried;
+      answers.begin({1, 1}, When::background, [](const auto&) -> int { throw core::Error("no"); });
+    }
+  };
+  fail();
+  jobs.finish();
+  EXPECT_THAT(said, testing::ElementsAre("no"));
+  for (int frame = 0; frame < 3; ++frame) fail();
+  EXPECT_EQ(tried, 1);
+}
+
+TEST_F(AnAsyncValue, IsNotBegunForAKeyThatIsSeenInOneFrameOnly) {
+  for (int number = 1; number <= 20; ++number) {  // a drag
+    EXPECT_FALSE(answers.needs({1, number}, When::when_still));
+    EXPECT_FALSE(answers.needs({1, number}, When::when_still)) << "asked for twice in a frame";
+    EXPECT_TRUE(answers.is_busy()) << "the next frame begins it";
+    jobs.deliver();
+  }
+  EXPECT_TRUE(answers.needs({1, 20}, When::when_still));
+}
+
+TEST_F(AnAsyncValue, IsBegunAnewAfterWhatItReadWasRecalled) {
+  const auto recalled = std::make_shared<std::atomic<bool>>(false);
+  const auto begin = [&] {
+    answers.begin(
+        {1, 1}, When::background, [&](const core::Token&) { return end.wait(), 5; }, recalled);
+  };
+  ASSERT_TRUE(answers.needs({1, 1}));
+  begin();
+  *recalled = true;
+  may_end.set_value();
+  jobs.finish();
+  EXPECT_EQ(answers.value(), nullptr) << "what it gave may be half of it";
+  EXPECT_TRUE(said.empty());
+  *recalled = false;
+  ASSERT_TRUE(answers.needs({1, 1}));
+  begin();
+  jobs.finish();
+  ASSERT_NE(answers.value(), nullptr);
+  EXPECT_EQ(*answers.value(), 5);
 }
 
 }  // namespace

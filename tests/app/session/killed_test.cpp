@@ -94,8 +94,7 @@ double recovered(const Places& places, const Shared& shared) {
   EXPECT_LE(store.view().forms.left.size(), 1u);
   if (!store.view().forms.left.empty()) {
     EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
-    store.dispatch(RestoreLeft{0});
-    support::finish_reading(store);
+    support::carry_out(store, RestoreLeft{0});
     EXPECT_THAT(store.message().text, testing::StartsWith("Recovered: "));
     EXPECT_TRUE(store.document().modified);
     number = std::max(number, number_of(store.model()));
@@ -107,8 +106,7 @@ double recovered(const Places& places, const Shared& shared) {
   for (const Command& write :
        {Command(SaveFileAs{places.session()}),
         Command(ExportAs{ExportForm::csv, ExportWhat::everything, {}, places.stages()})}) {
-    store.dispatch(write);
-    support::finish_reading(store);
+    support::carry_out(store, write);
   }
   for (const std::string& name : places.folder.names())
     EXPECT_EQ(name.find(".attnscope-"), name.npos) << name;

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 #include <new>
 
+#include "app/session/picture_source.hpp"
+#include "app/session/statistics.hpp"
 #include "core/editing/presets.hpp"
 #include "core/files/session.hpp"
 #include "core/graph/attend.hpp"
@@ -48,15 +51,6 @@ bool same_numbers(const Trace& a, const Trace& b) {
 Model scaled(Model model, double factor) {
   model.scale = {core::attention::ScaleRule::factor, factor};
   return model;
-}
-
-TEST(LiveTrace, OfASmallModelIsThereAtOnce) {
-  Jobs jobs;
-  LiveTrace live(jobs, core::editing::default_preset().make(), nothing);
-  live.follow(small_model(), 0);
-  EXPECT_FALSE(live.is_behind());
-  EXPECT_EQ(live.model(), small_model());
-  EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(small_model())));
 }
 
 TEST(LiveTrace, OfALargeModelLeavesTheLastOneUntilItIsComplete) {
@@ -103,13 +97,14 @@ TEST(LiveTrace, ForgetsWhatIsUnderWayWhenTheModelIsAgainTheShownOne) {
   EXPECT_EQ(live.version(), version);
 }
 
-TEST(LiveTrace, OfASmallModelOvertakesALargeOne) {
+TEST(LiveTrace, OfASmallModelIsThereAtOnceAndOvertakesALargeOne) {
   Jobs jobs;
   LiveTrace live(jobs, small_model(), nothing);
   live.follow(large_model(), 0);
   live.follow(scaled(small_model(), 3), 0);
   EXPECT_FALSE(live.is_behind());
   EXPECT_EQ(live.model(), scaled(small_model(), 3));
+  EXPECT_TRUE(same_numbers(live.trace(), core::attention::attend(scaled(small_model(), 3))));
   support::catch_up(jobs, live, scaled(small_model(), 3));
   EXPECT_EQ(live.model(), scaled(small_model(), 3));
 }
@@ -283,19 +278,61 @@ TEST_F(LargeModel, HasNoRowSumsToPointAtUntilTheyAreWorkedOut) {
   EXPECT_TRUE(ui.has("large/weights/gutter/sum"));
 }
 
-TEST_F(LargeModel, SaysThatItIsBeingRenewed) {
-  wait();
-  EXPECT_FALSE(ui.has("status/renewal"));
-  ui.set_traces(gui::Program::Traces::wait);
-  ui.store.dispatch(ApplyEdit{core::editing::SetScale{{core::attention::ScaleRule::factor, 0.125}}});
-  ui.store.update();
-  ASSERT_TRUE(ui.store.live().is_behind());
-  ui.run(1);
-  EXPECT_TRUE(ui.has("status/renewal"));
-  ui.set_traces(gui::Program::Traces::come);
-  wait();
-  EXPECT_FALSE(ui.has("status/renewal"));
+TEST(Changes, AreOfNumbersThatDifferByMoreThanRounding) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(differs(1, 1.001));
+  EXPECT_FALSE(differs(1, 1 + 1e-15));
+  EXPECT_TRUE(differs(-infinity, 0.3)) << "a mask that is gone";
+  EXPECT_TRUE(differs(0.3, -infinity));
+  EXPECT_TRUE(differs(-infinity, infinity));
+  EXPECT_FALSE(differs(-infinity, -infinity));
+  EXPECT_TRUE(differs(nan, 1));
+  EXPECT_FALSE(differs(nan, nan));
 }
+
+/// Everything that runs beside the window at once, while numbers change under it.
+class ManyEdits : public testing::TestWithParam<double> {};
+
+TEST_P(ManyEdits, EndWithTheTraceOfTheLastModel) {
+  support::Random random(61);
+  Model model = support::model(random, 160, 12, 12, 4);
+  Jobs jobs;
+  LiveTrace live(jobs, model, GetParam());
+  Statistics statistics(jobs);
+  PictureSource source(jobs);
+  const auto look = [&] {
+    jobs.deliver();
+    statistics.read_from(live);
+    source.follow(live);
+    const auto tokens = live.model().sequences[0].tokens;
+    statistics.heads(live.trace(), live.version(), tokens);
+    statistics.similarity(live.trace(), live.version());
+    statistics.lines(live.trace(), live.version(), {{0, 1, 2, 3}, 0.01, std::nullopt, 500});
+    for (const Stage stage : {Stage::scores, Stage::dropped_weights}) {
+      statistics.rows(live.trace(), live.version(), stage, 1);
+      source.is_ready(stage, 1);
+    }
+  };
+  for (int edit = 0; edit < 150; ++edit) {
+    arma::mat numbers = model.sequences[0].embeddings;
+    numbers(support::below(random, numbers.n_rows), support::below(random, numbers.n_cols)) += 0.5;
+    model.sequences[0].embeddings = numbers;
+    if (edit % 40 == 39) model.mask.causal = !model.mask.causal;
+    live.follow(model, 0);
+    for (int frame = 0; frame < edit % 4; ++frame) look();  // now and then nothing has time to begin
+  }
+  support::catch_up(jobs, live, model);
+  const core::attention::Trace expected = core::attention::attend(model);
+  EXPECT_TRUE(
+      arma::approx_equal(*live.trace().at(Stage::output), *expected.at(Stage::output), "both", 1e-12, 1e-10));
+  for (std::size_t h = 0; h < 4; ++h)
+    EXPECT_TRUE(arma::approx_equal(*live.trace().at(Stage::weights, h), *expected.at(Stage::weights, h),
+                                   "both", 1e-12, 1e-10))
+        << h;
+}
+
+INSTANTIATE_TEST_SUITE_P(AtOnceAndBesideTheWindow, ManyEdits, testing::Values(LiveTrace::frame_ms, 0.0));
 
 }  // namespace
 }  // namespace app

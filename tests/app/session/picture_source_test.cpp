@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "app/session/live_trace.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/random_model.hpp"
@@ -40,25 +42,17 @@ TEST(PictureSource, HasStagesOfASmallTraceReadyAtOnce) {
   EXPECT_FALSE(source.is_making());
 }
 
-TEST(PictureSource, MakesStagesOfALargeTraceBesideTheWindow) {
+TEST(PictureSource, MakesStagesOfALargeTraceBesideTheWindowAndKnowsTheirExtent) {
   Jobs jobs;
   const LiveTrace live(jobs, model_of(420), always);
   PictureSource source(jobs);
   (jobs.finish(), source.follow(live));
   EXPECT_FALSE(source.is_ready(Stage::scores, 1));
+  EXPECT_EQ(source.extent(Stage::scores, 1), nullptr);
   while (source.is_making()) (jobs.finish(), source.follow(live));
   EXPECT_TRUE(live.trace().at(Stage::scores, 1).is_made());
   EXPECT_FALSE(live.trace().at(Stage::scores, 0).is_made());
   EXPECT_TRUE(source.is_ready(Stage::scores, 1));
-}
-
-TEST(PictureSource, KnowsTheExtentOfWhatItMade) {
-  Jobs jobs;
-  const LiveTrace live(jobs, model_of(420), always);
-  PictureSource source(jobs);
-  (jobs.finish(), source.follow(live));
-  EXPECT_EQ(source.extent(Stage::scores, 1), nullptr);
-  while (!source.is_ready(Stage::scores, 1)) (jobs.finish(), source.follow(live));
   const arma::mat scores = core::attention::attend(live.model()).at(Stage::scores, 1);
   ASSERT_NE(source.extent(Stage::scores, 1), nullptr);
   EXPECT_NEAR(source.extent(Stage::scores, 1)->largest, scores.max(), 1e-12);
@@ -70,7 +64,7 @@ TEST(PictureSource, CountsWhatIsBeyondARangeBesideTheWindow) {
   const LiveTrace live(jobs, model_of(420), always);
   PictureSource source(jobs);
   (jobs.finish(), source.follow(live));
-  const Range range{-1, 0.5, 0};
+  const Ends range{-1, 0.5, 0};
   EXPECT_EQ(source.out_of_range(Stage::scores, 1, range), nullptr);
   const Beyond* cells = nullptr;
   while (!(cells = source.out_of_range(Stage::scores, 1, range))) (jobs.finish(), source.follow(live));
@@ -143,6 +137,42 @@ TEST(ValueRanges, KeepTheLastOneUntilTheNextIsWorkedOut) {
   extents.of(trace, 3, Stage::queries, 1);
   EXPECT_EQ(extents.last(Stage::scores, 1).largest, largest);
   EXPECT_EQ(largest, arma::mat(trace.at(Stage::scores, 1)).max());
+}
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(ValueRange, IsFoundWhereverItsEndsStand) {
+  for (const arma::uword n : {1u, 7u, 8u, 9u, 21u}) {
+    for (arma::uword at = 0; at < n; ++at) {
+      arma::mat m(n, 1, arma::fill::value(2.0));
+      m(at) = -3;
+      EXPECT_EQ(value_range(m).smallest, -3) << n << " " << at;
+      EXPECT_EQ(value_range(m).least, n == 1 ? 3 : 2) << n << " " << at;
+      m(at) = 5;
+      EXPECT_EQ(value_range(m).largest, 5) << n << " " << at;
+      m(at) = -0.25;
+      EXPECT_EQ(value_range(m).least, 0.25) << n << " " << at;
+    }
+  }
+}
+
+TEST(ValueRange, LeavesOutWhatIsNotFiniteAndZerosOfTheLeast) {
+  const arma::mat m{{nan, 4.0, -infinity, 0.0, 1.5, infinity, -0.0, 2.0, nan, -infinity}};
+  const ValueRange e = value_range(m);
+  EXPECT_EQ(e.smallest, 0);
+  EXPECT_EQ(e.largest, 4);
+  EXPECT_EQ(e.least, 1.5);
+}
+
+TEST(ValueRange, OfNothingFiniteIsZero) {
+  for (const double v : {nan, infinity, -infinity}) {
+    const ValueRange e = value_range(arma::mat(3, 4, arma::fill::value(v)));
+    EXPECT_EQ(e.smallest, 0);
+    EXPECT_EQ(e.largest, 0);
+    EXPECT_EQ(e.least, 0);
+  }
+  EXPECT_EQ(value_range(arma::mat()).largest, 0);
 }
 
 }  // namespace

@@ -38,22 +38,19 @@ TEST(Lesson, PutsTheOwnWorkAsideWithItsHistoryAndView) {
   EXPECT_EQ(store.view().look.head, 1u);
   EXPECT_EQ(store.view().selection.pinned, (CellRef{Stage::weights, 1, 2, 1}));
   EXPECT_FALSE(store.view().selection.lesson);
-}
-
-TEST(Lesson, LeavesWhatWasUndoneToBeRedone) {
-  Store store;
-  store.dispatch(ApplyEdit{SetCausal{false}});
-  const auto edited = store.model();
-  store.dispatch(Undo{});
+  for (int k = 0; k < 3 && store.model() == own; ++k) store.dispatch(Undo{});
   start(store, "000");
   store.dispatch(LeaveLesson{});
   store.dispatch(Redo{});
-  EXPECT_EQ(store.model(), edited);
+  EXPECT_EQ(store.model(), own) << "a lesson leaves what was undone to be redone";
 }
 
 TEST(Lesson, IsLeftByUndoingPastItsStart) {
   Store store;
   const auto own = store.model();
+  start(store, "no such");
+  EXPECT_EQ(store.lesson(), nullptr);
+  EXPECT_TRUE(store.message().is_error);
   start(store, "000");
   store.dispatch(ApplyEdit{SetCausal{false}});
   store.dispatch(app::EndGesture{});
@@ -69,12 +66,10 @@ TEST(Lesson, IsNeverSavedOverTheOwnWork) {
   support::TemporaryDirectory directory;
   const auto path = directory / "own.json";
   Store store;
-  store.dispatch(SaveFileAs{path});
-  support::finish_reading(store);
+  support::carry_out(store, SaveFileAs{path});
   const std::string saved = support::bytes_of(path);
   start(store, "004");
-  store.dispatch(SaveFile{});
-  support::finish_reading(store);
+  support::carry_out(store, SaveFile{});
   EXPECT_TRUE(store.message().is_error);
   store.dispatch(ShowDialog{Dialog::save_as});
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
@@ -108,13 +103,6 @@ TEST(Lesson, KeepsItsProgress) {
   start(later, "dropout");
   EXPECT_EQ(later.lesson()->step, 2u);
   EXPECT_TRUE(later.lesson()->done.contains(0));
-}
-
-TEST(Lesson, OfNoSuchNameIsRefused) {
-  Store store;
-  store.dispatch(StartLesson{"no such"});
-  EXPECT_EQ(store.lesson(), nullptr);
-  EXPECT_TRUE(store.message().is_error);
 }
 
 TEST(LessonProgress, IsReadBackAndRefusedWhenItDoesNotFit) {

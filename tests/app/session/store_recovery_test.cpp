@@ -45,6 +45,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
+const std::vector<std::filesystem::path> models{FIXTURES "/../../assets/examples/tiny_gpt"};
+
 Command edited(double value) {
   return ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, value}};
 }
@@ -66,30 +68,70 @@ void edit_and_record(Store& store, double value) {
 
 /// Makes what was left first the document.
 void restore(Store& store) {
-  store.dispatch(RestoreLeft{0});
-  support::finish_reading(store);
+  support::carry_out(store, RestoreLeft{0});
 }
 
-/// What a window leaves that was edited and had to end.
-void leave_edited(const TemporaryDirectory& state, double value) {
+/// What a window leaves that has carried out these commands and had to end.
+void leave(const TemporaryDirectory& state, const std::vector<Command>& commands) {
   Store store;
-  record(store, state);
-  store.dispatch(edited(value));
+  store.recall({{}, {}, state.path(), models});
+  for (const Command& command : commands) {
+    store.dispatch(command);
+    support::finish_working(store);
+    support::finish_reading(store);
+  }
   store.dispatch(EndNow{});
+  EXPECT_TRUE(store.wants_to_quit());
+}
+
+/// The only journal in a folder, or "".
+std::filesystem::path journal_in(const TemporaryDirectory& state) {
+  for (const std::string& name : state.names())
+    if (name.ends_with(".journal")) return state / name;
+  return "";
+}
+
+void change_journal(const TemporaryDirectory& state, const std::string& from, const std::string& to) {
+  std::string text = bytes_of(journal_in(state));
+  text.replace(text.find(from), from.size(), to);
+  put_bytes(journal_in(state), text);
 }
 
 /// The number that is edited, as the only journal in a folder has it.
 double recorded_number(const TemporaryDirectory& state) {
-  for (const std::string& name : state.names()) {
-    if (!name.ends_with(".journal")) continue;
-    const std::string text = bytes_of(state / name);
-    const std::size_t begin = text.find('\n') + 1;
-    const auto session =
-        core::formats::parse_session(text.substr(begin, text.find('\x1e') - begin), "/a.json");
-    return (*session.model.sequences.front().embeddings)(1, 2);
-  }
-  return 0;
+  if (journal_in(state).empty()) return 0;
+  const std::string text = bytes_of(journal_in(state));
+  const std::size_t begin = text.find('\n') + 1;
+  const auto session = core::formats::parse_session(text.substr(begin, text.find('\x1e') - begin), "/a.json");
+  return (*session.model.sequences.front().embeddings)(1, 2);
 }
+
+/// Does frames until something is so, for 20 seconds at most.
+template <class Condition>
+void wait_for(Store& store, Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (; !condition() && std::chrono::steady_clock::now() < end; store.update())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// As long as it lives, no file can be longer than a few bytes.
+class FullDisk {
+ public:
+  FullDisk() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{100, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+constexpr const char* not_recorded_words = "Edits are not recorded for the case of a crash: ";
 
 TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
   const TemporaryDirectory state, folder;
@@ -98,8 +140,7 @@ TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
     record(store, state);
     edit_and_record(store, 1);
     EXPECT_EQ(state.names().size(), 2u);  // a journal and its lock
-    store.dispatch(SaveFileAs{folder / "a.json"});
-    support::finish_reading(store);
+    support::carry_out(store, SaveFileAs{folder / "a.json"});
     store.update();
     EXPECT_EQ(state.names().size(), 1u);
     edit_and_record(store, 2);
@@ -113,13 +154,7 @@ TEST(Recovery, LeavesNothingOfWorkThatIsSavedOrGivenUp) {
 
 TEST(Recovery, KnowsThePresetThatWasEdited) {
   const TemporaryDirectory state;
-  {
-    Store store;
-    record(store, state);
-    store.dispatch(LoadPreset{"004-causal"});
-    store.dispatch(edited(4));
-    store.dispatch(EndNow{});
-  }
+  leave(state, {LoadPreset{"004-causal"}, edited(4)});
   Store store;
   record(store, state);
   restore(store);
@@ -132,16 +167,9 @@ TEST(Recovery, KnowsThePresetThatWasEdited) {
 TEST(Recovery, KeepsALessonUntilItIsBack) {
   for (const bool own_is_edited : {false, true}) {
     const TemporaryDirectory state;
-    const std::vector<std::filesystem::path> models{FIXTURES "/../../assets/examples/tiny_gpt"};
-    {
-      Store store;
-      store.recall({{}, {}, state.path(), models});
-      if (own_is_edited) store.dispatch(edited(3));
-      store.dispatch(StartLesson{"next-word"});
-      support::finish_reading(store);
-      store.dispatch(SwitchHead{1, 2});
-      store.dispatch(EndNow{});
-    }
+    std::vector<Command> commands{StartLesson{"next-word"}, SwitchHead{1, 2}};
+    if (own_is_edited) commands.insert(commands.begin(), edited(3));
+    leave(state, commands);
     {
       Store store;  // which does not find the lesson's model
       record(store, state);
@@ -161,8 +189,7 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
     ASSERT_EQ(left.size(), own_is_edited ? 2u : 1u);  // what the second window had open is left too
     const auto lesson =
         std::ranges::find_if(left, [](const std::string& line) { return line.find("lesson") != line.npos; });
-    store.dispatch(RestoreLeft{static_cast<std::size_t>(lesson - left.begin())});
-    support::finish_reading(store);
+    support::carry_out(store, RestoreLeft{static_cast<std::size_t>(lesson - left.begin())});
     ASSERT_TRUE(store.lesson()) << store.message().text;
     EXPECT_EQ(store.pending().whole->experiment.heads_off.size(), 1u);
   }
@@ -174,16 +201,11 @@ TEST(Recovery, BringsWhatWasTriedBackIntoItsStepOfAFinishedLesson) {
   const std::size_t n_steps = core::lessons::find_lesson("004")->steps.size();
   for (std::size_t k = 0; k < n_steps; ++k) progress["004"].done.insert(k);
   progress["004"].step = n_steps - 1;
-  bool was_causal = false;
-  {
-    Store store;
-    store.recall({{}, {}, state.path()});
-    store.dispatch(StartLesson{"004"});
-    for (std::size_t k = 1; k < n_steps; ++k) store.dispatch(GoInLesson{1});
-    was_causal = store.model().mask.causal;
-    store.dispatch(ApplyEdit{core::editing::SetCausal{!was_causal}});
-    store.dispatch(EndNow{});
-  }
+  const bool was_causal = model_at_start(core::lessons::find_lesson("004")->steps.back()).mask.causal;
+  std::vector<Command> commands{StartLesson{"004"}};
+  commands.insert(commands.end(), n_steps - 1, GoInLesson{1});
+  commands.emplace_back(ApplyEdit{core::editing::SetCausal{!was_causal}});
+  leave(state, commands);
   Store store;
   store.recall({{}, progress, state.path()});
   restore(store);
@@ -194,19 +216,8 @@ TEST(Recovery, BringsWhatWasTriedBackIntoItsStepOfAFinishedLesson) {
 
 TEST(Recovery, OfAStepThatALessonNoLongerHasBringsTheOwnWorkBack) {
   const TemporaryDirectory state;
-  {
-    Store store;
-    record(store, state);
-    store.dispatch(edited(3));
-    store.dispatch(StartLesson{"004"});
-    store.dispatch(EndNow{});
-  }
-  for (const std::string& name : state.names()) {
-    if (!name.ends_with(".journal")) continue;
-    std::string text = bytes_of(state / name);
-    text.replace(text.find("\"step\": 0"), 9, "\"step\": 99");
-    put_bytes(state / name, text);
-  }
+  leave(state, {edited(3), StartLesson{"004"}});
+  change_journal(state, "\"step\": 0", "\"step\": 99");
   Store store;
   record(store, state);
   restore(store);
@@ -259,13 +270,7 @@ TEST(Recovery, OfWorkThatCameThroughAPipeHasNoPlace) {
 
 TEST(Recovery, OfAWindowThatIsAskedToEndKeepsTheNewestEdit) {
   const TemporaryDirectory state;
-  {
-    Store store;
-    record(store, state);
-    store.dispatch(edited(3));
-    store.dispatch(EndNow{});
-    EXPECT_TRUE(store.wants_to_quit());
-  }
+  leave(state, {edited(3)});
   Store store;
   record(store, state);
   ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", 1 edit, at ")));
@@ -287,11 +292,7 @@ TEST(Recovery, WritesTheNewestOfTheEditsThatWaited) {
   while (recorded_number(state) == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(recorded_number(state), 4);
   store.dispatch(edited(5));
-  store.update();
-  while (recorded_number(state) == 4) {
-    store.update();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  wait_for(store, [&] { return recorded_number(state) != 4; });
   EXPECT_EQ(recorded_number(state), 5);
 }
 
@@ -310,32 +311,25 @@ TEST(Recovery, RecordsWhatWasUndoneAndRedoneWhileItWaited) {
   store.dispatch(Redo{});
   store.dispatch(Redo{});
   store.update();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (recorded_number(state) != 2 && std::chrono::steady_clock::now() < end) {
-    store.update();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  wait_for(store, [&] { return recorded_number(state) == 2; });
   EXPECT_EQ(recorded_number(state), 2);
 }
 
-TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpens) {
+TEST(Recovery, IsOfferedBesideTheFileThatTheNextWindowOpensAfterWhatIsAskedAboutThat) {
   const TemporaryDirectory state;
-  leave_edited(state, 3);
+  leave(state, {edited(3)});
+  put_bytes(state / "t.csv", "0,1\n2,3\n4,5\n");
   put_bytes(state / "s.json",
             core::formats::session_text({core::editing::find_preset("004-causal")->make(), ""}));
-  Store store;
-  record(store, state);
-  store.open(state / "s.json");
-  support::finish_reading(store);
-  EXPECT_EQ(store.document().title, "s.json");
-  EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
-  EXPECT_EQ(store.view().forms.left.size(), 1u);
-}
-
-TEST(Recovery, IsOfferedAfterWhatIsAskedAboutTheFileThatTheNextWindowOpens) {
-  const TemporaryDirectory state;
-  leave_edited(state, 3);
-  put_bytes(state / "t.csv", "0,1\n2,3\n4,5\n");
+  {
+    Store store;
+    record(store, state);
+    store.open(state / "s.json");
+    EXPECT_EQ(store.document().title, "s.json");
+    EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
+    EXPECT_EQ(store.view().forms.left.size(), 1u);
+    store.dispatch(KeepLeft{});
+  }
   Store store;
   record(store, state);
   store.open(state / "t.csv");
@@ -359,11 +353,7 @@ TEST(Recovery, FindsTheJournalOfAWindowThatIsStillEnding) {
   store.update();
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
   ending.reset();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (store.view().forms.dialog == Dialog::none && std::chrono::steady_clock::now() < end) {
-    store.update();
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  wait_for(store, [&] { return store.view().forms.dialog != Dialog::none; });
   ASSERT_EQ(store.view().forms.dialog, Dialog::recovery);
   restore(store);
   EXPECT_EQ(edited_number(store), 3);
@@ -397,8 +387,7 @@ TEST(Recovery, SavesWhereTheFileLayWhateverFolderTheNextWindowIsStartedIn) {
   Store store;
   record(store, state);
   restore(store);
-  store.dispatch(SaveFile{});
-  support::finish_reading(store);
+  support::carry_out(store, SaveFile{});
   EXPECT_EQ(store.document().path, folder / "s.json");
   EXPECT_THAT(elsewhere.names(), IsEmpty());
   const auto saved = core::formats::load_session(folder / "s.json");
@@ -416,8 +405,7 @@ TEST(Recovery, CountsTheEditsThatAreNotSaved) {
     record(store, state);
     edit(store, 1);
     edit(store, 2);
-    store.dispatch(SaveFileAs{folder / "lesson2.json"});
-    support::finish_reading(store);
+    support::carry_out(store, SaveFileAs{folder / "lesson2.json"});
     for (const double value : {3.0, 4.0, 5.0, 6.0}) edit(store, value);
     store.dispatch(Undo{});
     store.dispatch(EndNow{});
@@ -451,23 +439,8 @@ TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
       return name == "004" ? !store.model().mask.causal
                            : store.pending().whole->experiment.heads_off.size() == 1;
     };
-    const std::vector<std::filesystem::path> models{FIXTURES "/../../assets/examples/tiny_gpt"};
-    {
-      Store store;
-      store.recall({{}, {}, state.path(), models});
-      store.dispatch(edited(3));
-      store.dispatch(StartLesson{name});
-      support::finish_reading(store);
-      ASSERT_TRUE(store.lesson()) << store.message().text;
-      store.dispatch(GoInLesson{1});
-      support::finish_working(store);
-      if (name == "004")
-        store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
-      else
-        store.dispatch(SwitchHead{1, 2});
-      ASSERT_TRUE(is_tried(store)) << store.message().text;
-      store.dispatch(EndNow{});
-    }
+    leave(state, {edited(3), StartLesson{name}, GoInLesson{1},
+                  name == "004" ? Command(ApplyEdit{core::editing::SetCausal{false}}) : SwitchHead{1, 2}});
     Store store;
     store.recall({{}, {}, state.path(), models});
     ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr(", in the lesson "))) << name;
@@ -487,14 +460,7 @@ TEST(Recovery, BringsBackBothALessonWithWhatWasTriedInItAndTheOwnWork) {
 
 TEST(Recovery, KeepsWhatWasTriedInALessonWhereTheOwnWorkIsSaved) {
   const TemporaryDirectory state;
-  {
-    Store store;
-    record(store, state);
-    store.dispatch(StartLesson{"004"});
-    store.dispatch(GoInLesson{1});
-    store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
-    store.dispatch(EndNow{});
-  }
+  leave(state, {StartLesson{"004"}, GoInLesson{1}, ApplyEdit{core::editing::SetCausal{false}}});
   Store store;
   record(store, state);
   restore(store);
@@ -506,13 +472,8 @@ TEST(Recovery, KeepsWhatWasTriedInALessonWhereTheOwnWorkIsSaved) {
 
 TEST(Recovery, SaysWhatIsWrongWithAJournalAndLeavesIt) {
   const TemporaryDirectory state;
-  leave_edited(state, 3);
-  for (const std::string& name : state.names()) {
-    if (!name.ends_with(".journal")) continue;
-    std::string text = bytes_of(state / name);
-    text.replace(text.find("\"path\": \"") + 9, 0, "zz");
-    put_bytes(state / name, text);
-  }
+  leave(state, {edited(3)});
+  change_journal(state, "\"path\": \"", "\"path\": \"zz");
   Store store;
   record(store, state);
   ASSERT_THAT(store.view().forms.left, ElementsAre(HasSubstr("path: expected two digits for each byte")));
@@ -521,21 +482,9 @@ TEST(Recovery, SaysWhatIsWrongWithAJournalAndLeavesIt) {
   EXPECT_EQ(store.view().forms.dialog, Dialog::recovery);
 }
 
-TEST(Recovery, RecordsOnceAFolderCanBeWrittenThatCouldNotAtTheStart) {
-  const TemporaryDirectory folder;
-  put_bytes(folder / "a file", "");
-  Store store;
-  store.recall({{}, {}, folder / "a file/state"});
-  EXPECT_TRUE(store.message().is_error);
-  std::filesystem::remove(folder / "a file");
-  edit_and_record(store, 1);
-  EXPECT_FALSE(Journal::left_in(folder / "a file/state").size()) << "this window holds it";
-  EXPECT_EQ(folder.names().size(), 4u) << "two folders, a journal and its lock";
-}
-
 TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
   const TemporaryDirectory state;
-  leave_edited(state, 3);
+  leave(state, {edited(3)});
   {
     Store store;
     record(store, state);
@@ -564,7 +513,7 @@ TEST(Recovery, OffersWhatIsLeftAgainUntilItIsThrownAway) {
 TEST(Recovery, IsNobodyElsesToRead) {
   const TemporaryDirectory state;
   std::filesystem::permissions(state.path(), std::filesystem::perms(0755));
-  leave_edited(state, 3);
+  leave(state, {edited(3)});
   EXPECT_EQ(std::filesystem::status(state.path()).permissions(), std::filesystem::perms(0700));
 }
 
@@ -581,63 +530,76 @@ TEST(Recovery, LeavesTheWorkOfAnotherWindowAlone) {
   EXPECT_EQ(state.names().size(), 3u);
 }
 
-TEST(Recovery, SaysThatItCannotRecord) {
-  const TemporaryDirectory folder;
-  put_bytes(folder / "a file", "");
-  Store store;
-  store.recall({{}, {}, folder / "a file/state"});
-  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
-  EXPECT_THAT(store.message().text, HasSubstr("part of the path is not a directory"));
-}
-
 TEST(Recovery, SaysWhereItCannotRecordForWantOfLocks) {
   const TemporaryDirectory state;
   why_no_locks = ENOLCK;
   {
     Store store;
     record(store, state);
-    EXPECT_EQ(store.message().text, "Edits are not recorded for the case of a crash: " +
-                                        state.path().string() + ": cannot be written: No locks available");
+    EXPECT_EQ(store.message().text,
+              not_recorded_words + state.path().string() + ": cannot be written: No locks available");
     edit_and_record(store, 2);
   }
   why_no_locks = 0;
   EXPECT_THAT(state.names(), IsEmpty());
 }
 
-TEST(Recovery, SaysThatItCannotRecordAtTheFirstEditOfAFileToo) {
+TEST(Recovery, SaysThatItCannotRecordAtTheStartAndAtTheFirstEditOfAFileUntilItCan) {
   const TemporaryDirectory folder;
   put_bytes(folder / "a file", "");
   Store store;
-  store.dispatch(SaveFileAs{folder / "s.json"});
-  support::finish_reading(store);
+  support::carry_out(store, SaveFileAs{folder / "s.json"});
   store.recall({{}, {}, folder / "a file/state"});
+  EXPECT_TRUE(store.message().is_error);
+  EXPECT_THAT(store.message().text, StartsWith(not_recorded_words));
+  EXPECT_THAT(store.message().text, HasSubstr("part of the path is not a directory"));
   store.open(folder / "s.json");
   EXPECT_THAT(store.message().text, StartsWith("Opened "));
   store.dispatch(edited(1));
   store.update();
-  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
+  EXPECT_THAT(store.message().text, StartsWith(not_recorded_words));
   store.dispatch(edited(2));
   store.update();
   EXPECT_EQ(store.message().text, "") << "once is enough";
 }
 
-TEST(Recovery, SaysOnceThatItCannotRecordUntilItCanAgain) {
-  const TemporaryDirectory state;
+TEST(Recovery, RecordsOnceAFolderCanBeWrittenThatCouldNotAtTheStart) {
+  const TemporaryDirectory folder;
+  put_bytes(folder / "a file", "");
   Store store;
-  record(store, state);
-  std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit none{100, before.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &none);
+  store.recall({{}, {}, folder / "a file/state"});
+  std::filesystem::remove(folder / "a file");
   edit_and_record(store, 1);
-  const std::string said = store.message().text;
-  store.dispatch(ShowMessage{"something else"});
-  store.update();  // which tries it again, after a second
-  store.jobs().finish();
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_THAT(said, StartsWith("Edits are not recorded for the case of a crash: "));
-  EXPECT_EQ(store.message().text, "something else");
+  EXPECT_EQ(folder.names().size(), 4u) << "two folders, a journal and its lock";
+}
+
+TEST(Recovery, SaysOnceThatTheDiskIsFullAndRecordsAgainWhenThereIsRoom) {
+  for (const bool is_whole : {false, true}) {
+    const TemporaryDirectory state;
+    Store store;
+    record(store, state);
+    if (is_whole) store.open(models.front());
+    {
+      const FullDisk full;
+      store.dispatch(is_whole ? Command(SwitchHead{2, 3}) : edited(1));
+      store.update();
+      store.jobs().finish();
+      EXPECT_TRUE(store.message().is_error);
+      EXPECT_THAT(store.message().text, StartsWith(not_recorded_words));
+      EXPECT_EQ(state.names().size(), 1u) << "the lock, and nothing half-written";
+      if (!is_whole) {
+        store.dispatch(ShowMessage{"something else"});
+        store.update();  // which tries it again, after a second
+        store.jobs().finish();
+        EXPECT_EQ(store.message().text, "something else");
+      }
+    }
+    if (is_whole)
+      wait_for(store, [&] { return !journal_in(state).empty(); });  // without another edit
+    else
+      store.dispatch(EndNow{});
+    EXPECT_EQ(state.names().size(), 2u);
+  }
 }
 
 TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
@@ -672,11 +634,16 @@ TEST(Recovery, RecordsInAFolderThatWasRemovedMeanwhile) {
 TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
   const TemporaryDirectory state, folder;
   std::filesystem::copy(FIXTURES "/../../assets/examples/tiny_gpt", folder / "tiny");
+  core::experiment::Experiment experiment;
   {
     Store store;
     record(store, state);
     store.open(folder / "tiny");
+    store.dispatch(
+        ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
+    store.dispatch(EndGesture{});
     store.dispatch(SwitchHead{2, 3});
+    experiment = store.pending().whole->experiment;
     store.dispatch(EndNow{});
   }
   std::filesystem::rename(folder / "tiny", folder / "elsewhere");
@@ -689,64 +656,25 @@ TEST(Recovery, OffersAWholeModelAgainThatCouldNotBeOpened) {
   std::filesystem::rename(folder / "elsewhere", folder / "tiny");
   restore(store);
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
-  EXPECT_TRUE(store.pending().whole);
-}
-
-TEST(Recovery, SaysThatTheDiskIsFullAndGoesOnWhenThereIsRoom) {
-  const TemporaryDirectory state;
-  Store store;
-  record(store, state);
-  std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit none{100, before.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &none);
-  edit_and_record(store, 1);
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_TRUE(store.message().is_error);
-  EXPECT_THAT(store.message().text, StartsWith("Edits are not recorded for the case of a crash: "));
-  EXPECT_EQ(state.names().size(), 1u);  // the lock, and nothing half-written
-  store.dispatch(EndNow{});
-  EXPECT_EQ(state.names().size(), 2u);
-}
-
-TEST(Recovery, RecordsAWholeModelAgainOnceThereIsRoom) {
-  const TemporaryDirectory state;
-  Store store;
-  record(store, state);
-  store.open(FIXTURES "/../../assets/examples/tiny_gpt");
-  std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit none{100, before.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &none);
-  store.dispatch(SwitchHead{2, 3});
-  store.update();
-  store.jobs().finish();
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_EQ(state.names().size(), 1u);  // the lock, and nothing half-written
-  store.update();                       // without another edit
-  store.jobs().finish();
-  EXPECT_EQ(state.names().size(), 2u);
+  ASSERT_TRUE(store.pending().whole) << store.message().text;
+  EXPECT_EQ(store.pending().whole->experiment, experiment);
+  EXPECT_TRUE(store.document().modified);
 }
 
 TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
   const TemporaryDirectory folder;
   const auto path = folder / "a.json";
   Store store;
-  store.dispatch(SaveFileAs{path});
-  support::finish_reading(store);
+  support::carry_out(store, SaveFileAs{path});
   store.dispatch(edited(1));
   put_bytes(path, "somebody else's");
   store.dispatch(SaveFile{});
   EXPECT_EQ(store.view().forms.dialog, Dialog::question);
   EXPECT_THAT(store.view().forms.question, HasSubstr("has been changed by somebody else"));
-  store.dispatch(CancelQuestion{});
-  support::finish_reading(store);
+  support::carry_out(store, CancelQuestion{});
   EXPECT_EQ(bytes_of(path), "somebody else's");
   store.dispatch(SaveFile{});
-  store.dispatch(GoOn{});
-  support::finish_reading(store);
+  support::carry_out(store, GoOn{});
   const std::string own = bytes_of(path);
   EXPECT_THAT(own, StartsWith("{\n  \"attnscope\": 1"));
   const auto time = std::filesystem::last_write_time(path);
@@ -755,8 +683,7 @@ TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
   store.dispatch(edited(1.5));
   store.dispatch(SaveFile{});
   EXPECT_EQ(store.view().forms.dialog, Dialog::question);
-  store.dispatch(GoOn{});
-  support::finish_reading(store);
+  support::carry_out(store, GoOn{});
   store.dispatch(edited(2));
   store.dispatch(SaveFile{});
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);  // what it has written itself is its own
@@ -768,13 +695,11 @@ TEST(Opening, AsksBeforeFilesElsewhereAreRead) {
   put_bytes(folder / "x.csv", "1,2\n3,4\n");
   put_bytes(folder / "in/s.json", R"({"attnscope": 1, "embeddings": {"file": "../x.csv"}})");
   Store store;
-  store.dispatch(OpenFile{folder / "in/s.json"});
-  support::finish_reading(store);
+  support::carry_out(store, OpenFile{folder / "in/s.json"});
   ASSERT_EQ(store.view().forms.dialog, Dialog::question);
   EXPECT_THAT(store.view().forms.question, HasSubstr("\"../x.csv\" does not lie beside the session"));
   EXPECT_NE(store.document().title, "s.json");
-  store.dispatch(GoOn{});
-  support::finish_reading(store);
+  support::carry_out(store, GoOn{});
   EXPECT_EQ(store.document().title, "s.json");
 }
 

@@ -26,33 +26,30 @@ ApplyEdit change(double value) {
   return ApplyEdit{SetCell{{MatrixName::embeddings, 0}, 1, 2, value}};
 }
 
-TEST(Store, StartsWithTheDefaultPresetComputed) {
-  const Store store;
-  EXPECT_EQ(store.model(), core::editing::default_preset().make());
-  EXPECT_EQ(store.live().trace().n_heads(), store.model().n_heads);
-  EXPECT_FALSE(store.document().modified);
-}
-
 TEST(Store, KnowsWhetherTheModelIsStillThePresetsEvenWhenItWasSaved) {
   const support::TemporaryDirectory directory;
   Store store;
   EXPECT_TRUE(store.document().is_preset);
   store.dispatch(change(2.5));
-  store.dispatch(SaveFileAs{directory.path() / "changed.json"});
-  support::finish_reading(store);
+  support::carry_out(store, SaveFileAs{directory.path() / "changed.json"});
   EXPECT_FALSE(store.document().modified);
   EXPECT_FALSE(store.document().is_preset);
   store.dispatch(Undo{});
   EXPECT_TRUE(store.document().is_preset);
-  store.dispatch(OpenFile{directory.path() / "changed.json"});
-  support::finish_reading(store);
+  support::carry_out(store, OpenFile{directory.path() / "changed.json"});
   store.dispatch(DiscardAndContinue{});
   EXPECT_FALSE(store.document().is_preset);
 }
 
-TEST(Store, ComputesTheTraceOfTheEditedModel) {
+TEST(Store, StartsWithTheDefaultPresetComputedAndComputesWhatIsEditedAlone) {
   Store store;
+  EXPECT_EQ(store.model(), core::editing::default_preset().make());
+  EXPECT_EQ(store.live().trace().n_heads(), store.model().n_heads);
+  EXPECT_FALSE(store.document().modified);
   const auto version = store.live().version();
+  support::look(store, [](View& v) { v.look.head = 1; });
+  store.update();
+  EXPECT_EQ(store.live().version(), version) << "no number has changed";
   store.dispatch(change(2.5));
   store.update();
   EXPECT_GT(store.live().version(), version);
@@ -62,37 +59,16 @@ TEST(Store, ComputesTheTraceOfTheEditedModel) {
   EXPECT_EQ(store.live().trace().at(core::attention::Stage::embeddings)(1, 2), 2.5);
 }
 
-TEST(Store, ComputesNothingWhenNothingChanged) {
-  Store store;
-  const auto version = store.live().version();
-  support::look(store, [](View& v) { v.look.head = 1; });
-  store.update();
-  EXPECT_EQ(store.live().version(), version);
-}
-
-TEST(Store, JoinsADragIntoOneStep) {
-  Store store;
-  const auto before = store.model();
-  for (int k = 1; k <= 20; ++k) store.dispatch(change(0.01 * k));
-  store.dispatch(app::EndGesture{});
-  store.dispatch(Undo{});
-  EXPECT_EQ(store.model(), before);
-  store.dispatch(Redo{});
-  EXPECT_EQ((*store.model().sequences[0].embeddings)(1, 2), 0.2);
-}
-
 TEST(Store, SaysWhenUndoLetsGoOfSteps) {
   Store store;
   const support::TemporaryDirectory directory;
   support::put_bytes(directory / "wide.npy",
                      core::formats::npy_bytes(arma::mat(300, 16384, arma::fill::ones)));
-  store.dispatch(OpenFile{directory / "wide.npy"});
-  support::finish_reading(store);
+  support::carry_out(store, OpenFile{directory / "wide.npy"});
   core::importing::Choices choices;
   choices.embeddings_tensor = "wide";
   choices.n_heads = 1;
-  store.dispatch(ImportTensors{choices});
-  support::finish_reading(store);
+  support::carry_out(store, ImportTensors{choices});
   ASSERT_EQ(store.document().title, "wide.npy") << store.message().text;
   std::size_t n_edits = 0;
   const auto edit = [&] {
@@ -166,37 +142,29 @@ TEST(Store, SavesAndOpensAgainWithWhatWasLookedAt) {
   EXPECT_EQ(other.kept().recent.front(), std::filesystem::absolute(path));
 }
 
-TEST(Store, SavesFirstWhenAskedToAndThenGoesOn) {
-  const support::TemporaryDirectory directory;
-  Store store;
-  store.dispatch(change(4));
-  const auto edited = store.model();
-  store.dispatch(Quit{});
-  store.dispatch(SaveAndContinue{});
-  EXPECT_EQ(store.view().forms.dialog, Dialog::save_as);
-  store.dispatch(SaveFileAs{directory.path() / "kept.json"});
-  EXPECT_FALSE(store.wants_to_quit());
-  support::finish_reading(store);
-  EXPECT_TRUE(store.wants_to_quit());
-  Store other;
-  other.open(directory.path() / "kept.json");
-  EXPECT_EQ(other.model(), edited);
-}
-
-TEST(Store, WaitsForWhatIsBeingSavedBeforeItQuits) {
-  const support::TemporaryDirectory directory;
-  Store store;
-  store.dispatch(change(4));
-  const auto edited = store.model();
-  store.dispatch(SaveFileAs{directory.path() / "kept.json"});
-  store.dispatch(Quit{});
-  EXPECT_FALSE(store.wants_to_quit());
-  EXPECT_EQ(store.view().forms.dialog, Dialog::writing) << "nothing is to be asked: it is being saved";
-  support::finish_reading(store);
-  EXPECT_TRUE(store.wants_to_quit());
-  Store other;
-  other.open(directory.path() / "kept.json");
-  EXPECT_EQ(other.model(), edited);
+TEST(Store, SavesFirstWhenAskedToOrWhileItIsSavingAndThenQuits) {
+  for (const bool is_asked_first : {true, false}) {
+    const support::TemporaryDirectory directory;
+    Store store;
+    store.dispatch(change(4));
+    const auto edited = store.model();
+    if (is_asked_first) {
+      store.dispatch(Quit{});
+      store.dispatch(SaveAndContinue{});
+      EXPECT_EQ(store.view().forms.dialog, Dialog::save_as);
+    }
+    store.dispatch(SaveFileAs{directory.path() / "kept.json"});
+    if (!is_asked_first) {
+      store.dispatch(Quit{});
+      EXPECT_EQ(store.view().forms.dialog, Dialog::writing) << "nothing is to be asked: it is being saved";
+    }
+    EXPECT_FALSE(store.wants_to_quit());
+    support::finish_reading(store);
+    EXPECT_TRUE(store.wants_to_quit());
+    Store other;
+    other.open(directory.path() / "kept.json");
+    EXPECT_EQ(other.model(), edited);
+  }
 }
 
 TEST(Store, KeepsWhatIsBeingSavedApartFromTheFileThatIsOpenedMeanwhile) {
@@ -224,8 +192,7 @@ TEST(Store, KnowsAsManyRecentFilesAsTheNextRun) {
   const support::TemporaryDirectory directory;
   Store store;
   for (int k = 0; k < 13; ++k) {
-    store.dispatch(SaveFileAs{directory.path() / (std::to_string(k) + ".json")});
-    support::finish_reading(store);
+    support::carry_out(store, SaveFileAs{directory.path() / (std::to_string(k) + ".json")});
   }
   platform::write_memory(directory.path() / "config", {{}, store.kept().recent});
   EXPECT_EQ(platform::read_memory(directory.path() / "config").recent, store.kept().recent);
@@ -239,8 +206,7 @@ TEST(Store, CallsModifiedWhatWasEditedWhileItWasSaved) {
   const auto saved = store.model();
   store.dispatch(SaveFileAs{directory.path() / "mine.json"});
   store.dispatch(change(5));
-  store.dispatch(Quit{});
-  support::finish_reading(store);
+  support::carry_out(store, Quit{});
   EXPECT_TRUE(store.document().modified);
   EXPECT_FALSE(store.wants_to_quit());
   EXPECT_EQ(store.view().forms.dialog, Dialog::unsaved_work);
@@ -255,8 +221,7 @@ TEST(Store, StaysWhenWhatIsToBeSavedCannotBe) {
   Store store;
   store.dispatch(change(4));
   store.dispatch(SaveFileAs{directory.path() / "file" / "inside.json"});
-  store.dispatch(Quit{});
-  support::finish_reading(store);
+  support::carry_out(store, Quit{});
   EXPECT_FALSE(store.wants_to_quit());
   EXPECT_TRUE(store.message().is_error);
   EXPECT_TRUE(store.document().modified);
@@ -268,27 +233,11 @@ TEST(Store, KeepsEverythingWhenAFileIsBroken) {
   Store store;
   store.dispatch(change(7));
   const auto before = store.model();
-  store.dispatch(OpenFile{directory.path() / "half.json"});
-  support::finish_reading(store);
+  support::carry_out(store, OpenFile{directory.path() / "half.json"});
   EXPECT_EQ(store.model(), before);
   EXPECT_TRUE(store.message().is_error);
   EXPECT_NE(store.message().text.find("half.json"), std::string::npos);
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
-}
-
-TEST(Store, ExportsTheMatrixThatTheEngineComputes) {
-  const support::TemporaryDirectory directory;
-  Store store;
-  store.dispatch(ApplyEdit{SetCausal{false}});
-  store.update();
-  const auto path = directory.path() / "w.csv";
-  store.dispatch(ExportAs{ExportForm::csv, ExportWhat::matrix, {Stage::weights, 1, 0, 0}, path});
-  support::finish_reading(store);
-  EXPECT_NE(store.message().text.find(path.string()), std::string::npos) << store.message().text;
-  const auto trace = core::attention::attend(store.model());
-  const auto& stage = core::attention::info(Stage::weights);
-  EXPECT_EQ(support::bytes_of(path),
-            core::formats::csv_text(core::formats::labelled_stage(store.model(), trace, stage, 1, 0)));
 }
 
 /// Tokens whose scores in two heads take more than two gibibytes.
@@ -327,9 +276,9 @@ TEST(Store, ExportsInEveryFormToAFileNamedAfterIt) {
   const support::TemporaryDirectory directory;
   Store store;
   const auto bytes = [&](ExportForm form, const char* name) {
-    store.dispatch(
+    support::carry_out(
+        store,
         ExportAs{form, ExportWhat::stage, {Stage::weights, 1, 0, 0}, directory.path(), "lesson 2.json"});
-    support::finish_reading(store);
     EXPECT_FALSE(store.message().is_error) << store.message().text;
     return support::bytes_of(directory.path() / name);
   };
@@ -348,9 +297,10 @@ TEST(Store, ExportsNothingWhereItMayNotWrite) {
   std::ofstream(directory.path() / "file") << "mine";
   Store store;
   for (const ExportForm form : {ExportForm::csv, ExportForm::npz, ExportForm::svg, ExportForm::program}) {
-    store.dispatch(ExportAs{
-        form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
-    support::finish_reading(store);
+    support::carry_out(
+        store,
+        ExportAs{
+            form, ExportWhat::everything, {Stage::weights, 0, 0, 0}, directory.path() / "file" / "inside.x"});
     EXPECT_TRUE(store.message().is_error);
     EXPECT_NE(store.message().text.find("cannot be written"), std::string::npos) << store.message().text;
   }

@@ -24,12 +24,7 @@ struct WholeModelStore : testing::Test {
   Store store;
   WholeModelStore() { store.open(tiny_gpt, text), settle(); }
 
-  void settle() {
-    support::settle(store, [this] {
-      store.update();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-  }
+  void settle() { support::settle(store); }
   void ask(const Command& command) {
     store.dispatch(command);
     store.dispatch(EndGesture{});
@@ -50,11 +45,11 @@ struct AttachedStore : testing::Test {
   support::TemporaryDirectory directory;
 
   void attach() { store.attach(server.address(), "right", text, 1), settle(); }
-  void settle() {
-    support::settle(store, [this] {
-      store.update();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+  void settle() { support::settle(store); }
+  void ask(const Command& command) {
+    store.dispatch(command);
+    store.dispatch(EndGesture{});
+    settle();
   }
   double probability() const { return store.pending().reading->prediction()->chosen.now; }
 };
@@ -63,20 +58,16 @@ TEST_F(AttachedStore, IsEditedUndoneAndNeverSaved) {
   attach();
   EXPECT_EQ(store.document().title, "TinyModel");
   EXPECT_TRUE(store.document().recent.empty());
-  store.dispatch(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::value_weight}, 3, 5, 9.0}});
-  store.dispatch(EndGesture{});
-  settle();
+  ask(ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::value_weight}, 3, 5, 9.0}});
   EXPECT_LT(probability(), 0.92);
   EXPECT_TRUE(store.document().modified);
   for (const Command& command : {Command(SaveFile{}), Command(SaveFileAs{directory / "a.json"}),
                                  Command(ShowDialog{Dialog::save_as})}) {
-    store.dispatch(command);
-    settle();
+    ask(command);
     EXPECT_NE(store.message().text.find("cannot be saved"), std::string::npos) << store.message().text;
   }
   EXPECT_TRUE(directory.names().empty());
-  store.dispatch(Undo{});
-  settle();
+  ask(Undo{});
   EXPECT_NEAR(probability(), 0.92852, 1e-4);
   EXPECT_FALSE(store.document().modified);
 }
@@ -103,8 +94,7 @@ TEST_F(AttachedStore, AsksForTheDisplayedLayersHeadsFirstWhereMapsTakeTheirTime)
 
 TEST_F(AttachedStore, ReadsItsTextAgainOnceTheParametersHaveChanged) {
   attach();
-  store.dispatch(SwitchHead{2, 3});
-  settle();
+  ask(SwitchHead{2, 3});
   server.take_operations();
   const auto before = store.pending().reading->readings()->before;
   ASSERT_TRUE(store.pending().reading->random_roles());
@@ -125,8 +115,7 @@ TEST_F(AttachedStore, ShowsALayerThatCannotBeRebuiltAndRefusesItsEdits) {
   store.dispatch(ApplyEdit{core::editing::SetCausal{false}});
   EXPECT_EQ(store.message().text, "Layer 1 cannot be edited: its values are normalized.");
   EXPECT_FALSE(store.document().modified);
-  store.dispatch(SwitchHead{1, 2});
-  settle();
+  ask(SwitchHead{1, 2});
   EXPECT_EQ(store.model().heads_off, std::vector<std::size_t>{2});
   EXPECT_NE(probability(), 0.92852);
 }
@@ -186,25 +175,19 @@ TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
 /// With the same text, which two models read in their own ways.
 TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   Store store;
-  const auto settle = [&] {
-    support::settle(store, [&] {
-      store.update();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-  };
   store.recall({.recent = {}, .progress = {}, .models = {tiny_gpt}});
   store.open(FIXTURES "/transformer/gpt2", text);
-  settle();
+  support::settle(store);
   ASSERT_TRUE(store.pending().whole);
   const std::shared_ptr<const core::experiment::Reading> own = store.pending().reading->readings()->now;
   ASSERT_EQ(own->layers.size(), 2u);
   store.dispatch(StartLesson{"induction"});
-  settle();
+  support::settle(store);
   ASSERT_TRUE(store.lesson()) << store.message().text;
   EXPECT_EQ(store.pending().reading->readings()->now->layers.size(), 4u);
   store.dispatch(LeaveLesson{});
   EXPECT_EQ(store.pending().reading->readings()->now, own) << "at once";
-  settle();
+  support::settle(store);
   EXPECT_EQ(store.pending().reading->readings()->now, own);
   EXPECT_EQ(store.pending().reading->readings()->before, own);
 }
@@ -326,8 +309,7 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   const auto experiment = whole()->experiment;
   const double probability = next().chosen.now;
   const auto file = directory.path() / "work.json";
-  store.dispatch(SaveFileAs{file});
-  support::finish_reading(store);
+  support::carry_out(store, SaveFileAs{file});
   EXPECT_FALSE(store.document().modified) << store.message().text;
   EXPECT_LT(std::filesystem::file_size(file), 120'000u);  // a projection is 16384 numbers
 
@@ -359,8 +341,7 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   std::string elsewhere = support::bytes_of(file);
   elsewhere.replace(elsewhere.find("\"tiny\""), 6, "\"/nowhere\"");
   support::put_bytes(file, elsewhere);
-  asks.dispatch(OpenFile{file});
-  support::finish_reading(asks);
+  support::carry_out(asks, OpenFile{file});
   EXPECT_EQ(asks.view().forms.dialog, Dialog::question);
 
   const auto secret = directory / "secret";
@@ -368,8 +349,7 @@ TEST_F(WholeModelStore, IsSavedWithoutTheModelsNumbersAndOpensAsItWas) {
   support::put_bytes(secret / "config.json", "{\"password\": \"x1y2\"");
   elsewhere.replace(elsewhere.find("/nowhere"), 8, secret.string());
   support::put_bytes(file, elsewhere);
-  asks.dispatch(OpenFile{.path = file, .elsewhere = core::UntrustedPaths::allowed});
-  support::finish_reading(asks);
+  support::carry_out(asks, OpenFile{.path = file, .elsewhere = core::UntrustedPaths::allowed});
   EXPECT_EQ(
       asks.message().text,
       file.string() + ": whole_model.model: the model \"" + secret.string() +
@@ -383,30 +363,6 @@ TEST_F(WholeModelStore, AnotherDocumentLeavesNothingOfIt) {
   EXPECT_EQ(store.view().look.tab, Tab::stages);
 }
 
-TEST(WholeModelFiles, ThatAreNotSavedAreOfferedByTheNextWindow) {
-  const support::TemporaryDirectory state;
-  core::experiment::Experiment experiment;
-  {
-    Store store;
-    store.recall({{}, {}, state.path()});
-    store.open(tiny_gpt, text);
-    store.dispatch(
-        ApplyEdit{core::editing::SetCell{{core::editing::MatrixName::query_weight, 0}, 3, 4, 0.5}});
-    store.dispatch(EndGesture{});
-    store.dispatch(SwitchHead{2, 3});
-    experiment = store.pending().whole->experiment;
-    store.dispatch(EndNow{});
-  }
-  Store next;
-  next.recall({{}, {}, state.path()});
-  ASSERT_EQ(next.view().forms.dialog, Dialog::recovery);
-  next.dispatch(RestoreLeft{0});
-  support::finish_reading(next);
-  ASSERT_TRUE(next.pending().whole) << next.message().text;
-  EXPECT_EQ(next.pending().whole->experiment, experiment);
-  EXPECT_TRUE(next.document().modified);
-}
-
 TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {
   const support::TemporaryDirectory directory;
   for (const auto& entry : std::filesystem::directory_iterator(FIXTURES "/transformer/gpt2"))
@@ -415,8 +371,7 @@ TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {
   config.replace(config.find("\"model_type\": \"gpt2\""), 20, "\"model_type\": \"rwkv\"");
   support::put_bytes(directory / "config.json", config);
   Store store;
-  store.dispatch(OpenFile{directory / "model.safetensors"});
-  support::finish_reading(store);
+  support::carry_out(store, OpenFile{directory / "model.safetensors"});
   EXPECT_FALSE(store.pending().whole);
   EXPECT_EQ(store.view().forms.dialog, Dialog::import_tensors);
   EXPECT_TRUE(store.message().text.starts_with("Not as a whole model: ")) << store.message().text;
@@ -425,8 +380,7 @@ TEST(WholeModelFiles, OfFamiliesThatAreNotKnownOpenAsTheirLayersAndSayWhy) {
 TEST(WholeModelFiles, ThatCannotBeReadAreOneLine) {
   Store store;
   EXPECT_THROW(store.open(FIXTURES "/tiny_gpt", "a text"), core::Error);
-  store.dispatch(OpenFile{.path = tiny_gpt, .layer = 9});
-  support::finish_reading(store);
+  support::carry_out(store, OpenFile{.path = tiny_gpt, .layer = 9});
   EXPECT_EQ(store.message().text, tiny_gpt + ": expected a layer below 4, got 9");
   EXPECT_FALSE(store.pending().whole);
 }

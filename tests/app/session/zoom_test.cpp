@@ -14,39 +14,39 @@ constexpr Shape eight{8, 8};
 
 TEST(Zoom, KeepsThePointAtThePointerWhereItIs) {
   View view;
-  zoom(view, eight, 2, 6, 0.5);
+  app::Zoom{eight, 2, 6, 0.5}.change(view);
   EXPECT_EQ(shown_part(view.look, eight), (CellWindow{3, 1, 7, 5}));
-  zoom(view, eight, 2, 6, 2);
+  app::Zoom{eight, 2, 6, 2}.change(view);
   EXPECT_EQ(shown_part(view.look, eight), (CellWindow{0, 0, 8, 8}));
   EXPECT_TRUE(view.look.zoomed.empty()) << "everything again";
 }
 
 TEST(Zoom, NeverLeavesTheMatrixAndShowsAtLeastOneCell) {
   View view;
-  zoom(view, eight, 0.5, 7.5, 1e-9);
+  app::Zoom{eight, 0.5, 7.5, 1e-9}.change(view);
   const CellWindow part = shown_part(view.look, eight);
   EXPECT_NEAR(part.right - part.left, 1, 1e-12);
   EXPECT_NEAR(part.bottom - part.top, 1, 1e-12);
   EXPECT_GE(part.top, 0);
   EXPECT_LE(part.right, 8);
-  move_part(view, eight, -100, 100);
+  app::MovePart{eight, -100, 100}.change(view);
   EXPECT_EQ(shown_part(view.look, eight).top, 0);
   EXPECT_EQ(shown_part(view.look, eight).right, 8);
 }
 
 TEST(Zoom, IsOfOneShapeAlone) {
   View view;
-  zoom(view, eight, 4, 4, 0.5);
+  app::Zoom{eight, 4, 4, 0.5}.change(view);
   EXPECT_EQ(shown_part(view.look, {8, 3}), (CellWindow{0, 0, 3, 8}));
 }
 
 TEST(Zoom, BringsACellIntoThePart) {
   View view;
-  zoom(view, eight, 4, 4, 0.5);
+  app::Zoom{eight, 4, 4, 0.5}.change(view);
   ASSERT_EQ(shown_part(view.look, eight), (CellWindow{2, 2, 6, 6}));
-  bring_into_part(view, eight, 7, 0);
+  app::BringIntoPart{eight, 7, 0}.change(view);
   EXPECT_EQ(shown_part(view.look, eight), (CellWindow{0, 4, 4, 8}));
-  bring_into_part(view, eight, 5, 2);
+  app::BringIntoPart{eight, 5, 2}.change(view);
   EXPECT_EQ(shown_part(view.look, eight), (CellWindow{0, 4, 4, 8})) << "it is there already";
 }
 
@@ -94,7 +94,7 @@ TEST_F(ZoomedStrip, WithCtrlTheWheelOverAMapZoomsAllOfItsShape) {
 
 TEST_F(ZoomedStrip, DraggingMovesThePartAndPinsNothing) {
   ui.run();
-  ui.look([&](auto& v) { zoom(v, tokens, 3, 3, 0.5); });
+  ui.look([&](auto& v) { app::Zoom{tokens, 3, 3, 0.5}.change(v); });
   const CellWindow before = shown_part(ui.view().look, tokens);
   ui.drag("strip/weights", -40, 0);
   EXPECT_GT(shown_part(ui.view().look, tokens).left, before.left);
@@ -104,7 +104,7 @@ TEST_F(ZoomedStrip, DraggingMovesThePartAndPinsNothing) {
 
 TEST_F(ZoomedStrip, AClickPinsTheCellThatIsSeenThere) {
   ui.run();
-  ui.look([&](auto& v) { zoom(v, tokens, 6, 6, 0.5); });
+  ui.look([&](auto& v) { app::Zoom{tokens, 6, 6, 0.5}.change(v); });
   ASSERT_EQ(shown_part(ui.view().look, tokens), (CellWindow{3, 3, 6, 6}));
   ui.click("strip/weights");
   EXPECT_EQ(ui.view().selection.pinned, (app::CellRef{app::Stage::weights, 0, 4, 4}));

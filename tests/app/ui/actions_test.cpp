@@ -12,8 +12,6 @@
 
 #include "app/session/navigation.hpp"
 #include "app/session/remembered.hpp"
-#include "app/ui/actions/finding.hpp"
-#include "app/ui/actions/keys.hpp"
 #include "core/editing/presets.hpp"
 #include "tests/support/field_words.hpp"
 #include "tests/support/look.hpp"
@@ -83,9 +81,9 @@ const Start starts[]{
       p.edit(core::editing::SetTraining{false});
       p.store.dispatch(app::Undo{});
       look(p, [](app::View& view) {
-        app::pin(view, {Stage::weights, 0, 2, 1});
-        app::follow(view, {Stage::scores, 0, 2, 1});
-        app::zoom(view, {6, 6}, 2, 1, 0.5);
+        app::PinCell{{Stage::weights, 0, 2, 1}}.change(view);
+        app::FollowCell{{Stage::scores, 0, 2, 1}}.change(view);
+        app::Zoom{{6, 6}, 2, 1, 0.5}.change(view);
       });
     },
     [](gui::Program& p) { look(p, [](app::View& view) { view.look.head = 1; }); },
@@ -119,7 +117,7 @@ const Start starts[]{
     },
     [](gui::Program& p) {
       look(p, [](app::View& view) {
-        app::pin(view, {Stage::weights, 0, 2, 1});
+        app::PinCell{{Stage::weights, 0, 2, 1}}.change(view);
         view.selection.presenting.on = true;
       });
     },

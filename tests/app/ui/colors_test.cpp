@@ -2,9 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "app/session/remembered.hpp"
-#include "app/ui/panels/bars/view_bar.hpp"
+#include "app/ui/panels/bars/bars.hpp"
 #include "app/ui/panels/stages/stages_panel.hpp"
-#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/program.hpp"

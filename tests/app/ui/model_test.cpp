@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/ui/panels/heads/heads_panel.hpp"
-#include "app/ui/panels/model/additions_popup.hpp"
+#include "app/ui/panels/model/model_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "core/base/positions.hpp"
 #include "core/editing/presets.hpp"

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "app/session/remembered.hpp"
-#include "app/ui/panels/bars/view_bar.hpp"
+#include "app/ui/panels/bars/bars.hpp"
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/panels/inspector/inspector_panel.hpp"
-#include "app/ui/panels/layers/prompt.hpp"
+#include "app/ui/panels/layers/layers_panel.hpp"
 #include "app/ui/panels/tokens/tokens_panel.hpp"
 #include "core/editing/presets.hpp"
 #include "core/graph/attend.hpp"

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "app/session/whole_reading.hpp"
-#include "app/ui/panels/layers/head_map.hpp"
 #include "app/ui/panels/layers/layers_panel.hpp"
 #include "tests/support/drawn_texts.hpp"
 #include "tests/support/lessons.hpp"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -89,6 +91,20 @@ class CheckFixture {
  private:
   static std::string path(const std::string& file) { return std::string(FIXTURES) + "/check/" + file; }
   TensorFile file_;
+};
+
+/// Tests of one model.
+struct CheckOfOneModel : testing::Test {
+  explicit CheckOfOneModel(const char* name) : fixture(name) {}
+  CheckFixture fixture;
+  const core::attention::Model& model = fixture.model;
+
+  core::formats::Tensor tensor(const std::string& of, const std::string& stage,
+                               const std::string& name) const {
+    core::formats::Tensor found = fixture.tensors(of, {stage}).at(0);
+    found.name = name;
+    return found;
+  }
 };
 
 /// A model against tensors, with the usual tolerance.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <tuple>
 
 #include "core/check/check.hpp"
 #include "core/check/match.hpp"
@@ -23,11 +24,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
-
-Tensor renamed(Tensor tensor, std::string name) {
-  tensor.name = std::move(name);
-  return tensor;
-}
 
 Tensor of_shape(const std::string& name, formats::Shape shape) {
   Tensor tensor;
@@ -72,13 +68,8 @@ INSTANTIATE_TEST_SUITE_P(Models, LayoutsOf,
                          testing::Values("layouts", "batch", "square", "grouped", "shared"),
                          [](const auto& of) { return std::string(of.param); });
 
-struct Layouts : testing::Test {
-  CheckFixture fixture{"layouts"};
-  const Model& model = fixture.model;
-
-  Tensor tensor(const std::string& of, const std::string& stage, const std::string& name) const {
-    return renamed(fixture.tensors(of, {stage}).at(0), name);
-  }
+struct Layouts : support::CheckOfOneModel {
+  Layouts() : CheckOfOneModel("layouts") {}
 };
 
 TEST_F(Layouts, ThatAreNotThePlainOneAreSaid) {
@@ -170,36 +161,31 @@ TEST_F(Layouts, NamesOfResultsCanBeContextsConcatenatedOrOutput) {
   EXPECT_THAT(report.not_given, Contains(Stage::output));
 }
 
-TEST_F(Layouts, ShapesThatFitNothingAreGuessedAt) {
-  const auto obstacle = [&](const char* name, formats::Shape shape) {
-    return checked(model, {of_shape(name, std::move(shape))}).stages.at(0).obstacle;
-  };
-  EXPECT_EQ(obstacle("weights", {5, 2, 5}),
-            "expected [2, 5, 5], got [5, 2, 5]: heads after tokens? transpose to [2, 5, 5]");
-  EXPECT_EQ(obstacle("keys", {1, 2, 4, 5}),
-            "expected [2, 5, 4], got [1, 2, 4, 5]: rows and columns swapped? transpose the last two axes");
-  EXPECT_EQ(obstacle("weights", {2, 7, 7}), "expected [2, 5, 5], got [2, 7, 7]: 7 tokens instead of 5");
-  EXPECT_EQ(obstacle("weights", {3, 5, 5}), "expected [2, 5, 5], got [3, 5, 5]: 3 heads instead of 2");
-  EXPECT_EQ(obstacle("queries", {2, 5, 3}), "expected [2, 5, 4], got [2, 5, 3]: 3 columns instead of 4");
-  EXPECT_EQ(obstacle("output", {3, 5, 8}), "expected [5, 8], got [3, 5, 8]: 3 sequences instead of 1");
-  EXPECT_EQ(obstacle("embeddings", {2, 5, 5}),
-            "expected [5, 6], got [2, 5, 5]: the shape of scores, scaled_scores, masked_scores, weights, "
-            "dropout_mask or dropped_weights; --map says which stage it is");
-  EXPECT_EQ(obstacle("weights", {10, 5}), "expected [2, 5, 5], got [10, 5]: as many numbers: reshape it");
-  EXPECT_EQ(obstacle("weights", {0, 5}), "expected [2, 5, 5], got [0, 5]: it holds no numbers");
-}
-
-TEST_F(Layouts, HeadsAndSequencesThatAreNotThereDiffer) {
-  const auto obstacle = [&](const char* name, formats::Shape shape) {
-    return checked(model, {of_shape(name, std::move(shape))}).stages.at(0).obstacle;
-  };
-  EXPECT_EQ(obstacle("weights.head2", {5, 5}), "there is no head 2: the model has 2 of this stage");
-  EXPECT_EQ(obstacle("output.head1", {5, 8}), "there is no head 1: the model has 1 of this stage");
-  EXPECT_EQ(obstacle("sequence1/weights", {2, 5, 5}), "there is no sequence 1: the model has 1");
-  EXPECT_EQ(
-      obstacle("weights.head1", {5, 4}),
-      "expected [5, 5], got [5, 4]: the shape of queries, keys, values or contexts; --map says which stage "
-      "it is");
+TEST_F(Layouts, ShapesThatFitNothingAreGuessedAtAndHeadsAndSequencesThatAreNotThereDiffer) {
+  const std::tuple<const char*, formats::Shape, const char*> cases[]{
+      {"weights", {5, 2, 5}, "expected [2, 5, 5], got [5, 2, 5]: heads after tokens? transpose to [2, 5, 5]"},
+      {"keys",
+       {1, 2, 4, 5},
+       "expected [2, 5, 4], got [1, 2, 4, 5]: rows and columns swapped? transpose the last two axes"},
+      {"weights", {2, 7, 7}, "expected [2, 5, 5], got [2, 7, 7]: 7 tokens instead of 5"},
+      {"weights", {3, 5, 5}, "expected [2, 5, 5], got [3, 5, 5]: 3 heads instead of 2"},
+      {"queries", {2, 5, 3}, "expected [2, 5, 4], got [2, 5, 3]: 3 columns instead of 4"},
+      {"output", {3, 5, 8}, "expected [5, 8], got [3, 5, 8]: 3 sequences instead of 1"},
+      {"embeddings",
+       {2, 5, 5},
+       "expected [5, 6], got [2, 5, 5]: the shape of scores, scaled_scores, masked_scores, weights, "
+       "dropout_mask or dropped_weights; --map says which stage it is"},
+      {"weights", {10, 5}, "expected [2, 5, 5], got [10, 5]: as many numbers: reshape it"},
+      {"weights", {0, 5}, "expected [2, 5, 5], got [0, 5]: it holds no numbers"},
+      {"weights.head2", {5, 5}, "there is no head 2: the model has 2 of this stage"},
+      {"output.head1", {5, 8}, "there is no head 1: the model has 1 of this stage"},
+      {"sequence1/weights", {2, 5, 5}, "there is no sequence 1: the model has 1"},
+      {"weights.head1",
+       {5, 4},
+       "expected [5, 5], got [5, 4]: the shape of queries, keys, values or contexts; --map says which stage "
+       "it is"}};
+  for (const auto& [name, shape, obstacle] : cases)
+    EXPECT_EQ(checked(model, {of_shape(name, shape)}).stages.at(0).obstacle, obstacle);
 }
 
 TEST_F(Layouts, CausesAreLookedForInTheTensorsThatFit) {

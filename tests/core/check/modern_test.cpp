@@ -22,57 +22,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class CheckOfToday : public testing::TestWithParam<const char*> {
- protected:
-  CheckFixture fixture{GetParam()};
-};
-
-TEST_P(CheckOfToday, CallsRightTensorsRight) {
-  const Report report = checked(fixture.model, fixture.tensors("right"));
-  EXPECT_TRUE(report.agrees) << report_text(report);
-  EXPECT_THAT(report.causes(), IsEmpty());
-  EXPECT_THAT(report.left_out, IsEmpty());
-}
-
-TEST_P(CheckOfToday, NamesEveryMistakeAndEveryPairFromAllStages) {
-  for (const std::string& name : fixture.cases()) {
-    if (name == "right") continue;
-    const Report report = checked(fixture.model, fixture.tensors(name));
-    EXPECT_FALSE(report.agrees) << name;
-    EXPECT_TRUE(support::names_causes(report, support::causes_of(name))) << name << ":\n"
-                                                                         << report_text(report);
-    // Fewer tensors than all may have several explanations.
-    if (fixture.tensors(name).size() > 4) {
-      EXPECT_EQ(report.explanations.size(), 1u) << name << ":\n" << report_text(report);
-    }
-  }
-}
-
-TEST_P(CheckOfToday, FindsTheMistakeFromTheOutputAloneOrSaysWhatItCouldBe) {
-  for (const std::string& name : fixture.cases()) {
-    if (name == "right" || name.find('+') != name.npos) continue;
-    const Report report = checked(fixture.model, fixture.tensors(name, {"output"}));
-    if (name == "rotary_off_by_one~queries keys late" || name == "rotary_other_pairs~alike") {
-      EXPECT_TRUE(report.agrees) << "both one late changes no score";
-      continue;
-    }
-    EXPECT_THAT(report.causes(), Contains(*support::causes_of(name).begin())) << name << report_text(report);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, CheckOfToday,
-                         testing::Values("llama", "gemma", "gpt_oss", "qwen", "bloom", "cache", "long_llama"),
-                         [](const auto& of) { return std::string(of.param); });
-
-struct Llama : testing::Test {
-  CheckFixture fixture{"llama"};
-  const Model& model = fixture.model;
-
-  Tensor tensor(const std::string& of, const std::string& stage, const std::string& name) const {
-    Tensor found = fixture.tensors(of, {stage}).at(0);
-    found.name = name;
-    return found;
-  }
+struct Llama : support::CheckOfOneModel {
+  Llama() : CheckOfOneModel("llama") {}
 };
 
 TEST_F(Llama, SaysWhichBaseAndWhichPositionsWereTaken) {

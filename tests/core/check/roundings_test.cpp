@@ -127,9 +127,8 @@ INSTANTIATE_TEST_SUITE_P(Models, RoundedTensors, testing::Values("full", "plain"
                          [](const auto& of) { return std::string(of.param); });
 
 /// Tensors of the right model in one arithmetic, to be changed.
-struct JudgedTensors : testing::Test {
-  CheckFixture fixture{"rounded_plain"};
-  const Model& model = fixture.model;
+struct JudgedTensors : support::CheckOfOneModel {
+  JudgedTensors() : CheckOfOneModel("rounded_plain") {}
 
   std::vector<Tensor> right_in(const std::string& arithmetic) const {
     return fixture.tensors("right." + arithmetic);
@@ -146,39 +145,28 @@ struct JudgedTensors : testing::Test {
   }
 };
 
-TEST_F(JudgedTensors, AreNotRoundedWhenOneIsTenTimesOff) {
-  for (const char* arithmetic : {"float16", "bfloat16", "tf32"})
-    for (const char* stage : {"scores", "weights", "output"}) {
-      std::vector<Tensor> tensors = right_in(arithmetic);
-      move(named(tensors, stage), 10, [](std::size_t, std::size_t) { return true; });
-      const Report report = checked(model, tensors);
-      EXPECT_THAT(report.causes(), IsEmpty()) << arithmetic << " " << stage;
-      ASSERT_NE(report.first_difference(), nullptr);
-      EXPECT_EQ(report.first_difference()->tensor, stage) << arithmetic << ": the others are rounded";
-    }
-}
-
-TEST_F(JudgedTensors, AreNotRoundedWhenSomeRowsOrColumnsAreTenTimesOff) {
-  for (const bool by_row : {true, false}) {
-    std::vector<Tensor> tensors = right_in("tf32");
-    move(named(tensors, "output"), 10,
-         [&](std::size_t row, std::size_t column) { return by_row ? row == 7 : column == 5; });
+TEST_F(JudgedTensors, AreNotRoundedWhenOneIsNot) {
+  const auto expect_no_cause = [&](const char* arithmetic, const char* stage, auto change) {
+    SCOPED_TRACE(std::string(arithmetic) + " " + stage);
+    std::vector<Tensor> tensors = right_in(arithmetic);
+    change(named(tensors, stage));
     const Report report = checked(model, tensors);
     EXPECT_THAT(report.causes(), IsEmpty());
-    EXPECT_EQ(report.first_difference()->tensor, "output");
-  }
-}
-
-TEST_F(JudgedTensors, AreNotRoundedWhenSomeRowsAreExact) {
-  std::vector<Tensor> tensors = right_in("tf32");
-  move(named(tensors, "output"), 0, [](std::size_t row, std::size_t) { return row % 2 == 0; });
-  EXPECT_THAT(checked(model, tensors).causes(), IsEmpty());
-}
-
-TEST_F(JudgedTensors, AreNotRoundedWhenAllNumbersHaveAFactorInCommon) {
-  std::vector<Tensor> tensors = right_in("tf32");
-  for (double& number : named(tensors, "output").numbers) number *= 1.004;
-  EXPECT_THAT(checked(model, tensors).causes(), IsEmpty());
+    ASSERT_NE(report.first_difference(), nullptr);
+    EXPECT_EQ(report.first_difference()->tensor, stage) << "the others are rounded";
+  };
+  const auto moved = [&](double times, auto where) {
+    return [=, this](Tensor& tensor) { move(tensor, times, where); };
+  };
+  for (const char* arithmetic : {"float16", "bfloat16", "tf32"})
+    for (const char* stage : {"scores", "weights", "output"})
+      expect_no_cause(arithmetic, stage, moved(10, [](std::size_t, std::size_t) { return true; }));
+  expect_no_cause("tf32", "output", moved(10, [](std::size_t row, std::size_t) { return row == 7; }));
+  expect_no_cause("tf32", "output", moved(10, [](std::size_t, std::size_t column) { return column == 5; }));
+  expect_no_cause("tf32", "output", moved(0, [](std::size_t row, std::size_t) { return row % 2 == 0; }));
+  expect_no_cause("tf32", "output", [](Tensor& tensor) {
+    for (double& number : tensor.numbers) number *= 1.004;
+  });
 }
 
 TEST_F(JudgedTensors, KeepTheFirstStageThatIsNotRounded) {

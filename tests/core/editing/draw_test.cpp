@@ -137,14 +137,6 @@ Fill fill(FillRule rule, const char* before = "", std::uint64_t seed = 123) {
   return {rule, seed, random::parse_draw_ops(before)};
 }
 
-TEST(Fill, WithFixedNumbersKeepsTheShape) {
-  const attention::Model model = six_words();
-  const MatrixPlace x{MatrixName::embeddings, 0};
-  EXPECT_TRUE(equal(filled(model, x, fill(FillRule::zeros)), arma::zeros(6, 3)));
-  EXPECT_TRUE(equal(filled(model, x, fill(FillRule::ones)), arma::ones(6, 3)));
-  EXPECT_TRUE(equal(filled(model, x, fill(FillRule::identity)), arma::eye(6, 3)));
-}
-
 TEST(Fill, GivesEachMatrixOfNotebook000AtItsPlaceInTheSequence) {
   const attention::Model model = six_words();
   EXPECT_TRUE(equal(filled(model, {MatrixName::embeddings, 0}, fill(FillRule::rand)),
@@ -158,10 +150,14 @@ TEST(Fill, GivesEachMatrixOfNotebook000AtItsPlaceInTheSequence) {
                     reference("seed000", "W_V").t()));
 }
 
-TEST(Fill, DrawsNormalNumbersAsRandnDoes) {
-  const attention::Model model = six_words();
-  for (const FillRule rule : {FillRule::randn, FillRule::embedding})
-    EXPECT_TRUE(equal(filled(model, {}, fill(rule)), reference("seed003", "inputs")));
+TEST(Fill, WritesFixedNumbersOrNormalOnesAsRandnDoes) {
+  const arma::mat normal = reference("seed003", "inputs");
+  for (const auto& [rule, expected] : {std::pair(FillRule::zeros, arma::mat(6, 3, arma::fill::zeros)),
+                                       {FillRule::ones, arma::mat(6, 3, arma::fill::ones)},
+                                       {FillRule::identity, arma::mat(6, 3, arma::fill::eye)},
+                                       {FillRule::randn, normal},
+                                       {FillRule::embedding, normal}})
+    EXPECT_TRUE(equal(filled(six_words(), {}, fill(rule)), expected));
 }
 
 /// The first and the last numbers of a reference tensor that is stored in parts.
@@ -211,43 +207,31 @@ attention::Model base_model() {
   return support::model(random, 6, 3, 4, 2, 2);
 }
 
-TEST(Words, KeepPunctuationApartAndApostrophesWithin) {
+TEST(Words, KeepPunctuationApartAndApostrophesWithinInAnyScript) {
   EXPECT_THAT(words("I'm here, well-known: 3.5 (or 4)."),
               ElementsAre("I'm", "here", ",", "well-known", ":", "3.5", "(", "or", "4", ")", "."));
   EXPECT_THAT(words("'quoted' end-"), ElementsAre("'", "quoted", "'", "end", "-"));
   EXPECT_THAT(words("…a.b"), ElementsAre("…", "a", ".", "b"));
-}
-
-TEST(Words, OfAnyScriptAreCutAtItsOwnSpacesAndMarks) {
   EXPECT_THAT(words("¿Qué\tpasó?\n"), ElementsAre("¿", "Qué", "pasó", "?"));
   EXPECT_THAT(words("注意力，机制。"), ElementsAre("注意力", "，", "机制", "。"));
   EXPECT_THAT(words("l’été\u00A0« бег »\u3000终"), ElementsAre("l’été", "«", "бег", "»", "终"));
-}
-
-TEST(Characters, AreCodePointsWithWhiteSpaceShown) {
   EXPECT_THAT(characters("aé 注\n😀"), ElementsAre("a", "é", "␣", "注", "↵", "😀"));
+  EXPECT_THAT(vocabulary({"the", "cat", "the", "mat", "cat"}), ElementsAre("the", "cat", "mat"));
 }
 
-TEST(Sentence, OfTooMuchTextIsRefusedInOneLine) {
+TEST(Sentence, OfTooMuchTextOrInvalidUtf8IsRefusedInOneLine) {
+  using support::error_of;
   const std::string million(1'000'000, 'a');
-  EXPECT_EQ(support::error_of([&] { characters(million); }),
-            "text: expected at most 65536 bytes, got 1000000");
-  EXPECT_EQ(support::error_of([] { characters(std::string(513, 'a')); }),
+  EXPECT_EQ(error_of([&] { characters(million); }), "text: expected at most 65536 bytes, got 1000000");
+  EXPECT_EQ(error_of([] { characters(std::string(513, 'a')); }),
             "text: expected at most 512 tokens, got 513");
   EXPECT_EQ(characters(std::string(512, 'a')).size(), 512u);
-  EXPECT_EQ(support::error_of([] { words(" \t\n"); }), "text: expected at least one token");
-  EXPECT_EQ(support::error_of([] { characters(""); }), "text: expected at least one token");
-}
-
-TEST(Sentence, OfInvalidUtf8IsRefusedAtTheByte) {
+  EXPECT_EQ(error_of([] { words(" \t\n"); }), "text: expected at least one token");
+  EXPECT_EQ(error_of([] { characters(""); }), "text: expected at least one token");
   for (const char* bad :
        {"ab\x80", "ab\xC3", "ab\xC0\xAF", "ab\xED\xA0\x80", "ab\xF5\x80\x80\x80", "ab\xE2\x82z"})
     for (const TokenRule rule : {TokenRule::words, TokenRule::characters})
-      EXPECT_EQ(support::error_of([&] { tokens(bad, rule); }), "text: byte 2 is no valid UTF-8");
-}
-
-TEST(Vocabulary, HoldsEachTokenOnceInOrderOfAppearance) {
-  EXPECT_THAT(vocabulary({"the", "cat", "the", "mat", "cat"}), ElementsAre("the", "cat", "mat"));
+      EXPECT_EQ(error_of([&] { tokens(bad, rule); }), "text: byte 2 is no valid UTF-8");
 }
 
 TEST(WithSentence, GivesEqualTokensTheirRowOfTheEmbedding) {
@@ -264,21 +248,17 @@ TEST(WithSentence, GivesEqualTokensTheirRowOfTheEmbedding) {
   EXPECT_EQ(m.n_heads, 2u);
 }
 
-TEST(WithSentence, DropsWhatSpokeOfOtherTokensOnly) {
+TEST(WithSentence, DropsWhatSpokeOfOtherTokensOnlyAndKeepsToTheContextLength) {
   attention::Model base = base_model();
   base.mask.cells = {{1, 2, true}, {5, 0, false}};
   base.dropout.given.assign(4, arma::mat(6, 6, arma::fill::ones));
+  base.context_length = 6;
   const attention::Model m = with_sentence(base, words("one two three"), 1);
   EXPECT_EQ(m.mask.cells, (std::vector<attention::MaskCell>{{1, 2, true}}));
   EXPECT_TRUE(m.dropout.given.empty());
-}
-
-TEST(WithSentence, LongerThanTheContextLengthNamesBothNumbers) {
-  attention::Model base = base_model();
-  base.context_length = 6;
-  const auto seven = words("a b c d e f g");
-  EXPECT_THAT(support::error_of([&] { with_sentence(base, seven, 1); }), HasSubstr("at most 6 tokens"));
-  EXPECT_THAT(support::error_of([&] { with_sentence(base, seven, 1); }), HasSubstr("got 7"));
+  const std::string refused = support::error_of([&] { with_sentence(base, words("a b c d e f g"), 1); });
+  EXPECT_THAT(refused, HasSubstr("at most 6 tokens"));
+  EXPECT_THAT(refused, HasSubstr("got 7"));
 }
 
 }  // namespace

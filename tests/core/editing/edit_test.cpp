@@ -51,6 +51,11 @@ bool same(const arma::mat& a, const arma::mat& b) {
 
 TEST(SetCell, ChangesOneNumberAndSharesAllOtherMatrices) {
   const Model before = four_tokens(2);
+  const double number = (*before.sequences[0].embeddings)(1, 2);
+  EXPECT_TRUE(apply(before, SetCell{place_of_x, 1, 2, number})
+                  .sequences[0]
+                  .embeddings.shares_with(before.sequences[0].embeddings))
+      << "the same number";
   const Model after = apply(before, SetCell{place_of_w_q, 1, 2, 9});
   arma::mat expected = before.projections->query.weight;
   expected(1, 2) = 9;
@@ -63,36 +68,29 @@ TEST(SetCell, ChangesOneNumberAndSharesAllOtherMatrices) {
     EXPECT_TRUE(after.sequences[s].embeddings.shares_with(before.sequences[s].embeddings));
 }
 
-TEST(SetCell, ToTheSameNumberSharesEverything) {
-  const Model m = four_tokens();
-  const Model after = apply(m, SetCell{place_of_x, 1, 2, (*m.sequences[0].embeddings)(1, 2)});
-  EXPECT_TRUE(after.sequences[0].embeddings.shares_with(m.sequences[0].embeddings));
-}
-
 TEST(SetCell, ReachesEveryMatrixByItsName) {
   Model m = four_tokens(2);
   for (Part part : {Part::query, Part::value}) m = apply(m, SetBias{part, true});
-  double value = 100;
   using enum MatrixName;
-  constexpr std::array projected_from_and_by{embeddings,   query_weight,  key_weight,
-                                             value_weight, output_weight, query_bias,
-                                             key_bias,     value_bias,    output_bias};
-  for (const MatrixName name : projected_from_and_by) {
-    const MatrixPlace place{name, name == MatrixName::embeddings ? 1u : 0u};
+  double value = 0;
+  for (const MatrixPlace place : {MatrixPlace{embeddings, 1},
+                                  {query_weight},
+                                  {key_weight},
+                                  {value_weight},
+                                  {output_weight},
+                                  {query_bias},
+                                  {key_bias},
+                                  {value_bias},
+                                  {output_bias}}) {
     m = apply(m, SetCell{place, 0, 1, ++value});
-    ASSERT_NE(find_matrix(m, place), nullptr);
     EXPECT_EQ((**find_matrix(m, place))(0, 1), value);
   }
-  const attention::Projections& p = *m.projections;
-  EXPECT_EQ((*m.sequences[1].embeddings)(0, 1), 101);
-  EXPECT_EQ((*p.query.weight)(0, 1), 102);
-  EXPECT_EQ((*p.key.weight)(0, 1), 103);
-  EXPECT_EQ((*p.value.weight)(0, 1), 104);
-  EXPECT_EQ((*p.output->weight)(0, 1), 105);
-  EXPECT_EQ((**p.query.bias)(0, 1), 106);
-  EXPECT_EQ((**p.key.bias)(0, 1), 107);
-  EXPECT_EQ((**p.value.bias)(0, 1), 108);
-  EXPECT_EQ((**p.output->bias)(0, 1), 109);
+  const auto& [query, key, v, output] = *m.projections;
+  value = 0;
+  for (const attention::SharedMatrix* matrix : std::initializer_list<const attention::SharedMatrix*>{
+           &m.sequences[1].embeddings, &query.weight, &key.weight, &v.weight, &output->weight, &*query.bias,
+           &*key.bias, &*v.bias, &*output->bias})
+    EXPECT_EQ((**matrix)(0, 1), ++value);
 }
 
 TEST(SetBlock, WritesItsNumbersAndNoOthers) {
@@ -236,28 +234,20 @@ TEST(SetHeadCount, KeepsGivenDropoutMasksByHead) {
   EXPECT_EQ(apply(four, SetHeadCount{2}), two);
 }
 
-TEST(SetProjections, StartAsIdentities) {
-  const Model m = apply(without_projections(), SetProjections{true});
-  const arma::mat identity(3, 3, arma::fill::eye);
+TEST(WhatIsSwitchedOn, StartsAsIdentitiesOrZerosAndGoesAgain) {
+  const Model projected = apply(without_projections(), SetProjections{true});
   for (MatrixName name : {MatrixName::query_weight, MatrixName::key_weight, MatrixName::value_weight})
-    EXPECT_TRUE(same(*find_matrix(m, {name, 0}), identity));
-  EXPECT_FALSE(m.projections->output.has_value());
-}
-
-TEST(SetOutputProjection, StartsAsIdentityAndGoes) {
-  Model m = apply(four_tokens(), SetOutputProjection{false});
-  EXPECT_FALSE(m.projections->output.has_value());
-  m = apply(m, SetOutputProjection{true});
-  EXPECT_TRUE(same(m.projections->output->weight, arma::mat(4, 4, arma::fill::eye)));
-  EXPECT_FALSE(m.projections->output->bias.has_value());
-}
-
-TEST(SetBias, StartsAsZerosAndGoes) {
-  const Model before = four_tokens();
-  const Model m = apply(before, SetBias{Part::value, true});
-  ASSERT_TRUE(m.projections->value.bias.has_value());
-  EXPECT_TRUE(same(*m.projections->value.bias, arma::zeros(1, 4)));
-  EXPECT_EQ(apply(m, SetBias{Part::value, false}), before);
+    EXPECT_TRUE(same(*find_matrix(projected, {name, 0}), arma::eye(3, 3)));
+  EXPECT_FALSE(projected.projections->output.has_value());
+  const Model before = four_tokens(), no_output = apply(before, SetOutputProjection{false});
+  EXPECT_FALSE(no_output.projections->output.has_value());
+  const Model output = apply(no_output, SetOutputProjection{true});
+  EXPECT_TRUE(same(output.projections->output->weight, arma::eye(4, 4)));
+  EXPECT_FALSE(output.projections->output->bias.has_value());
+  const Model biased = apply(before, SetBias{Part::value, true});
+  ASSERT_TRUE(biased.projections->value.bias.has_value());
+  EXPECT_TRUE(same(*biased.projections->value.bias, arma::zeros(1, 4)));
+  EXPECT_EQ(apply(biased, SetBias{Part::value, false}), before);
 }
 
 TEST(SwitchMaskCell, KeepsCellsSortedAndOnce) {
@@ -267,6 +257,9 @@ TEST(SwitchMaskCell, KeepsCellsSortedAndOnce) {
     m = apply(m, e);
   EXPECT_THAT(m.mask.cells, ElementsAre(MaskCell{0, 2, true}, MaskCell{3, 0, false}, MaskCell{3, 1, false}));
   EXPECT_TRUE(apply(m, ClearMaskCells{}).mask.cells.empty());
+  const Model plain = four_tokens();  // back to the rule a cell is no longer switched
+  EXPECT_EQ(apply(apply(plain, SwitchMaskCell{0, 2, true}), SwitchMaskCell{0, 2, false}), plain);
+  EXPECT_EQ(apply(plain, SwitchMaskCell{2, 0, true}), plain);
 }
 
 TEST(Edits, AreRefusedByTheNameOfWhatDoesNotFit) {
@@ -339,12 +332,6 @@ TEST(Edits, AreRefusedByTheNameOfWhatDoesNotFit) {
   EXPECT_EQ(apply(m, SetDropoutRate{1}).dropout.rate, 1);
 }
 
-TEST(SwitchMaskCell, BackToTheRuleIsNoLongerSwitched) {
-  const Model m = four_tokens();
-  EXPECT_EQ(apply(apply(m, SwitchMaskCell{0, 2, true}), SwitchMaskCell{0, 2, false}), m);
-  EXPECT_EQ(apply(m, SwitchMaskCell{2, 0, true}), m);
-}
-
 TEST(SetCausal, KeepsOnlyCellsThatStillDifferFromTheRule) {
   Model m = apply(apply(four_tokens(), SwitchMaskCell{0, 2, true}), SwitchMaskCell{3, 1, false});
   m = apply(m, SetCausal{false});
@@ -358,7 +345,7 @@ TEST(SetDropoutMask, MustHaveOneMatrixAHead) {
   EXPECT_EQ(apply(given, SetDropoutMask{}), four_tokens());
 }
 
-TEST(AddSequence, CopiesASequenceWithItsDropoutMask) {
+TEST(Sequences, AreCopiedAndRemovedWithTheirDropoutMasks) {
   const Model before = with_given_mask(four_tokens(2));
   const Model after = apply(before, AddSequence{0});
   ASSERT_EQ(after.sequences.size(), 3u);
@@ -366,13 +353,9 @@ TEST(AddSequence, CopiesASequenceWithItsDropoutMask) {
   EXPECT_TRUE(after.sequences[2].embeddings.shares_with(before.sequences[0].embeddings));
   EXPECT_TRUE(after.dropout.given[5].shares_with(before.dropout.given[1]));
   EXPECT_EQ(apply(after, RemoveSequence{2}), before);
-}
-
-TEST(RemoveSequence, TakesItsDropoutMaskAndLeavesTheLast) {
-  const Model before = with_given_mask(four_tokens(2));
-  const Model after = apply(before, RemoveSequence{0});
-  EXPECT_EQ(after.sequences[0], before.sequences[1]);
-  EXPECT_TRUE(after.dropout.given[0].shares_with(before.dropout.given[2]));
+  const Model fewer = apply(before, RemoveSequence{0});
+  EXPECT_EQ(fewer.sequences[0], before.sequences[1]);
+  EXPECT_TRUE(fewer.dropout.given[0].shares_with(before.dropout.given[2]));
 }
 
 TEST(Apply, GivesAnEqualModelWhenNothingChanges) {
@@ -431,6 +414,7 @@ TEST(Target, DiffersBetweenKindsOfEdit) {
 using attention::GivenStage;
 using enum attention::Stage;
 using attention::SharedMatrix;
+
 /// Three tokens in two heads of two columns.
 Model three_tokens(std::size_t n_sequences = 1) {
   support::Random random(41);

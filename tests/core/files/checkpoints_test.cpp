@@ -10,6 +10,7 @@
 #include "core/files/tensor_formats.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace core::formats::checkpoints {
@@ -91,18 +92,15 @@ TEST(CheckpointNaming, GivesWhatPyTorchProjects) {
     const arma::uword times = 2 / read.n_kv_heads.value_or(2);  // PyTorch repeats them
     const auto tensor = [&](const char* name) { return matrix(file.read(name)); };
     const arma::mat x = tensor("x"), queries = projected(x, p.query);
-    EXPECT_TRUE(arma::approx_equal(queries, tensor("want.q"), "absdiff", 1e-13)) << k.file;
-    EXPECT_TRUE(
-        arma::approx_equal(arma::repmat(projected(x, p.key), 1, times), tensor("want.k"), "absdiff", 1e-13))
+    EXPECT_TRUE(support::is_near(queries, tensor("want.q"), 1e-13)) << k.file;
+    EXPECT_TRUE(support::is_near(arma::repmat(projected(x, p.key), 1, times), tensor("want.k"), 1e-13))
         << k.file;
-    EXPECT_TRUE(
-        arma::approx_equal(arma::repmat(projected(x, p.value), 1, times), tensor("want.v"), "absdiff", 1e-13))
+    EXPECT_TRUE(support::is_near(arma::repmat(projected(x, p.value), 1, times), tensor("want.v"), 1e-13))
         << k.file;
     EXPECT_EQ(p.query.bias.has_value(), k.bias) << k.file;
     ASSERT_EQ(p.output.has_value(), k.output) << k.file;
     if (k.output) {
-      EXPECT_TRUE(arma::approx_equal(projected(queries, *p.output), tensor("want.out"), "absdiff", 1e-13))
-          << k.file;
+      EXPECT_TRUE(support::is_near(projected(queries, *p.output), tensor("want.out"), 1e-13)) << k.file;
     }
   }
 }
@@ -118,11 +116,9 @@ TEST(CheckpointNaming, OfMultiheadAttentionGivesItsWeightsAndResult) {
   const attention::Trace trace = attention::attend(model);
   for (std::size_t head = 0; head < 2; ++head) {
     const arma::mat want = matrix(file.read("want.weights"), std::vector{head});
-    EXPECT_TRUE(arma::approx_equal(*trace.at(attention::Stage::weights, head), want, "absdiff", 1e-13))
-        << head;
+    EXPECT_TRUE(support::is_near(*trace.at(attention::Stage::weights, head), want, 1e-13)) << head;
   }
-  EXPECT_TRUE(arma::approx_equal(*trace.at(attention::Stage::output), matrix(file.read("want.result")),
-                                 "absdiff", 1e-13));
+  EXPECT_TRUE(support::is_near(*trace.at(attention::Stage::output), matrix(file.read("want.result")), 1e-13));
 }
 
 TEST(CheckpointLayer, IsChosenByNumberOrPrefix) {

@@ -69,35 +69,60 @@ bool is_refused(const std::filesystem::path& path, const std::string& bytes) {
   return true;
 }
 
-void expect_read_or_refused(const std::string& name, int tries) {
-  const std::string whole = support::bytes_of(FIXTURES "/formats/" + name);
-  std::mt19937 random(20);
+/// Tries files of that name; damaged_bytes() makes each of them.
+template <class DamagedBytes>
+void expect_read_or_refused(const std::string& name, int tries, DamagedBytes damaged_bytes) {
   const support::TemporaryDirectory directory;
   const auto path = directory / std::filesystem::path(name).filename();
   int refused = 0;
   for (int k = 0; k < tries && !testing::Test::HasFailure(); ++k)
-    refused += is_refused(path, damaged(whole, random));
+    refused += is_refused(path, damaged_bytes());
   EXPECT_GT(refused, 0) << name;
+}
+
+void expect_read_or_refused(const std::string& name, int tries) {
+  std::mt19937 random(20);
+  expect_read_or_refused(name, tries,
+                         [&, whole = support::bytes_of(folder + name)] { return damaged(whole, random); });
 }
 
 /// The same with damage to one member of an archive, whose checksums are right again.
 void expect_members_read_or_refused(const std::string& name, const std::string& member, int tries) {
-  const ZipArchive archive(FIXTURES "/formats/" + name);
+  const ZipArchive archive(folder + name);
   std::vector<std::pair<std::string, std::string>> contents;
   for (const ZipMember& m : archive.members()) contents.emplace_back(m.name, archive.begin(m, m.size));
   std::mt19937 random(22);
-  const support::TemporaryDirectory directory;
-  const auto path = directory / std::filesystem::path(name).filename();
-  int refused = 0;
-  for (int k = 0; k < tries && !testing::Test::HasFailure(); ++k) {
+  expect_read_or_refused(name, tries, [&] {
     std::vector<ZipContent> members;
     for (const auto& [called, content] : contents)
       members.push_back({called, [bytes = called.ends_with(member) ? damaged(content, random) : content] {
                            return bytes;
                          }});
-    refused += is_refused(path, zip_bytes(members));
+    return zip_bytes(members);
+  });
+}
+
+TEST(DamagedFile, CutAnywhereIsRefusedInOneLine) {
+  const struct {
+    std::string name;
+    std::size_t step;
+    const char* words;
+  } files[] = {{"npy/f4.little.C.npy", 1, "expected"},
+               {"zip64.npz", 1, "damaged ZIP archive: "},
+               {"types.safetensors", 3, "expected"},
+               {"pytorch/state_dict.pt", 23, ""},
+               {"pytorch/state_dict.legacy.pt", 23, ""}};
+  const support::TemporaryDirectory directory;
+  for (const auto& [name, step, words] : files) {
+    const std::string whole = support::bytes_of(folder + name);
+    const auto path = directory / std::filesystem::path(name).filename();
+    for (std::size_t length = 0; length < whole.size(); length += step) {
+      support::put_bytes(path, whole.substr(0, length));
+      const std::string error = support::error_of([&] { open_tensors(path); });
+      ASSERT_THAT(error, StartsWith(path.string() + ": " + words)) << length;
+      ASSERT_EQ(error.find('\n'), error.npos);
+    }
   }
-  EXPECT_GT(refused, 0) << name;
 }
 
 TEST(DamagedFile, OfAnyFormatIsReadOrRefusedInOneLine) {

@@ -9,7 +9,9 @@
 #include "core/out/export.hpp"
 #include "core/out/numpy.hpp"
 #include "tests/core/files/known_tensors.hpp"
+#include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -33,14 +35,12 @@ TEST(Folder, OfAnExportHasEveryStageAsOneTensor) {
     for (std::size_t s = 0; s < 2; ++s) {
       const auto trace = attention::attend(model, s);
       const std::size_t whole[] = {s}, head[] = {s, model.n_heads - 1};
-      EXPECT_TRUE(arma::approx_equal(matrix(file.read("output", whole)), *trace.at(attention::Stage::output),
-                                     "absdiff", 0));
-      EXPECT_TRUE(arma::approx_equal(matrix(file.read("weights", head)),
-                                     *trace.at(core::attention::Stage::weights, trace.n_heads() - 1),
-                                     "absdiff", 0));
-      EXPECT_TRUE(arma::approx_equal(matrix(file.read("weights"), head),
-                                     *trace.at(core::attention::Stage::weights, trace.n_heads() - 1),
-                                     "absdiff", 0));
+      EXPECT_TRUE(
+          support::is_near(matrix(file.read("output", whole)), *trace.at(attention::Stage::output), 0));
+      EXPECT_TRUE(support::is_near(matrix(file.read("weights", head)),
+                                   *trace.at(attention::Stage::weights, model.n_heads - 1), 0));
+      EXPECT_TRUE(support::is_near(matrix(file.read("weights"), head),
+                                   *trace.at(attention::Stage::weights, model.n_heads - 1), 0));
     }
   }
 }
@@ -112,13 +112,8 @@ TEST(Folder, WithAPipeIsRefused) {
 
 TEST(Folder, GathersACheckpointInSeveralFiles) {
   const support::TemporaryDirectory directory;
-  const auto bytes = [](const char* name, const char* data) {
-    const std::string header =
-        std::string("{\"") + name + R"(":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})";
-    return std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + data;
-  };
-  written(directory, "model-00001-of-00002.safetensors", bytes("a", "\1\2"));
-  written(directory, "model-00002-of-00002.safetensors", bytes("b", "\3\4"));
+  support::write(directory / "model-00001-of-00002.safetensors", {{"a", {2}, {1, 2}}});
+  support::write(directory / "model-00002-of-00002.safetensors", {{"b", {2}, {3, 4}}});
   written(directory, "config.json", "{}");
   const TensorFile file = open_tensors(directory.path());
   ASSERT_EQ(file.tensors().size(), 2u);

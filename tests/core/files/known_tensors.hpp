@@ -21,8 +21,15 @@ inline std::filesystem::path written(const support::TemporaryDirectory& director
   return directory / name;
 }
 
+/// What opening a file of tensors and reading all of them says.
+std::string error_of_reading(const std::filesystem::path& path);
+
 /// Says where a tensor differs from another in name, type, shape or any bit of a number (all NaN are one), or
 /// "".
 std::string difference(const Tensor& tensor, const Tensor& known);
+
+/// The same of that many tensors of a file, of each as a whole and of its last part at any leading indices.
+std::string difference(const TensorFile& file, const std::map<std::string, Tensor>& known,
+                       std::size_t n_tensors);
 
 }  // namespace core::formats::readers

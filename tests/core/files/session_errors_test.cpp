@@ -15,38 +15,24 @@ std::string error_in_session(const std::string& text) {
   return support::error_of([&] { parse_session(text, "f.json"); });
 }
 
-void expect_errors(std::initializer_list<Case> cases) {
+void expect_errors(std::initializer_list<Case> cases, const char* other_members = "") {
   for (const Case& c : cases)
-    EXPECT_EQ(error_in_session(std::string("{\"attnscope\": 1, ") + c.members + "}"),
+    EXPECT_EQ(error_in_session(std::string("{\"attnscope\": 1, ") + other_members + c.members + "}"),
               std::string("f.json: ") + c.error);
 }
 
-constexpr const char* small = R"("embeddings": [[1, 2], [3, 4]], )";
-
 void expect_errors_in_small(std::initializer_list<Case> cases) {
-  for (const Case& c : cases) {
-    std::string text = "{\"attnscope\": 1, ";
-    text.append(small).append(c.members).append("}");
-    EXPECT_EQ(error_in_session(text), std::string("f.json: ") + c.error);
-  }
+  expect_errors(cases, R"("embeddings": [[1, 2], [3, 4]], )");
 }
 
 TEST(SessionError, NamesTheVersion) {
   EXPECT_EQ(error_in_session("[]"), "f.json: expected an object, got an empty list");
+  EXPECT_EQ(error_in_session(R"({"attnscope": 1})"), "f.json: expected the key \"embeddings\", got none");
   EXPECT_EQ(error_in_session("{}"), "f.json: expected the key \"attnscope\", got none");
   EXPECT_EQ(error_in_session(R"({"attnscope": 2})"),
             "f.json: attnscope: expected version 1 of the session file, got 2");
   EXPECT_EQ(error_in_session(R"({"attnscope": "1"})"),
             "f.json: attnscope: expected a whole number from 0 to 18446744073709551615, got \"1\"");
-}
-
-TEST(SessionError, NamesWindowsThatNoTokenCouldFill) {
-  expect_errors_in_small({
-      {R"("mask": {"window": [9223372036854775808, 0]})",
-       "mask.window: expected at most 2147483648 keys to a side, or no limit, got 9223372036854775808"},
-      {R"("mask": {"window": [0, 9223372036854775807]})",
-       "mask.window: expected at most 2147483648 keys to a side, or no limit, got 9223372036854775807"},
-  });
 }
 
 TEST(SessionError, NamesUnknownKeys) {
@@ -134,6 +120,10 @@ TEST(SessionError, NamesWhatIsWrongInTheMask) {
       {R"("mask": {"cells": [[0, 1, 1]]})", "mask.cells[0][2]: expected true or false, got 1"},
       {R"("mask": {"cells": [[1, 0, true], [0, 1, true], [1, 0, false]]})",
        "mask.cells: expected each cell once, got [1, 0] twice"},
+      {R"("mask": {"window": [9223372036854775808, 0]})",
+       "mask.window: expected at most 2147483648 keys to a side, or no limit, got 9223372036854775808"},
+      {R"("mask": {"window": [0, 9223372036854775807]})",
+       "mask.window: expected at most 2147483648 keys to a side, or no limit, got 9223372036854775807"},
       {R"("mask": {"cells": [[0, 2, true]]})",
        "mask.cells[0]: expected a row and a column below 2, got 0 and 2"},
   });
@@ -166,6 +156,26 @@ TEST(SessionError, DoesNotTrustTheLengthOfTheFirstRow) {
   for (int k = 1; k < 100'000; ++k) text += ",[0]";
   EXPECT_EQ(error_in_session(text + "]}"),
             "f.json: embeddings[1]: expected 100000 numbers as in the first row, got 1");
+}
+
+TEST(SessionError, NamesWhatIsWrongInGivenStages) {
+  expect_errors({
+      {R"("given": {"weigths": [[1]]})",
+       "given: expected only the keys queries, keys, values, scores, scaled_scores, masked_scores, weights, "
+       "dropout_mask, cells, got \"weigths\"; did you mean \"weights\"?"},
+      {R"("given": {"weights": [[[1, 0], [0.5, "half"]]]})",
+       "given.weights[0][1][1]: expected a number, \"inf\", \"-inf\" or \"nan\", got \"half\""},
+      {R"("given": {"keys": [[[1]]], "queries": [[[1]], [[1]]]})",
+       "given.keys: expected 2 matrices, one for each head, got 1"},
+      {R"("given": {"scores": [[[1]]]})",
+       "scale: expected \"none\" or a number, as what is given does not tell d_head"},
+      {R"("embeddings": [[1]], "given": {"cells": [{"stage": "scores", "row": 0, "column": 1, "value": 1}]})",
+       "given.cells[0]: expected a cell of 1 sequences, 1 heads, 1×1 scores, got sequence 0, head 0, row 0, column 1"},
+      {R"("embeddings": [[1]], "given": {"cells": [
+    {"stage": "scores", "row": 0, "column": 0, "value": 1}, {"stage": "scores", "row": 0, "column": 0, "value": 2}]})",
+       "given.cells: expected each cell once, got scores [0, 0] of head 0 twice"},
+      {R"("embeddings": [[1]], "heads_off": [1])", "heads_off[0]: expected a head below 1, got 1"},
+  });
 }
 
 std::string listed(std::size_t n, const std::string& item) {

@@ -16,7 +16,6 @@ namespace {
 
 using namespace attention;
 using enum Stage;
-using testing::HasSubstr;
 
 /// A model in which every option takes every value, with all kinds of finite numbers and of tokens.
 Model odd_model(support::Random& random) {
@@ -165,10 +164,6 @@ Model model_in(const std::string& text) {
   return parse_session(text, "s.json").model;
 }
 
-std::string error_in_given(const std::string& text) {
-  return support::error_of([&] { parse_session(text, "s.json"); });
-}
-
 TEST(SessionGiven, StartsFromWeightsAlone) {
   const Model model = model_in(R"({"attnscope": 1, "tokens": ["a", "b"],
     "given": {"weights": [[[1, 0], [0.25, 0.75]], [[0.5, 0.5], [0, 1]]]}})");
@@ -205,29 +200,6 @@ TEST(SessionGiven, TypesSingleCellsOver) {
   const Model model = model_in(R"({"attnscope": 1, "embeddings": [[1, 0], [0, 1]],
     "given": {"cells": [{"stage": "scores", "head": 0, "row": 1, "column": 0, "value": 2.5}]}})");
   EXPECT_EQ(attend(model).at(Stage::scores, 0)(1, 0), 2.5);
-}
-
-TEST(SessionGiven, NamesWhatIsWrong) {
-  EXPECT_EQ(error_in_given(R"({"attnscope": 1})"), "s.json: expected the key \"embeddings\", got none");
-  EXPECT_EQ(
-      error_in_given(R"({"attnscope": 1, "given": {"weigths": [[1]]}})"),
-      "s.json: given: expected only the keys queries, keys, values, scores, scaled_scores, masked_scores, weights, "
-      "dropout_mask, cells, got \"weigths\"; did you mean \"weights\"?");
-  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"weights": [[[1, 0], [0.5, "half"]]]}})"),
-            "s.json: given.weights[0][1][1]: expected a number, \"inf\", \"-inf\" or \"nan\", got \"half\"");
-  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"keys": [[[1]]], "queries": [[[1]], [[1]]]}})"),
-            "s.json: given.keys: expected 2 matrices, one for each head, got 1");
-  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "given": {"scores": [[[1]]]}})"),
-            "s.json: scale: expected \"none\" or a number, as what is given does not tell d_head");
-  EXPECT_EQ(
-      error_in_given(
-          R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [{"stage": "scores", "row": 0, "column": 1, "value": 1}]}})"),
-      "s.json: given.cells[0]: expected a cell of 1 sequences, 1 heads, 1×1 scores, got sequence 0, head 0, row 0, column 1");
-  EXPECT_THAT(error_in_given(R"({"attnscope": 1, "embeddings": [[1]], "given": {"cells": [
-    {"stage": "scores", "row": 0, "column": 0, "value": 1}, {"stage": "scores", "row": 0, "column": 0, "value": 2}]}})"),
-              HasSubstr("expected each cell once, got scores [0, 0] of head 0 twice"));
-  EXPECT_EQ(error_in_given(R"({"attnscope": 1, "embeddings": [[1]], "heads_off": [1]})"),
-            "s.json: heads_off[0]: expected a head below 1, got 1");
 }
 
 TEST(SessionGiven, ReadsBackInfinitiesAndOtherKeys) {

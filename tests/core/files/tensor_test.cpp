@@ -6,6 +6,7 @@
 #include "core/system/file.hpp"
 #include "tests/core/files/known_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace core::formats::readers {
 namespace {
@@ -21,12 +22,12 @@ Tensor two_by_two_by_three() {
 TEST(TensorMatrix, IsTheSliceAtLeadingIndicesRowByRow) {
   const std::size_t one[] = {1};
   const arma::mat m = matrix(two_by_two_by_three(), one);
-  EXPECT_TRUE(arma::approx_equal(m, arma::mat{{6, 7, 8}, {9, 10, 11}}, "absdiff", 0));
+  EXPECT_TRUE(support::is_near(m, arma::mat{{6, 7, 8}, {9, 10, 11}}, 0));
 }
 
 TEST(TensorMatrix, OfOneDimensionIsARow) {
   const std::size_t two[] = {0, 1};
-  EXPECT_TRUE(arma::approx_equal(matrix(two_by_two_by_three(), two), arma::mat{{3, 4, 5}}, "absdiff", 0));
+  EXPECT_TRUE(support::is_near(matrix(two_by_two_by_three(), two), arma::mat{{3, 4, 5}}, 0));
 }
 
 TEST(TensorMatrix, NeedsEnoughIndicesWithinTheShape) {

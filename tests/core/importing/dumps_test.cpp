@@ -11,6 +11,7 @@
 #include "core/importing/import.hpp"
 #include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace core::importing {
@@ -35,22 +36,36 @@ Written scores_times(float factor) {
   return scores;
 }
 
-struct Dump : testing::Test {
-  /// Queries of one head over three tokens, and keys such that Q·Kᵀ has row i, column j = (i + 1)(j + 1).
-  const Written q{"q", {1, 3, 4}, {1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0}},
-      k{"k", {1, 3, 4}, {1, 5, 0, 0, 2, 6, 0, 0, 3, 7, 0, 0}}, v{"v", {1, 3, 2}, {1, 0, 0, 1, 1, 1}};
-
+struct StagesInAFile : testing::Test {
   support::TemporaryDirectory directory;
   const std::filesystem::path path = directory.path() / "dump.safetensors";
 
+  Imported imported(const Choices& choices = {}) const { return import_file(path, choices, {}); }
   Imported opened(const std::vector<Written>& tensors, const Choices& choices = {}) const {
-    support::write(path, tensors);
-    core::Token progress;
-    return import_file(path, choices, progress);
+    write(path, tensors);
+    return imported(choices);
   }
   std::string refusal(const std::vector<Written>& tensors, const Choices& choices = {}) const {
     return support::error_of([&] { opened(tensors, choices); });
   }
+  std::vector<std::string> layers(const Choices& choices = {}) const {
+    return layers_in(formats::open_tensors(path), choices, {});
+  }
+};
+
+/// The matrix of a head, or of a sequence and a head in their order, that a dump gives of a stage.
+arma::mat given(const Imported& dump, Stage stage, std::size_t which) {
+  return dump.model.given.find(stage)->matrices.at(which);
+}
+
+struct Dump : StagesInAFile {
+  /// Queries of one head over three tokens, and keys such that Q·Kᵀ has row i, column j = (i + 1)(j + 1).
+  const Written q{"q", {1, 3, 4}, {1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0}},
+      k{"k", {1, 3, 4}, {1, 5, 0, 0, 2, 6, 0, 0, 3, 7, 0, 0}}, v{"v", {1, 3, 2}, {1, 0, 0, 1, 1, 1}};
+  /// Of one head in two sequences, or layers, of three tokens.
+  const Written both_q{"q", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, both_k{"k", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}};
+  const Choices batch{.first_axis_is_batch = true}, two_heads{.n_heads = 2}, three_heads{.n_heads = 3};
+
   static Choices strict() {
     Choices choices;
     choices.ignored.emplace();
@@ -62,7 +77,7 @@ TEST_F(Dump, WithABooleanMaskSeesWhatItShows) {
   const Imported dump = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 1}, "BOOL"}});
   EXPECT_FALSE(dump.model.mask.causal);
   const arma::mat shown{{1, 0, 0}, {1, 1, 0}, {0, 1, 1}};
-  EXPECT_TRUE(arma::approx_equal(attention::visible_cells(dump.model, 0), shown, "absdiff", 0));
+  EXPECT_TRUE(support::is_near(attention::visible_cells(dump.model, 0), shown, 0));
   EXPECT_THAT(dump.account.used, Contains("attn_mask [3, 3] as the mask"));
   EXPECT_THAT(dump.account.assumed, ElementsAre("1 head", "scale 1/√4"));
   EXPECT_THAT(dump.account.not_used, IsEmpty());
@@ -85,20 +100,16 @@ TEST_F(Dump, WithACausalMaskOfAnyKindIsCausal) {
 }
 
 TEST_F(Dump, OfABatchWithAMaskOfItsKeysHidesThem) {
-  const Written two_q{"q", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, two_k{"k", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}};
-  Choices batch;
-  batch.first_axis_is_batch = true;
-  const Imported dump = opened({two_q, two_k, {"attention_mask", {2, 3}, {1, 1, 0, 1, 1, 1}}}, batch);
+  const Imported dump = opened({both_q, both_k, {"attention_mask", {2, 3}, {1, 1, 0, 1, 1, 1}}}, batch);
   EXPECT_EQ(attention::visible_cells(dump.model, 0)(0, 2), 0);
   EXPECT_EQ(attention::visible_cells(dump.model, 0)(0, 1), 1);
   EXPECT_EQ(attention::visible_cells(dump.model, 1)(0, 2), 1);
 }
 
 TEST_F(Dump, OfFourAxesIsABatchWhereAMaskHasAsManySequences) {
-  const Written two_q{"q", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, two_k{"k", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}};
   for (const Written& mask : {Written{"attention_mask", {2, 3}, {0, 1, 1, 1, 1, 1}},
                               Written{"attention_mask", {2, 1, 1, 3}, {0, 1, 1, 1, 1, 1}}}) {
-    const Imported dump = opened({two_q, two_k, mask});
+    const Imported dump = opened({both_q, both_k, mask});
     ASSERT_EQ(dump.model.sequences.size(), 2u);
     EXPECT_EQ(attention::visible_cells(dump.model, 0)(2, 0), 0);
     EXPECT_EQ(attention::visible_cells(dump.model, 1)(2, 0), 1);
@@ -106,19 +117,17 @@ TEST_F(Dump, OfFourAxesIsABatchWhereAMaskHasAsManySequences) {
   }
   // Without such a mask they are layers, which is assumed unless one is asked for.
   const std::string assumed = "that the first axis of q [2, 1, 3, 1] counts layers, not sequences";
-  const Imported layers = opened({two_q, two_k});
-  EXPECT_EQ(layers.model.sequences.size(), 1u);
-  EXPECT_THAT(layers.account.assumed, Contains(assumed));
-  Choices second;
-  second.layer = "1";
-  EXPECT_THAT(opened({two_q, two_k}, second).account.assumed, testing::Not(Contains(assumed)));
+  const Imported of_layers = opened({both_q, both_k});
+  EXPECT_EQ(of_layers.model.sequences.size(), 1u);
+  EXPECT_THAT(of_layers.account.assumed, Contains(assumed));
+  EXPECT_THAT(opened({both_q, both_k}, {.layer = "1"}).account.assumed, testing::Not(Contains(assumed)));
 }
 
 TEST_F(Dump, OfFewerQueriesThanKeysThatIsCausalBeginsAtTheFirstKeyAsInPyTorch) {
   const Written one_q{"q", {1, 2, 4}, {1, 0, 0, 0, 2, 0, 0, 0}};
   const Imported dump = opened({one_q, k, v, {"is_causal", {1}, {1}, "BOOL"}});
   const arma::mat shown{{1, 0, 0}, {1, 1, 0}};
-  EXPECT_TRUE(arma::approx_equal(attention::visible_cells(dump.model, 0), shown, "absdiff", 0));
+  EXPECT_TRUE(support::is_near(attention::visible_cells(dump.model, 0), shown, 0));
 }
 
 /// A causal mask of three tokens of which so many are padding on the left, as transformers makes it.
@@ -147,19 +156,16 @@ TEST_F(Dump, OfALeftPaddedTextIsNotTurnedRound) {
 }
 
 TEST_F(Dump, OfSequencesOfWhichOneIsPaddedIsTurnedInBothOrInNone) {
-  const Written two_q{"q", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, two_k{"k", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}};
-  Choices batch;
-  batch.first_axis_is_batch = true;
   std::vector<float> mask = left_padded(0), padded = left_padded(2);
   mask.insert(mask.end(), padded.begin(), padded.end());
-  const Imported dump = opened({two_q, two_k, {"attention_mask", {2, 1, 3, 3}, mask, "BOOL"}}, batch);
+  const Imported dump = opened({both_q, both_k, {"attention_mask", {2, 1, 3, 3}, mask, "BOOL"}}, batch);
   EXPECT_TRUE(dump.model.mask.causal);
   for (std::size_t s = 0; s < 2; ++s)
     for (arma::uword i = 0; i < 3; ++i)
       for (arma::uword j = 0; j < 3; ++j)
         EXPECT_EQ(attention::visible_cells(dump.model, s)(i, j), mask[9 * s + 3 * i + j]) << s;
   // The first sequence is hidden by none of its ones, which only the second one tells.
-  const Imported hides = opened({two_q, two_k, {"mask", {2, 3}, {0, 0, 0, 0, 0, 1}, "BOOL"}}, batch);
+  const Imported hides = opened({both_q, both_k, {"mask", {2, 3}, {0, 0, 0, 0, 0, 1}, "BOOL"}}, batch);
   EXPECT_EQ(arma::accu(attention::visible_cells(hides.model, 0)), 9);
   EXPECT_EQ(arma::accu(attention::visible_cells(hides.model, 1)), 6);
 }
@@ -188,10 +194,10 @@ TEST_F(Dump, WithABiasAddsItToTheScores) {
 TEST_F(Dump, WithABiasOfASequenceOrAMaskAHeadIsRefusedUnlessIgnored) {
   const Written q_of_two{"q", {2, 1, 2, 1}, {1, 2, 3, 4}}, k_of_two{"k", {2, 1, 2, 1}, {1, 2, 3, 4}};
   const Written bias{"attn_bias", {2, 1, 2, 2}, {0, 0.5f, 0, 0, 0, 0, 0, 0}};
-  Choices batch = strict();
-  batch.first_axis_is_batch = true;
-  EXPECT_THAT(refusal({q_of_two, k_of_two, bias}, batch), HasSubstr("--ignore bias opens it without them"));
-  batch.ignored.reset();
+  Choices strict_batch = strict();
+  strict_batch.first_axis_is_batch = true;
+  EXPECT_THAT(refusal({q_of_two, k_of_two, bias}, strict_batch),
+              HasSubstr("--ignore bias opens it without them"));
   const Imported dump = opened({q_of_two, k_of_two, bias}, batch);
   ASSERT_EQ(dump.account.not_supported.size(), 1u);
   EXPECT_EQ(dump.account.not_supported[0].name, "bias");
@@ -237,8 +243,8 @@ TEST_F(Dump, OfWeightsWithTheirHeadsLastIsTurned) {
         weights.numbers.push_back(second ? 1 - a * static_cast<float>(h) : a * static_cast<float>(h));
   const Imported dump = opened({weights});
   EXPECT_EQ(dump.model.n_heads, 3u);
-  const arma::mat last = dump.model.given.find(Stage::weights)->matrices[2];
-  EXPECT_TRUE(arma::approx_equal(last, arma::mat{{0.3, 0.7}, {0.6, 0.4}}, "absdiff", 1e-6));
+  const arma::mat last = given(dump, Stage::weights, 2);
+  EXPECT_TRUE(support::is_near(last, arma::mat{{0.3, 0.7}, {0.6, 0.4}}, 1e-6));
   EXPECT_THAT(
       dump.account.assumed,
       ElementsAre("that the last axis of weights [2, 2, 3] counts heads, as the one before it sums to 1"));
@@ -255,20 +261,16 @@ TEST_F(Dump, OfWeightsWhoseRowsDoNotSumToOneSaysSo) {
 }
 
 TEST_F(Dump, IsSplitIntoTheHeadsThatAreSaid) {
-  Choices two;
-  two.n_heads = 2;
   for (const formats::Shape& shape : {formats::Shape{3, 4}, formats::Shape{1, 3, 4}}) {
     Written queries = q, keys = k;
     queries.shape = keys.shape = shape;
-    const Imported dump = opened({queries, keys}, two);
+    const Imported dump = opened({queries, keys}, two_heads);
     EXPECT_EQ(dump.model.n_heads, 2u);
-    const arma::mat second = dump.model.given.find(Stage::keys)->matrices[0];
-    EXPECT_TRUE(arma::approx_equal(second, arma::mat{{1, 5}, {2, 6}, {3, 7}}, "absdiff", 0));
+    const arma::mat second = given(dump, Stage::keys, 0);
+    EXPECT_TRUE(support::is_near(second, arma::mat{{1, 5}, {2, 6}, {3, 7}}, 0));
   }
-  Choices three;
-  three.n_heads = 3;
-  EXPECT_THAT(refusal({q, k}, three), HasSubstr("q: expected 3 heads, got [1, 3, 4]"));
-  EXPECT_THAT(refusal({rows_of_two("weights", {2, 2, 2})}, three),
+  EXPECT_THAT(refusal({q, k}, three_heads), HasSubstr("q: expected 3 heads, got [1, 3, 4]"));
+  EXPECT_THAT(refusal({rows_of_two("weights", {2, 2, 2})}, three_heads),
               HasSubstr("expected 3 heads, got 2 in [2, 2, 2]"));
 }
 
@@ -280,75 +282,51 @@ TEST_F(Dump, WithHeadsAfterTokensIsReadSoOrSaysThatItIsNot) {
   const arma::mat second{{3, 4}, {9, 10}};  // of the heads
   Imported dump = opened({queries, keys});
   EXPECT_EQ(dump.model.n_heads, 3u);
-  EXPECT_TRUE(arma::approx_equal(arma::mat(dump.model.given.find(Stage::queries)->matrices[1]), second,
-                                 "absdiff", 0));
+  EXPECT_TRUE(support::is_near(given(dump, Stage::queries, 1), second, 0));
   queries.name = "q", keys.name = "k";
   dump = opened({queries, keys});
   EXPECT_EQ(dump.model.n_heads, 2u);
   EXPECT_THAT(dump.account.assumed,
               Contains("q [1, 2, 3, 2] is [sequences, heads, tokens, columns] (--heads would tell)"));
-  Choices three;
-  three.n_heads = 3;
   for (const formats::Shape& shape : {formats::Shape{1, 2, 3, 2}, formats::Shape{2, 3, 2}}) {
     queries.shape = keys.shape = shape;
-    dump = opened({queries, keys}, three);
+    dump = opened({queries, keys}, three_heads);
     EXPECT_EQ(dump.model.n_heads, 3u);
-    EXPECT_TRUE(arma::approx_equal(arma::mat(dump.model.given.find(Stage::queries)->matrices[1]), second,
-                                   "absdiff", 0));
+    EXPECT_TRUE(support::is_near(given(dump, Stage::queries, 1), second, 0));
   }
 }
 
 TEST_F(Dump, WithValuesOfAllHeadsSplitsThemAsTheWeightsSay) {
   const Imported dump =
       opened({rows_of_two("weights", {1, 2, 2, 2}, 0.25f), {"v", {1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}}});
-  const arma::mat second = dump.model.given.find(Stage::values)->matrices[1];
-  EXPECT_TRUE(arma::approx_equal(second, arma::mat{{3, 4}, {7, 8}}, "absdiff", 0));
+  const arma::mat second = given(dump, Stage::values, 1);
+  EXPECT_TRUE(support::is_near(second, arma::mat{{3, 4}, {7, 8}}, 0));
 }
 
 TEST_F(Dump, WithoutLayersRefusesToChooseOne) {
-  Choices first;
-  first.layer = "0";
+  const Choices first{.layer = "0"};
   const std::string expected = "expected no layer to be chosen, as there are none in it, got \"0\"";
   EXPECT_THAT(refusal({q, k}, first), HasSubstr(expected));
   EXPECT_THAT(refusal({{"x", {2, 2}, {1, 2, 3, 4}}}, first), HasSubstr(expected));
 }
 
-struct StagesInAFile : testing::Test {
-  support::TemporaryDirectory directory;
-  const std::filesystem::path path = directory.path() / "dump.safetensors";
-
-  Imported imported(const Choices& choices = {}) const {
-    core::Token progress;
-    return import_file(path, choices, progress);
-  }
-  std::vector<std::string> layers(const Choices& choices = {}) const {
-    core::Token progress;
-    return layers_in(formats::open_tensors(path), choices, progress);
-  }
-  static Choices layer(const std::string& name) {
-    Choices choices;
-    choices.layer = name;
-    return choices;
-  }
-};
-
 TEST_F(StagesInAFile, OfFourDimensionsHaveLayersOfWhichOneIsGiven) {
   write(path, {rows_of_two("attn_weights", {3, 2, 2, 2})});
   EXPECT_EQ(layers().size(), 3u);
-  const Imported second = imported(layer("1"));
+  const Imported second = imported({.layer = "1"});
   EXPECT_EQ(second.model.n_heads, 2u);
   EXPECT_EQ(second.model.n_tokens(), 2u);
   EXPECT_THAT(second.notes, ElementsAre("Given weights [3, 2, 2, 2]: layer 1 of 3."));
   // Of layer 1, head 1, row 1 is the eighth row of all.
-  EXPECT_FLOAT_EQ((*second.model.given.find(Stage::weights)->matrices[1])(1, 0), 0.07);
-  EXPECT_EQ(imported().model.given.find(Stage::weights)->matrices[0]->at(0, 0), 0) << "the first, unasked";
+  EXPECT_FLOAT_EQ(given(second, Stage::weights, 1)(1, 0), 0.07);
+  EXPECT_EQ(given(imported(), Stage::weights, 0)(0, 0), 0) << "the first, unasked";
 }
 
 TEST_F(StagesInAFile, OfNoNumbersHaveNoLayersHoweverManyTheyClaim) {
   write(path, {{"w", {std::size_t{1} << 40, 1, 1, 0}, {}}});
-  Choices choices;
-  choices.stages = {{Stage::weights, {"w"}}};
-  EXPECT_THAT(support::error_of([&] { layers(choices); }),
+  EXPECT_THAT(support::error_of([&] {
+                layers({.stages = {{Stage::weights, {"w"}}}});
+              }),
               HasSubstr("w: expected at least one number, got ["));
 }
 
@@ -379,27 +357,25 @@ TEST(StagesBeyondTheLimits, AreRefusedBeforeTheyAreRead) {
 }
 
 TEST_F(StagesInAFile, WithABatchInEveryLayerGiveItsSequences) {
-  write(path, {rows_of_two("attentions", {2, 3, 1, 2, 2})});
-  const Imported last = imported(layer("1"));
+  const Imported last = opened({rows_of_two("attentions", {2, 3, 1, 2, 2})}, {.layer = "1"});
   EXPECT_EQ(last.model.sequences.size(), 3u);
   EXPECT_EQ(last.model.n_heads, 1u);
   // Of layer 1, sequence 2, row 1 is the twelfth row.
-  EXPECT_FLOAT_EQ((*last.model.given.find(Stage::weights)->matrices[2])(1, 0), 0.11);
+  EXPECT_FLOAT_EQ(given(last, Stage::weights, 2)(1, 0), 0.11);
 }
 
 TEST_F(StagesInAFile, OfALayerEachAreToldApartByTheirNames) {
   write(path, {rows_of_two("model.layers.10.self_attn.attn_weights", {1, 1, 2, 2}, 0.5f),
                rows_of_two("model.layers.2.self_attn.attn_weights", {1, 1, 2, 2}, 0.25f)});
   EXPECT_THAT(layers(), ElementsAre("model.layers.2.self_attn", "model.layers.10.self_attn"));
-  EXPECT_EQ(imported().model.given.find(Stage::weights)->matrices[0]->at(1, 0), 0.25);
-  EXPECT_EQ(imported(layer("1")).model.given.find(Stage::weights)->matrices[0]->at(1, 0), 0.5);
+  EXPECT_EQ(given(imported(), Stage::weights, 0)(1, 0), 0.25);
+  EXPECT_EQ(given(imported({.layer = "1"}), Stage::weights, 0)(1, 0), 0.5);
 }
 
 TEST_F(StagesInAFile, HaveTheirLayerAnywhereInTheName) {
   for (const char* name : {"attn_weights.4", "attn_layer_4", "layer4_attn", "blocks.4.attn"}) {
     write(path, {rows_of_two(name, {1, 2, 2})});
-    core::Token progress;
-    const auto found = find_stages(formats::open_tensors(path), progress);
+    const auto found = find_stages(formats::open_tensors(path), {});
     ASSERT_EQ(found.size(), 1u) << name;
     EXPECT_THAT(found[0].name, HasSubstr("4"));
     EXPECT_EQ(found[0].stages[0].stage, Stage::weights);
@@ -412,37 +388,31 @@ TEST_F(StagesInAFile, WithoutATellingNameAreWeightsWhenTheirRowsAre) {
   Written other = rows_of_two("arr_0", {1, 2, 2});
   other.numbers[0] = 3;
   write(path, {other});
-  core::Token progress;
-  EXPECT_THAT(find_stages(formats::open_tensors(path), progress), IsEmpty());
+  EXPECT_THAT(find_stages(formats::open_tensors(path), {}), IsEmpty());
 }
 
 TEST_F(StagesInAFile, AreTheLatestOfTheScoresWithTheValues) {
   const Written q{"q", {1, 2, 1}, {1, 2}}, k{"k", {1, 2, 1}, {1, 1}}, v{"v", {1, 2, 1}, {4, 8}};
-  write(path, {q, k, v, rows_of_two("weights", {1, 2, 2}, 0.25f)});
-  const auto model = imported().model;
+  const auto model = opened({q, k, v, rows_of_two("weights", {1, 2, 2}, 0.25f)}).model;
   EXPECT_EQ(model.given.stages.size(), 2u);
   // The second row of weights is 1/4, 3/4.
   EXPECT_EQ(attention::attend(model).at(Stage::contexts, 0)(1, 0), 0.25 * 4 + 0.75 * 8);
-  write(path, {q, k, v});
-  EXPECT_EQ(imported().model.given.stages.size(), 3u);
+  EXPECT_EQ(opened({q, k, v}).model.given.stages.size(), 3u);
 }
 
 TEST_F(StagesInAFile, OfAHeadEachAreOneStage) {
   std::filesystem::create_directory(directory.path() / "export");
   support::put_bytes(directory.path() / "export" / "weights.head0.csv", "1,0\n0.5,0.5\n");
   support::put_bytes(directory.path() / "export" / "weights.head1.csv", "1,0\n0.25,0.75\n");
-  core::Token progress;
-  const auto model = import_file(directory.path() / "export", {}, progress).model;
-  EXPECT_EQ(model.n_heads, 2u);
-  EXPECT_EQ((*model.given.find(Stage::weights)->matrices[1])(1, 0), 0.25);
+  const Imported both = import_file(directory.path() / "export", {}, {});
+  EXPECT_EQ(both.model.n_heads, 2u);
+  EXPECT_EQ(given(both, Stage::weights, 1)(1, 0), 0.25);
 }
 
 TEST_F(StagesInAFile, ThatDoNotFitAreRefusedInOneLine) {
-  write(path, {rows_of_two("attn_weights", {3, 2, 2, 2})});
-  EXPECT_EQ(support::error_of([&] { imported(layer("3")); }),
+  EXPECT_EQ(refusal({rows_of_two("attn_weights", {3, 2, 2, 2})}, {.layer = "3"}),
             path.string() + ": expected a layer of 0 … 2, got \"3\"");
-  write(path, {rows_of_two("weights", {3, 2, 2, 2}), {"v", {2, 1, 2, 1}, {1, 2, 3, 4}}});
-  EXPECT_THAT(support::error_of([&] { imported(); }),
+  EXPECT_THAT(refusal({rows_of_two("weights", {3, 2, 2, 2}), {"v", {2, 1, 2, 1}, {1, 2, 3, 4}}}),
               HasSubstr("expected 3 layers, as the other stages have"));
 }
 

@@ -92,8 +92,7 @@ TEST(Clip, OfOneTowerIsToldByItsType) {
                                         std::pair{"clip_vision_model", false}, std::pair{"clip", false}}) {
     support::put_bytes(directory.path() / "config.json",
                        "{\"model_type\": \"" + std::string(type) + "\", \"num_attention_heads\": 1}");
-    core::Token progress;
-    const Imported tower = import_file(path, {}, progress);
+    const Imported tower = import_file(path, {}, {});
     EXPECT_EQ(tower.model.mask.causal, is_causal) << type;
     EXPECT_THAT(tower.account.used, Contains(is_causal ? "causal, as the text tower of CLIP"
                                                        : "not causal, as the image tower of CLIP"));
@@ -109,10 +108,7 @@ TEST(ProjectionsAlone, TurnNothingUnlessMoreThanTheirNamesIsThatOfLlama) {
     for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
       tensors.push_back({prefix + name + ".weight", {2, 2}, {1, 0, 0, 1}});
     support::write(path, tensors);
-    Choices choices;
-    choices.n_heads = 1;
-    core::Token progress;
-    const Imported module = import_file(path, choices, progress);
+    const Imported module = import_file(path, {.n_heads = 1}, {});
     const bool is_said = std::ranges::any_of(module.account.assumed, [](const std::string& words) {
       return words.starts_with("no rotary positions, as nothing but the names");
     });
@@ -139,8 +135,7 @@ std::string path_of(const Family& family) {
 }
 
 Imported opened(const Family& family, const Choices& choices) {
-  core::Token progress;
-  return import_file(path_of(family), choices, progress);
+  return import_file(path_of(family), choices, {});
 }
 
 std::string names(const std::vector<NotSupported>& left_out) {

@@ -8,6 +8,7 @@
 #include "core/out/numpy.hpp"
 #include "tests/core/importing/written_tensors.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace core::importing {
@@ -23,20 +24,12 @@ using testing::Not;
 const std::string fixtures = FIXTURES;
 
 Imported imported(const std::filesystem::path& path, const Choices& choices = {}) {
-  core::Token progress;
-  return import_file(path, choices, progress);
-}
-
-Choices layer(const std::string& name) {
-  Choices choices;
-  choices.layer = name;
-  return choices;
+  return import_file(path, choices, {});
 }
 
 TEST(ImportedCheckpoint, WithEmbeddingsGivesTheGoldenWeights) {
-  Choices choices = layer("2");
-  choices.embeddings = fixtures + "/tiny_gpt/golden.npz";
-  choices.embeddings_tensor = "L2.ln_1";
+  const Choices choices{
+      .layer = "2", .embeddings = fixtures + "/tiny_gpt/golden.npz", .embeddings_tensor = "L2.ln_1"};
   const Imported result = imported(fixtures + "/tiny_gpt/attention.safetensors", choices);
   EXPECT_THAT(result.notes, IsEmpty());
   EXPECT_EQ(result.model.n_heads, 4u);  // as config.json says
@@ -55,8 +48,7 @@ TEST(ImportedCheckpoint, WithoutEmbeddingsDrawsThemAndSaysSo) {
 }
 
 TEST(ImportedCheckpoint, MasksAndScalesAsItsFamilyDoes) {
-  Choices two_heads;
-  two_heads.n_heads = 2;
+  const Choices two_heads{.n_heads = 2};
   EXPECT_FALSE(imported(fixtures + "/checkpoints/bert.safetensors", two_heads).model.mask.causal);
   const Imported llama = imported(fixtures + "/checkpoints/llama.safetensors", two_heads);
   EXPECT_TRUE(llama.model.mask.causal);
@@ -77,8 +69,7 @@ TEST(ImportedCheckpoint, CanBeMappedByHand) {
 }
 
 TEST(ImportedCheckpoint, RefusesEmbeddingsOfAnotherWidth) {
-  Choices choices = layer("0");
-  choices.embeddings = fixtures + "/formats/npy/row.npy";
+  Choices choices{.layer = "0", .embeddings = fixtures + "/formats/npy/row.npy"};
   EXPECT_THAT(support::error_of([&] { imported(fixtures + "/tiny_gpt/attention.safetensors", choices); }),
               HasSubstr("row.npy: expected a tensor called embeddings, or one to be chosen among row"));
   const support::TemporaryDirectory directory;
@@ -95,8 +86,7 @@ TEST(ImportedMatrix, IsEmbeddingsWithTheNamesOfItsRows) {
   const Imported result = imported(directory / "x.csv");
   EXPECT_THAT(result.model.sequences[0].tokens, ElementsAre("The", "dog"));
   EXPECT_FALSE(result.model.projections.has_value());
-  EXPECT_TRUE(
-      arma::approx_equal(*result.model.sequences[0].embeddings, arma::mat{{1, 2}, {3, 4}}, "absdiff", 0));
+  EXPECT_TRUE(support::is_near(*result.model.sequences[0].embeddings, arma::mat{{1, 2}, {3, 4}}, 0));
 }
 
 TEST(ImportedMatrix, OfNoNumbersIsRefusedHoweverManyTokensItClaims) {
@@ -116,7 +106,7 @@ TEST(ImportedMatrix, OfThreeDimensionsIsABatch) {
 TEST(ImportedSession, KeepsWhatWasLookedAtAndLeavesNothingToChoose) {
   const std::string path = fixtures + "/../../assets/examples/tiny_gpt/layer0.json";
   EXPECT_THAT(imported(path).view, HasSubstr("\"tokens\""));
-  EXPECT_THAT(support::error_of([&] { imported(path, layer("1")); }),
+  EXPECT_THAT(support::error_of([&] { imported(path, {.layer = "1"}); }),
               HasSubstr("layer0.json: it is a session"));
 }
 
@@ -134,12 +124,7 @@ TEST(ImportedSession, IsToldFromTensorsByItsFirstSign) {
 
 TEST(ImportedTable, TakesItsFirstLineForWhatItIsSaidToBe) {
   const support::TemporaryDirectory directory;
-  const auto opened = [&](bool names) {
-    core::Token progress;
-    Choices choices;
-    choices.has_header_line = names;
-    return import_file(directory / "x.csv", choices, progress);
-  };
+  const auto opened = [&](bool names) { return imported(directory / "x.csv", {.has_header_line = names}); };
   support::put_bytes(directory / "x.csv", "1,2,3\n0.5,0.25,3\n1,2,4\n");
   EXPECT_EQ(opened(false).model.n_tokens(), 3u);
   EXPECT_THAT(opened(false).account.assumed, Not(Contains(HasSubstr("first line"))));
@@ -180,8 +165,6 @@ TEST(QuantisedWeights, AreRefusedByTheNameOfTheirScheme) {
             "no error");
 }
 
-}  // namespace
-
 TEST(ImportedCheckpoint, TooWideIsRefusedBeforeEmbeddingsAreDrawn) {
   const support::TemporaryDirectory directory;
   const auto path = directory / "wide.safetensors";
@@ -189,10 +172,9 @@ TEST(ImportedCheckpoint, TooWideIsRefusedBeforeEmbeddingsAreDrawn) {
   support::Written key = query, value = query;
   key.name = "W_key.weight", value.name = "W_value.weight";
   support::write(path, {query, key, value});
-  Choices choices;
-  choices.n_heads = 1;
-  EXPECT_EQ(support::error_of([&] { imported(path.string(), choices); }),
+  EXPECT_EQ(support::error_of([&] { imported(path, {.n_heads = 1}); }),
             path.string() + ": embeddings: expected at most 16384 columns (d_in), got 16385");
 }
 
+}  // namespace
 }  // namespace core::importing

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "core/graph/attend.hpp"
+#include "core/lessons/expression.hpp"
 #include "core/lessons/lessons.hpp"
-#include "core/lessons/measures.hpp"
 #include "tests/core/lessons/tried.hpp"
 #include "tests/support/json_fixture.hpp"
 #include "tests/support/matchers.hpp"

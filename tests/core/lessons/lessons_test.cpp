@@ -10,8 +10,8 @@
 #include "core/graph/attend.hpp"
 #include "core/graph/stages.hpp"
 #include "core/lessons/exhibits.hpp"
+#include "core/lessons/expression.hpp"
 #include "core/lessons/lessons.hpp"
-#include "core/lessons/measures.hpp"
 #include "tests/core/editing/random_edit.hpp"
 #include "tests/core/lessons/tried.hpp"
 

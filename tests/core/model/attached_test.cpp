@@ -12,33 +12,24 @@
 #include "tests/core/model/goldens.hpp"
 #include "tests/support/attached_server.hpp"
 #include "tests/support/error_of.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace core::transformer {
 namespace {
 
+using goldens::tiny_gpt;
+using goldens::Tools;
 using support::AttachedServer;
 using support::error_of;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
+using tokenizers::ids_of;
 
-const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
 const std::string text = "egg jam fig and egg jam f";
-
-struct Tools {
-  ThreadPool pool{1};
-  Token progress;
-  Means means{pool, progress};
-};
 
 bool are_equal(const arma::fmat& a, const arma::fmat& b) {
   return arma::size(a) == arma::size(b) && std::equal(a.begin(), a.end(), b.begin());
-}
-
-std::vector<std::size_t> ids_of(const std::vector<tokenizers::TextToken>& tokens) {
-  std::vector<std::size_t> ids;
-  for (const auto& token : tokens) ids.push_back(token.id);
-  return ids;
 }
 
 struct AttachedModel : testing::Test, Tools {
@@ -111,6 +102,13 @@ TEST_F(AttachedModel, IsEditedAndReadAsOneOfOurOwn) {
   EXPECT_EQ(remote->why_not_editable(1), "");
 }
 
+void expect_weights(const attention::Trace& found, const attention::Trace& expected, double tolerance) {
+  ASSERT_EQ(found.n_heads(), expected.n_heads());
+  for (std::size_t h = 0; h < expected.n_heads(); ++h)
+    EXPECT_TRUE(support::is_near(found.at(attention::Stage::weights, h),
+                                 expected.at(attention::Stage::weights, h), tolerance));
+}
+
 TEST(AttachedLayers, AreRebuiltWithEveryRuleOfTheirFamily) {
   for (const char* family :
        {"gpt2", "llama", "llama_partial", "mistral", "qwen2", "qwen3", "gpt_neox", "bert"}) {
@@ -132,12 +130,10 @@ TEST(AttachedLayers, AreRebuiltWithEveryRuleOfTheirFamily) {
       EXPECT_EQ(made.projections, expected.projections);
       EXPECT_EQ(made.sequences, expected.sequences);
       const auto a = attention::attend(made), b = attention::attend(expected);
-      EXPECT_TRUE(arma::approx_equal(*a.at(attention::Stage::output), *b.at(attention::Stage::output),
-                                     "absdiff",
-                                     1e-5 * std::max(1.0, arma::abs(*b.at(attention::Stage::output)).max())));
-      for (std::size_t h = 0; h < sizes.n_heads; ++h)
-        EXPECT_TRUE(arma::approx_equal(*a.at(attention::Stage::weights, h),
-                                       *b.at(attention::Stage::weights, h), "absdiff", 1e-6));
+      const arma::mat& output = b.at(attention::Stage::output);
+      EXPECT_TRUE(support::is_near(a.at(attention::Stage::output), output,
+                                   1e-5 * std::max(1.0, arma::abs(output).max())));
+      expect_weights(a, b, 1e-6);
     }
     server.not_rebuilt = "its scores are secret";  // then its queries, keys and values are given
     const PassRef again = remote->run(ids, {HeadOff{0, 0}}, tools.means);
@@ -145,9 +141,7 @@ TEST(AttachedLayers, AreRebuiltWithEveryRuleOfTheirFamily) {
     EXPECT_EQ(remote->why_not_editable(0), "its scores are secret");
     EXPECT_FALSE(given.projections);
     const auto a = attention::attend(given), b = attention::attend(layer_model(own, *here, 0, names, {}));
-    for (std::size_t h = 0; h < sizes.n_heads; ++h)
-      EXPECT_TRUE(arma::approx_equal(*a.at(attention::Stage::weights, h), *b.at(attention::Stage::weights, h),
-                                     "absdiff", 1e-5));
+    expect_weights(a, b, 1e-5);
   }
 }
 
@@ -155,7 +149,7 @@ TEST_F(AttachedModel, CancelsAPassThatIsStopped) {
   server.pass_ms = 400;
   std::jthread stops([this] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    progress.stop();
+    token.stop();
   });
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_THROW(remote->run(ids, {}, means), Stopped);
@@ -228,13 +222,13 @@ TEST(DamagedAnswers, AreOneLineThatSaysWhatIsWrong) {
            {"run", "\"layers\":[0,", "\"layers\":[0] ", "an answer"},
            {"run", "\"layers\":", "\"layerS\":", "layers"},
            {"maps", "\"F64\"", "\"F32\"", "answer"},
-           {"maps", "\"F64\"", "\"X64\"", "type of numbers"},
+           {"maps", "\"F64\"", "\"X64\"", "one of"},
            {"maps", "\"data_offsets\":[0,", "\"data_offsets\":[1,", "offsets"},
            {"maps", "\"maps\"", "\"mapS\"", "lacks the array maps"},
            {"layer", "\"scale\":0", "\"scale\":x", "an answer"},
            {"parameters", "\"query.weight\"", "\"query.Weight\"", "lacks the array query.weight"},
            {"next", "\"shape\":[1,", "\"shape\":[2,", "offsets"},
-           {"next", "\"F32\"", "\"I32\"", "to be F32 of 1 ×"},
+           {"next", "\"F32\"", "\"I32\"", "to be float32 of 1 ×"},
        }) {
     SCOPED_TRACE(std::string(c.operation) + ": " + c.what);
     const std::string said =

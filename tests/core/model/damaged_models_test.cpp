@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include <filesystem>
 #include "core/model/transformer.hpp"
@@ -238,17 +239,12 @@ TEST(DamagedModel, MissingAndTruncatedShardsAreNamed) {
   const Copy copy("llama");
   const std::string shard = "model-00002-of-00003.safetensors";
   const std::string bytes = bytes_of(copy.dir / shard);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
   put_bytes(copy.dir / shard, bytes.substr(0, bytes.size() - 100));
   EXPECT_EQ(copy.error(),
-            copy.place() + "/" + shard + ": expected " +
-                std::to_string(bytes.size() - 8 -
-                               [&] {
-                                 return static_cast<std::size_t>(static_cast<unsigned char>(bytes[0])) +
-                                        256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[1]));
-                               }()) +
-                " bytes of tensors after the header, got " +
-                std::to_string(bytes.size() - 108 - static_cast<unsigned char>(bytes[0]) -
-                               256 * static_cast<std::size_t>(static_cast<unsigned char>(bytes[1]))));
+            copy.place() + "/" + shard + ": expected " + std::to_string(bytes.size() - 8 - header) +
+                " bytes of tensors after the header, got " + std::to_string(bytes.size() - 108 - header));
   std::filesystem::remove(copy.dir / shard);
   EXPECT_NE(copy.error().find(shard), std::string::npos) << copy.error();
 }

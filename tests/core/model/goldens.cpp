@@ -12,9 +12,7 @@ std::shared_ptr<const Transformer> opened(const std::string& path) {
 }
 
 std::vector<std::size_t> ids_of(const Transformer& model, const std::string& text) {
-  std::vector<std::size_t> ids;
-  for (const auto& token : model.tokenize(text)) ids.push_back(token.id);
-  return ids;
+  return tokenizers::ids_of(model.tokenize(text));
 }
 
 std::shared_ptr<const OwnPass> run(const Transformer& model, const std::vector<std::size_t>& ids,

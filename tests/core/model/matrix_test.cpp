@@ -40,22 +40,28 @@ std::vector<unsigned char> row_of(Encoding encoding, std::size_t output, std::si
   return row;
 }
 
+/// The numbers of weight_at() in an encoding.
+Matrix matrix_in(Encoding encoding, std::size_t depth, std::size_t n_outputs) {
+  Matrix matrix(encoding, depth, n_outputs);
+  for (std::size_t k = 0; k < matrix.n_panels(); ++k) {
+    std::vector<unsigned char> rows;
+    const std::size_t count = std::min(panel_width, n_outputs - k * panel_width);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto row = row_of(encoding, k * panel_width + i, depth);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    matrix.set_outputs(k, rows.data(), count);
+  }
+  return matrix;
+}
+
 class Products : public testing::TestWithParam<Encoding> {};
 
 /// Of any number of rows and outputs, on any number of threads, a row alone or among others.
 TEST_P(Products, AreThoseOfTheNumbersThatTheFileHolds) {
   constexpr std::size_t depth = 608;
   for (const std::size_t n_outputs : {7, 32, 150}) {
-    Matrix matrix(GetParam(), depth, n_outputs);
-    for (std::size_t k = 0; k < matrix.n_panels(); ++k) {
-      std::vector<unsigned char> rows;
-      const std::size_t count = std::min(panel_width, n_outputs - k * panel_width);
-      for (std::size_t i = 0; i < count; ++i) {
-        const auto row = row_of(GetParam(), k * panel_width + i, depth);
-        rows.insert(rows.end(), row.begin(), row.end());
-      }
-      matrix.set_outputs(k, rows.data(), count);
-    }
+    const Matrix matrix = matrix_in(GetParam(), depth, n_outputs);
     std::vector<float> output(depth);
     matrix.read_output(n_outputs - 1, output.data());
     for (std::size_t k = 0; k < depth; ++k) ASSERT_EQ(output[k], weight_at(n_outputs - 1, k)) << k;
@@ -93,15 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, Products,
 TEST(Kernels, AgreeWithEachOther) {
   constexpr std::size_t depth = 96, n_rows = 14, n_panels = 3;
   for (const Encoding encoding : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0}) {
-    Matrix matrix(encoding, depth, n_panels * panel_width);
-    for (std::size_t k = 0; k < n_panels; ++k) {
-      std::vector<unsigned char> rows;
-      for (std::size_t i = 0; i < panel_width; ++i) {
-        const auto row = row_of(encoding, k * panel_width + i, depth);
-        rows.insert(rows.end(), row.begin(), row.end());
-      }
-      matrix.set_outputs(k, rows.data(), panel_width);
-    }
+    const Matrix matrix = matrix_in(encoding, depth, n_panels * panel_width);
     Rows x(n_rows, depth);
     for (std::size_t i = 0; i < n_rows; ++i)
       for (std::size_t k = 0; k < depth; ++k) x.row(i)[k] = std::cos(static_cast<float>(i * 31 + k));

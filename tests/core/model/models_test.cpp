@@ -10,6 +10,12 @@ namespace {
 using goldens::Golden;
 using goldens::relative_difference;
 
+void expect_logits(const arma::fmat& logits, const Golden& golden) {
+  EXPECT_LT(relative_difference(logits, golden.matrix("logits")), 1e-5);
+  EXPECT_EQ(goldens::top_five(arma::conv_to<arma::mat>::from(logits)),
+            goldens::top_five(golden.matrix("logits")));
+}
+
 class ModelOf : public testing::TestWithParam<const char*> {};
 
 /// Every layer, every head's weights and every score against what transformers computed.
@@ -36,10 +42,7 @@ TEST_P(ModelOf, IsComputedAsTheLibraryDoes) {
             1e-5);
   EXPECT_EQ(model->description().why_no_prediction.empty(), golden.has("logits"));
   if (!golden.has("logits")) return;
-  const arma::fmat logits = model->logits_of(last, tools.means);
-  EXPECT_LT(relative_difference(logits, golden.matrix("logits")), 1e-5);
-  EXPECT_EQ(goldens::top_five(arma::conv_to<arma::mat>::from(logits)),
-            goldens::top_five(golden.matrix("logits")));
+  expect_logits(model->logits_of(last, tools.means), golden);
 }
 
 TEST_P(ModelOf, GoesOnFromALayerWithAHeadOff) {
@@ -94,10 +97,7 @@ TEST(WholeTinyGpt, IsComputedAsItsReferenceDoes) {
                 1e-5);
     }
   }
-  const arma::fmat logits = model->logits_of(model->residual(*result, 4, tools.means), tools.means);
-  EXPECT_LT(relative_difference(logits, golden.matrix("logits")), 1e-5);
-  EXPECT_EQ(goldens::top_five(arma::conv_to<arma::mat>::from(logits)),
-            goldens::top_five(golden.matrix("logits")));
+  expect_logits(model->logits_of(model->residual(*result, 4, tools.means), tools.means), golden);
 }
 
 /// Nothing is kept: everything is read again where it is used, the predictions in parts.

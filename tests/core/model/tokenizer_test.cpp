@@ -22,12 +22,6 @@ formats::Json json_in(const std::string& path) {
   return formats::parse_json(system::read_file(path, 1 << 24), path);
 }
 
-std::vector<std::size_t> ids_of(const std::vector<TextToken>& tokens) {
-  std::vector<std::size_t> ids;
-  for (const TextToken& token : tokens) ids.push_back(token.id);
-  return ids;
-}
-
 /// Ids and texts that the library tokenizers gave, on strings that are cut wrongly most easily.
 TEST(Tokenizer, CutsHardStringsAsTheLibraryDoes) {
   std::size_t n_texts = 0;
@@ -35,9 +29,7 @@ TEST(Tokenizer, CutsHardStringsAsTheLibraryDoes) {
     const Tokenizer tokenizer(recipe_of_json(json_in(fixtures + name + ".json")));
     for (const formats::Json& each : cases.items("cases")) {
       const std::string text = each.required("text").text();
-      std::vector<std::size_t> expected;
-      for (const formats::Json& id : each.required("ids").items_if_any("ids"))
-        expected.push_back(id.whole(0));
+      const std::vector<std::size_t> expected = each.required("ids").wholes("ids");
       const auto tokens = tokenizer.encode(text);
       EXPECT_EQ(ids_of(tokens), expected) << name << ": " << text;
       EXPECT_EQ(tokenizer.decode(expected), each.required("decoded").text()) << name << ": " << text;
@@ -57,9 +49,7 @@ TEST(Tokenizer, CutsWordsAsTheLibraryDoes) {
     const Tokenizer tokenizer(recipe_of_json(made.required("tokenizer")));
     for (const formats::Json& each : made.required("cases").items("cases")) {
       const std::string text = each.required("text").text();
-      std::vector<std::size_t> expected;
-      for (const formats::Json& id : each.required("ids").items_if_any("ids"))
-        expected.push_back(id.whole(0));
+      const std::vector<std::size_t> expected = each.required("ids").wholes("ids");
       EXPECT_EQ(ids_of(tokenizer.encode(text)), expected) << name << ": " << text;
       ++n_texts;
     }
@@ -87,6 +77,13 @@ TEST(Tokenizer, GivesACharacterToTheTokenThatCompletesIt) {
   EXPECT_EQ(texts, (std::vector<std::string>{"x", "", "", "\xE2\x82\xAC", "y"}));
 }
 
+formats::GgufValue number(double value) {
+  return {false, {value}, {}};
+}
+formats::GgufValue word(const char* value) {
+  return {false, {}, {value}};
+}
+
 /// Pieces with scores, merged by hand: the larger score first, and bytes for what no piece is.
 TEST(ScoredTokenizer, MergesByScore) {
   std::map<std::string, formats::GgufValue> values;
@@ -101,17 +98,13 @@ TEST(ScoredTokenizer, MergesByScore) {
     scores.numbers.push_back(0);
     kinds.numbers.push_back(6);
   }
-  values["tokenizer.ggml.model"] = {false, {}, {"llama"}};
+  values["tokenizer.ggml.model"] = word("llama");
   values["tokenizer.ggml.tokens"] = tokens;
   values["tokenizer.ggml.scores"] = scores;
   values["tokenizer.ggml.token_type"] = kinds;
-  values["tokenizer.ggml.bos_token_id"] = {false, {1}, {}};
+  values["tokenizer.ggml.bos_token_id"] = number(1);
   const Tokenizer tokenizer(recipe_of_gguf({"m: ", values}));
-  const auto ids = [&](const char* text) {
-    std::vector<std::size_t> all;
-    for (const auto& token : tokenizer.encode(text)) all.push_back(token.id);
-    return all;
-  };
+  const auto ids = [&](const char* text) { return ids_of(tokenizer.encode(text)); };
   EXPECT_EQ(ids("abc"), (std::vector<std::size_t>{1, 2, 9}));  // bc before ab, then a and bc are abc
   EXPECT_EQ(ids("ab"), (std::vector<std::size_t>{1, 2, 6}));   // ab before ▁a
   EXPECT_EQ(ids("a b"), (std::vector<std::size_t>{1, 8, 2, 4}));
@@ -122,13 +115,6 @@ TEST(ScoredTokenizer, MergesByScore) {
               recipe_of_gguf({"m: ", values});
             }),
             "m: tokenizer.ggml.scores: expected 266 numbers, one for each token, got 265");
-}
-
-formats::GgufValue number(double value) {
-  return {false, {value}, {}};
-}
-formats::GgufValue word(const char* value) {
-  return {false, {}, {value}};
 }
 
 /// Byte pairs of two letters; their sources say which of llama.cpp's names begin with a token unless the file
@@ -154,8 +140,8 @@ TEST(GgufTokenizer, BeginsAsItsNameSays) {
   }
 }
 
-std::string error_of_json(const std::string& text) {
-  return error_of([&] { Tokenizer(recipe_of_json(formats::parse_json(text, "t.json"))); });
+std::string error_of_json(const std::string& json, const std::string& text = "") {
+  return error_of([&] { Tokenizer(recipe_of_json(formats::parse_json(json, "t.json"))).encode(text); });
 }
 
 std::string model(const std::string& merges, const std::string& more = "") {
@@ -191,11 +177,6 @@ TEST(DamagedTokenizer, IsRefusedInOneLine) {
             "t.json: model.max_input_chars_per_word: expected a number of characters up to 512, got 1000000");
 }
 
-std::string error_of_text(const std::string& json, const std::string& text) {
-  const Tokenizer tokenizer(recipe_of_json(formats::parse_json(json, "t.json")));
-  return error_of([&] { tokenizer.encode(text); });
-}
-
 // Each step doubles what it gets: thirty of them would make gigabytes of a word.
 TEST(DamagedTokenizer, DoesNotFillTheMemory) {
   const auto thirty = [](const std::string& step) {
@@ -206,18 +187,16 @@ TEST(DamagedTokenizer, DoesNotFillTheMemory) {
   const char* refused =
       "the text cannot be cut into tokens: the steps of the tokenizer make more than 4194304 bytes of it";
   EXPECT_EQ(
-      error_of_text(
+      error_of_json(
           model("", R"(, "normalizer": {"type": "Sequence", "normalizers": [)" +
                         thirty(R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})") + "]}"),
           "aaaa"),
       refused);
-  EXPECT_EQ(error_of_text(model("", R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" +
+  EXPECT_EQ(error_of_json(model("", R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" +
                                         thirty(R"({"type": "ByteLevel", "use_regex": false})") + "]}"),
                           "\u00e9\u00e9"),
             refused);
 }
-
-}  // namespace
 
 TEST(DamagedTokenizer, IsMissing) {
   const support::TemporaryDirectory dir;
@@ -231,8 +210,8 @@ TEST(DamagedTokenizer, IsMissing) {
 }
 
 TEST(DamagedTokenizer, TextMustBeUtf8) {
-  const Tokenizer tokenizer(recipe_of_json(formats::parse_json(model(""), "t.json")));
-  EXPECT_EQ(error_of([&] { tokenizer.encode("a\xFF"); }), "expected text in UTF-8, got other bytes");
+  EXPECT_EQ(error_of_json(model(""), "a\xFF"), "expected text in UTF-8, got other bytes");
 }
 
+}  // namespace
 }  // namespace core::tokenizers

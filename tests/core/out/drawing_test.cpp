@@ -7,6 +7,10 @@
 #include "tests/support/error_of.hpp"
 
 using namespace core::figures;
+using core::color::Rgb;
+using core::color::rgb;
+using testing::HasSubstr;
+
 namespace {
 
 TEST(TextWidth, IsThatOfDejaVu) {
@@ -60,14 +64,6 @@ TEST(EndText, HasAsManyDecimalsAsSayAnything) {
   EXPECT_EQ(end_text(0.01234, false), "0.0123");
   EXPECT_EQ(end_text(1.25e7, true), "1.2e+07");
 }
-
-}  // namespace
-
-using namespace core::figures;
-using core::color::Rgb;
-using core::color::rgb;
-using testing::HasSubstr;
-namespace {
 
 /// The pixels of a PNG as libpng reads them.
 struct Picture {
@@ -134,22 +130,18 @@ TEST(Png, DrawsCellsOfAGridWithHardEdges) {
   EXPECT_EQ(picture.at(20, 0), rgb(0x445566));
 }
 
-TEST(Png, HatchesOnlyTheArea) {
-  const Picture picture(png_of(figure_of({Hatch{{{0, 0, 20, 20}}, rgb(0)}}), 1));
-  std::size_t inside = 0, outside = 0;
-  for (std::size_t y = 0; y < 20; ++y)
-    for (std::size_t x = 0; x < 40; ++x)
-      if (!(picture.at(x, y) == rgb(0xffffff))) ++(x < 20 ? inside : outside);
-  EXPECT_GT(inside, 60u);
-  EXPECT_EQ(outside, 0u);
-}
-
-TEST(Png, DrawsWords) {
-  const Picture picture(png_of(figure_of({Text{{5, 15}, Anchor::start, {{"M", 14, rgb(0)}}}}), 1));
-  std::size_t dark = 0;
-  for (std::size_t y = 0; y < 20; ++y)
-    for (std::size_t x = 0; x < 40; ++x) dark += picture.at(x, y).r < 128;
-  EXPECT_GT(dark, 10u);
+TEST(Png, HatchesOnlyTheAreaAndDrawsWords) {
+  const auto inked = [](const Item& item, std::size_t from, std::size_t to) {
+    const Picture picture(png_of(figure_of({item}), 1));
+    std::size_t n = 0;
+    for (std::size_t y = 0; y < 20; ++y)
+      for (std::size_t x = from; x < to; ++x) n += !(picture.at(x, y) == rgb(0xffffff));
+    return n;
+  };
+  const Item hatch = Hatch{{{0, 0, 20, 20}}, rgb(0)};
+  EXPECT_GT(inked(hatch, 0, 20), 60u);
+  EXPECT_EQ(inked(hatch, 20, 40), 0u);
+  EXPECT_GT(inked(Text{{5, 15}, Anchor::start, {{"M", 14, rgb(0)}}}, 0, 40), 10u);
 }
 
 TEST(Png, OfAnUnreasonableScaleIsRefused) {
@@ -163,27 +155,15 @@ TEST(Png, OfAnUnreasonableScaleIsRefused) {
 }
 
 TEST(Png, IsDrawnWhateverCharactersAWordHas) {
-  DisplayList figure;
-  figure.width = 40, figure.height = 20;
-  Text words;
-  words.runs.push_back({"a\uFFFE\uFDD0\xff", 10, rgb(0)});
-  figure.items.emplace_back(words);
-  EXPECT_EQ(Picture(png_of(figure, 1)).columns, 40u);
+  const Text words{{}, Anchor::start, {{"a\uFFFE\uFDD0\xff", 10, rgb(0)}}};
+  EXPECT_EQ(Picture(png_of(figure_of({words}), 1)).columns, 40u);
 }
-
-}  // namespace
-
-namespace core::figures {
-
-namespace {
-
-using testing::HasSubstr;
 
 TEST(Pdf, IsOnePageAsLargeAsTheFigureAndTheSameEachTime) {
   DisplayList list;
   list.width = 400, list.height = 200, list.title = "Weights, head 1";
-  list.items.emplace_back(Box{{10, 10, 50, 20}, color::rgb(0x112233)});
-  list.items.emplace_back(Text{{20, 40}, Anchor::start, {{"head 1", 14, color::rgb(0)}}});
+  list.items.emplace_back(Box{{10, 10, 50, 20}, rgb(0x112233)});
+  list.items.emplace_back(Text{{20, 40}, Anchor::start, {{"head 1", 14, rgb(0)}}});
   const std::string pdf = pdf_of(list);
   EXPECT_TRUE(pdf.starts_with("%PDF-1.4"));
   EXPECT_THAT(pdf, HasSubstr("/MediaBox [ 0 0 300 150 ]")) << "a pixel is 1/96 of an inch, a point 1/72";
@@ -198,16 +178,6 @@ TEST(Pdf, RefusesPagesThatNoReaderTakes) {
   list.width = 20000, list.height = 10;
   EXPECT_THAT(support::error_of([&] { pdf_of(list); }), HasSubstr("at most 19200 pixels"));
 }
-
-}  // namespace
-
-}  // namespace core::figures
-
-using namespace core::figures;
-using core::color::rgb;
-using testing::HasSubstr;
-using testing::Not;
-namespace {
 
 DisplayList with(Item item) {
   DisplayList list{100, 50, rgb(0xffffff), "A <title>", {}};
@@ -271,18 +241,13 @@ TEST(Svg, DefinesAPatternForEachColorOfHatches) {
 }
 
 TEST(Figures, HaveABoxForACharacterThatNoFontHas) {
-  const auto figure_of = [](const char* words) {
-    DisplayList figure;
-    figure.width = 60, figure.height = 20;
-    figure.ground = {255, 255, 255};
-    figure.items.push_back(Text{{30, 14}, Anchor::middle, {core::figures::Run{words, 12, {0, 0, 0}}}});
-    return figure;
+  const auto words = [](const char* text) {
+    return figure_of({Text{{20, 14}, Anchor::middle, {{text, 12, rgb(0)}}}});
   };
-  EXPECT_TRUE(missing_characters(figure_of("Your − journey ·")).empty());
-  EXPECT_EQ(missing_characters(figure_of("a\U0010FFFDb")), (std::set<char32_t>{0x10fffd}));
-  EXPECT_NE(png_of(figure_of("a\U0010FFFDb"), 1),
-            png_of(figure_of("a\U0010FFFCb"), 1));  // its number is in the box
-  EXPECT_NE(pdf_of(figure_of("\U0010FFFD")), pdf_of(figure_of(" ")));
+  EXPECT_TRUE(missing_characters(words("Your − journey ·")).empty());
+  EXPECT_EQ(missing_characters(words("a\U0010FFFDb")), (std::set<char32_t>{0x10fffd}));
+  EXPECT_NE(png_of(words("a\U0010FFFDb"), 1), png_of(words("a\U0010FFFCb"), 1));  // its number is in the box
+  EXPECT_NE(pdf_of(words("\U0010FFFD")), pdf_of(words(" ")));
 }
 
 }  // namespace

@@ -76,11 +76,5 @@ TEST(ExportStages, LeavesEverythingAsItWasWhenAFileCannotBeWritten) {
   EXPECT_EQ(support::bytes_of(dir / "weights.head0.csv"), "old");
 }
 
-TEST(ExportStages, WritesNpyWhenAskedTo) {
-  const support::TemporaryDirectory dir;
-  export_stages(two_tokens(), dir.path(), {.stages = {"embeddings"}, .format = find_matrix_format("npy")});
-  EXPECT_EQ(support::bytes_of(dir / "embeddings.npy").size(), 128 + 4 * sizeof(double));
-}
-
 }  // namespace
 }  // namespace core::formats

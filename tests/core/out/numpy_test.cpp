@@ -16,9 +16,12 @@
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
+// That NumPy reads the same numbers is held by tests/python.
 namespace core::formats {
-
 namespace {
+
+using editing::find_preset;
+using testing::HasSubstr;
 
 TEST(NpyBytes, AreThoseThatNumPyWrites) {
   const arma::mat numbers{{1.5, -0.0, -INFINITY}, {0.1, 1e300, 5e-324}};  // as make_sessions.py saves them
@@ -30,20 +33,8 @@ TEST(NpyBytes, PutTheFirstNumberOnAMultipleOf64) {
   EXPECT_EQ((bytes.size() - 1234567 * sizeof(double)) % 64, 0u);
 }
 
-}  // namespace
-
-}  // namespace core::formats
-
-// That NumPy reads the same numbers is held by tests/python.
-namespace {
-
-using core::editing::find_preset;
-using core::formats::ExportOptions;
-using core::formats::find_matrix_format;
-using testing::HasSubstr;
-
 TEST(Npz, NamesStagesAndLearnedMatrices) {
-  const std::string archive = core::formats::npz_bytes(find_preset("multi-head")->make());
+  const std::string archive = npz_bytes(find_preset("multi-head")->make());
   for (const char* name : {"embeddings.npy", "weights.npy", "output.npy", "projections.query.weight.npy",
                            "projections.output.bias.npy"})
     EXPECT_THAT(archive, HasSubstr(name));
@@ -56,9 +47,9 @@ TEST(Npz, HoldsTheTokensAsText) {
   auto model = find_preset("chapter-multi-head")->make();  // two sequences of six tokens
   model.sequences[0].tokens[2] = "naïve 漢字🙂";
   model.sequences[1].tokens[5] = "\xFF!";  // no UTF-8
-  const auto path = core::formats::export_to(model, directory / "a.npz", {.archive = true}).front();
-  const core::formats::Tensor tokens = core::formats::open_tensors(path).read("tokens");
-  EXPECT_EQ(tokens.shape, (core::formats::Shape{2, 6}));
+  const auto path = export_to(model, directory / "a.npz", {.archive = true}).front();
+  const Tensor tokens = open_tensors(path).read("tokens");
+  EXPECT_EQ(tokens.shape, (Shape{2, 6}));
   EXPECT_EQ(tokens.texts[0], "Your");
   EXPECT_EQ(tokens.texts[2], "naïve 漢字🙂");
   EXPECT_EQ(tokens.texts[11], "\uFFFD!");
@@ -67,19 +58,19 @@ TEST(Npz, HoldsTheTokensAsText) {
 TEST(Npz, IsReadBackToTheLastBit) {
   const support::TemporaryDirectory directory;
   const auto model = find_preset("chapter-multi-head")->make();  // two sequences, two heads
-  const auto path = core::formats::export_to(model, directory / "a.npz", {.archive = true}).front();
-  const core::formats::TensorFile file = core::formats::open_tensors(path);
-  EXPECT_EQ(file.find("weights")->shape, (core::formats::Shape{2, 2, 6, 6}));
-  EXPECT_EQ(file.find("output")->shape, (core::formats::Shape{2, 6, 2}));
-  EXPECT_EQ(file.find("projections.output.bias")->shape, (core::formats::Shape{2}));
-  const auto trace = core::attention::attend(model, 1);
+  const auto path = export_to(model, directory / "a.npz", {.archive = true}).front();
+  const TensorFile file = open_tensors(path);
+  EXPECT_EQ(file.find("weights")->shape, (Shape{2, 2, 6, 6}));
+  EXPECT_EQ(file.find("output")->shape, (Shape{2, 6, 2}));
+  EXPECT_EQ(file.find("projections.output.bias")->shape, (Shape{2}));
+  const auto trace = attention::attend(model, 1);
   const std::vector<std::size_t> place{1, 0};
-  const arma::mat keys = core::formats::matrix(file.read("keys", place));
-  EXPECT_TRUE(arma::approx_equal(keys, *trace.at(core::attention::Stage::keys, 0), "absdiff", 0));
+  const arma::mat keys = matrix(file.read("keys", place));
+  EXPECT_TRUE(arma::approx_equal(keys, *trace.at(attention::Stage::keys, 0), "absdiff", 0));
 }
 
 TEST(Npz, HoldsOnlyTheStagesThatAreAskedFor) {
-  const std::string archive = core::formats::npz_bytes(find_preset("multi-head")->make(), {"weights"});
+  const std::string archive = npz_bytes(find_preset("multi-head")->make(), {"weights"});
   EXPECT_THAT(archive, HasSubstr("weights.npy"));
   EXPECT_EQ(archive.find("output"), archive.npos);
   EXPECT_EQ(archive.find("projections"), archive.npos);
@@ -88,37 +79,28 @@ TEST(Npz, HoldsOnlyTheStagesThatAreAskedFor) {
 TEST(ExportTo, WritesASingleMatrixToTheNamedFile) {
   const support::TemporaryDirectory directory;
   const ExportOptions options{.stages = {"weights"}, .format = find_matrix_format("npy")};
-  const auto files =
-      core::formats::export_to(find_preset("004-causal")->make(), directory.path() / "w.npy", options);
+  const auto files = export_to(find_preset("004-causal")->make(), directory.path() / "w.npy", options);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0], directory.path() / "w.npy");
-  EXPECT_THAT(core::system::read_file(files[0], 10000), HasSubstr("'shape': (6, 6)"));
+  EXPECT_THAT(system::read_file(files[0], 10000), HasSubstr("'shape': (6, 6)"));
 }
 
 TEST(ExportTo, RefusesAFileForSeveralMatrices) {
   const support::TemporaryDirectory directory;
   const ExportOptions options{.stages = {"weights"}, .format = find_matrix_format("csv")};
-  EXPECT_THAT(support::error_of([&] {
-                core::formats::export_to(find_preset("multi-head")->make(), directory.path() / "w.csv",
-                                         options);
-              }),
+  EXPECT_THAT(support::error_of(
+                  [&] { export_to(find_preset("multi-head")->make(), directory.path() / "w.csv", options); }),
               HasSubstr("w.csv: expected a directory for 2 matrices; a .csv file holds one"));
   EXPECT_FALSE(std::filesystem::exists(directory.path() / "w.csv"));
 }
 
 TEST(ExportTo, PutsAnArchiveIntoADirectoryThatExists) {
   const support::TemporaryDirectory directory;
-  const auto files = core::formats::export_to(find_preset("004-causal")->make(), directory.path(),
-                                              ExportOptions{.archive = true});
+  const auto files =
+      export_to(find_preset("004-causal")->make(), directory.path(), ExportOptions{.archive = true});
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0], directory.path() / "attention.npz");
 }
-
-}  // namespace
-
-namespace core::formats {
-
-namespace {
 
 ZipContent file(const std::string& name, const std::string& content) {
   return {name, [content] { return content; }};
@@ -163,5 +145,4 @@ TEST(ZipBytes, GivesOnWhatMakingAContentThrows) {
 }
 
 }  // namespace
-
 }  // namespace core::formats

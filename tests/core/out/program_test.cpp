@@ -86,8 +86,13 @@ TEST(Program, HoldsNamesAsLiteralsOfPrintableAsciiAlone) {
   auto& tokens = model.sequences.front().tokens;
   tokens = {"+ACI-", "é\"\\", "\n# x", "🙂", "\xE9\xE9", "\r\u2028"};
   ASSERT_EQ(tokens.size(), model.n_tokens());
-  const std::string text = core::formats::program_text(model, "coding=utf-7\nimport os");
-  EXPECT_THAT(text, HasSubstr("\n\"coding=utf-7\\nimport os\"\nimport torch\n"));
+  const std::string text =
+      core::formats::program_text(model, "\"\"\"\nimport os # coding: utf-7 \x1b\u2028\u202e\\");
+  EXPECT_THAT(text, HasSubstr(
+                        R"(
+"\"\"\"\nimport os # coding: utf-7 \x1b\u2028\u202e\\"
+import torch
+)"));
   std::string on_one_line = text;
   std::erase(on_one_line, '\n');
   EXPECT_THAT(
@@ -141,16 +146,6 @@ TEST(Python, LongRowsAreBroken) {
     longest = std::max(longest, end - start);
   EXPECT_GT(start, 0u);
   EXPECT_LE(longest, 100u);
-}
-
-TEST(Program, HoldsWhatAModelNamesAsStringsOfAsciiAlone) {
-  Model model = find_preset("000-causal")->make();
-  const std::string evil = "\"\"\"\nimport os # coding: utf-7 \x1b\u2028\u202e\\";
-  for (std::string& token : model.sequences.front().tokens) token = evil;
-  const std::string text = core::formats::program_text(model, evil);
-  EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
-  EXPECT_THAT(text, Not(HasSubstr("\nimport os")));
-  EXPECT_THAT(text, HasSubstr("\"\\\"\\\"\\\"\\nimport os # coding: utf-7 \\x1b\\u2028\\u202e\\\\\""));
 }
 
 }  // namespace

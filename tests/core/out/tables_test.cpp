@@ -5,7 +5,6 @@
 #include "core/out/tables.hpp"
 
 namespace core::formats {
-
 namespace {
 
 TEST(CsvText, HasAHeaderAndRowLabels) {
@@ -31,21 +30,13 @@ TEST(CsvText, KeepsSpreadsheetsFromRunningLabels) {  // as OWASP's "CSV Injectio
   EXPECT_EQ(csv_text(plain), ",',a=b\r\nit's,1,2\r\n");
 }
 
-}  // namespace
-
-}  // namespace core::formats
-
-using core::formats::CopyScope;
-using core::formats::LabelledMatrix;
-namespace {
-
 LabelledMatrix example() {
   return {arma::mat{{0.1, -INFINITY}, {1, NAN}}, {"a|b", "c"}, {"0", "x,y"}};
 }
 
 std::string copied(const char* form, CopyScope extent, std::size_t row = 0, std::size_t column = 0,
                    int decimals = 2) {
-  const auto& forms = core::formats::copy_forms();
+  const auto& forms = copy_forms();
   const auto found =
       std::find_if(forms.begin(), forms.end(), [&](const auto& f) { return std::string(f.name) == form; });
   return found->text(example(), {extent, row, column}, decimals);
@@ -72,7 +63,7 @@ TEST(CopyText, AsMarkdownIsATableWhoseLabelsAreEscaped) {
 TEST(CopyText, AsMarkdownHasNeitherLinksNorTagsNorLinesOfLabels) {
   const LabelledMatrix m{
       arma::mat(1, 1, arma::fill::ones), {"![x](http://y)\n| forged"}, {"<b>&\u202e\u0085"}};
-  EXPECT_EQ(core::formats::copy_forms()[2].text(m, {CopyScope::matrix, 0, 0}, 0),
+  EXPECT_EQ(copy_forms()[2].text(m, {CopyScope::matrix, 0, 0}, 0),
             "| | \\<b\\>\\&   |\n|---|---:|\n| \\!\\[x\\](http://y) \\| forged | 1 |\n");
 }
 
@@ -90,7 +81,8 @@ TEST(CopyText, AsPythonKeepsEveryDigit) {
 
 TEST(CopyText, RoundsANegativeNumberToAPlainZero) {
   const LabelledMatrix m{arma::mat(1, 1, arma::fill::value(-0.001)), {"a"}, {"b"}};
-  EXPECT_EQ(core::formats::copy_forms()[3].text(m, {CopyScope::number, 0, 0}, 2), "0.00");
+  EXPECT_EQ(copy_forms()[3].text(m, {CopyScope::number, 0, 0}, 2), "0.00");
 }
 
 }  // namespace
+}  // namespace core::formats

@@ -6,13 +6,12 @@
 #include <string_view>
 
 #include "app/session/jobs.hpp"
+#include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/actions/action_rows.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 
@@ -43,12 +42,12 @@ void draw_line(const Frame& frame, const char* landmark, Rgb color, const std::s
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
   ImFont* font = frame.fonts.sans14;
-  widgets::hit_area(landmark, {width, line_height(frame)});
+  hit_area(landmark, {width, line_height(frame)});
   frame.landmarks.mark_item(landmark);
-  const bool fits = widgets::text_width(font, words) <= width;
-  widgets::draw_text(font, {at.x, widgets::centred_y(font, at.y, line_height(frame))}, color,
-                     fits ? words : widgets::shortened(font, words, width));
-  widgets::tooltip(words + "\n" + core::importing::account_text(frame.document.account));
+  const bool fits = text_width(font, words) <= width;
+  draw_text(font, {at.x, centred_y(font, at.y, line_height(frame))}, color,
+            fits ? words : shortened(font, words, width));
+  tooltip(words + "\n" + core::importing::account_text(frame.document.account));
   platform::move_to({at.x, at.y + line_height(frame)});
 }
 
@@ -99,11 +98,11 @@ void title(const Frame& frame) {
   const float right = pos.x + ImGui::GetWindowWidth() - frame.metrics.padding;
   const float room = right - ImGui::GetCursorScreenPos().x - frame.metrics.px(24);
   if (room <= 0) return;
-  const std::string shown = widgets::shortened(font, words, room);
-  const float y = widgets::centred_y(frame.fonts.sans16, pos.y, frame.metrics.menu) +
-                  widgets::baseline_drop(frame.fonts.sans16, font),
-              width = widgets::text_width(font, shown);
-  widgets::draw_text(font, {right - width, y}, frame.palette.dim, shown);
+  const std::string shown = shortened(font, words, room);
+  const float y = centred_y(frame.fonts.sans16, pos.y, frame.metrics.menu) +
+                  baseline_drop(frame.fonts.sans16, font),
+              width = text_width(font, shown);
+  draw_text(font, {right - width, y}, frame.palette.dim, shown);
   frame.landmarks.mark("menu/title", {right - width, pos.y}, {right, pos.y + frame.metrics.menu});
 }
 
@@ -133,10 +132,8 @@ float side_tabs_height(const Frame& frame) {
 }
 
 void draw_side_tabs(const Frame& frame) {
-  const std::array all{widgets::TabWords{"side/edit", "Edit"},
-                       widgets::TabWords{"side/inspector", "Inspector"}};
-  const auto chosen =
-      widgets::tabs(frame, ImGui::GetContentRegionAvail().x, all, inspects_in_place(frame) ? 1 : 0);
+  const std::array all{TabWords{"side/edit", "Edit"}, TabWords{"side/inspector", "Inspector"}};
+  const auto chosen = tabs(frame, ImGui::GetContentRegionAvail().x, all, inspects_in_place(frame) ? 1 : 0);
   if (chosen) frame.commands.add(set<&Selection::inspects>(*chosen == 1));
 }
 
@@ -172,7 +169,7 @@ std::string hint(const Frame& frame) {
 /// As many of the hints, which " · " parts, as fit a width.
 std::string hints_within(ImFont* font, std::string words, float width) {
   constexpr std::string_view between = " · ";
-  while (!words.empty() && widgets::text_width(font, words) > width) {
+  while (!words.empty() && text_width(font, words) > width) {
     const std::size_t last = words.rfind(between);
     words.resize(last == words.npos ? 0 : last);
   }
@@ -180,33 +177,29 @@ std::string hints_within(ImFont* font, std::string words, float width) {
 }
 
 std::string duration(double ms) {
-  return "computed in " + widgets::fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms";
+  return "computed in " + fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms";
 }
 
 /// How long the pictures took, or that they are of an older model; gives the width that it keeps for both.
 float draw_state(const Frame& frame, float right, float middle) {
   ImFont* font = frame.fonts.sans14;
   const std::string time = duration(frame.work.compute_ms);
-  const float width = std::max(widgets::text_width(font, time),
-                               frame.work.renewal ? widgets::text_width(font, "updating, 00 %") : 0);
+  const float width =
+      std::max(text_width(font, time), frame.work.renewal ? text_width(font, "updating, 00 %") : 0);
   if (!frame.work.renewal) {
-    widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), time);
+    draw_text(font, {right, middle}, Align::right_middle, frame.palette.dim, time);
     return width;
   }
   const Renewal& renewal = *frame.work.renewal;
   const bool long_enough = renewal.seconds >= unnoticed_seconds;
   const std::string words =
       "updating" + (long_enough ? ", " + std::to_string(static_cast<int>(renewal.share * 100)) + " %" : "");
-  widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.text), words);
+  draw_text(font, {right, middle}, Align::right_middle, frame.palette.text, words);
   frame.landmarks.mark("status/renewal", {right - width, middle - frame.metrics.px(8)},
                        {right, middle + frame.metrics.px(8)});
   if (!long_enough) return width;
   const float top = std::round(middle + frame.metrics.px(9)), bottom = top + frame.metrics.px(2);
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({right - width, top}, {right, bottom}, packed(frame.palette.control.rest));
-  list->AddRectFilled({right - width, top},
-                      {right - width + width * static_cast<float>(renewal.share), bottom},
-                      packed(frame.palette.accent));
+  draw_share(frame, {right - width, top}, {right, bottom}, renewal.share, frame.palette.accent);
   return width;
 }
 
@@ -224,8 +217,8 @@ void draw_status(const Frame& frame) {
                                                             : frame.displayed.model.n_keys()) +
       ", " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
   float right = origin.x + room.x;
-  widgets::draw_text(font, {right, middle}, widgets::Align::right_middle, packed(frame.palette.dim), shape);
-  right -= widgets::text_width(font, shape) + frame.metrics.px(24);
+  draw_text(font, {right, middle}, Align::right_middle, frame.palette.dim, shape);
+  right -= text_width(font, shape) + frame.metrics.px(24);
   right -= draw_state(frame, right, middle) + frame.metrics.px(24);
 
   // The message comes first: hints have what it leaves.
@@ -233,16 +226,15 @@ void draw_status(const Frame& frame) {
   const auto& field = frame.forms.submitted;  // says it itself
   const bool speaks = !message.empty() && !(field && field->error == message);
   const float gap = frame.metrics.px(24), all = right - origin.x;
-  const float said = speaks ? std::min(widgets::text_width(font, message), all) + gap : 0;
+  const float said = speaks ? std::min(text_width(font, message), all) + gap : 0;
   const std::string words = hints_within(font, hint(frame), all - said);
-  widgets::draw_text(font, {origin.x, middle}, widgets::Align::left_middle, packed(frame.palette.dim), words);
+  draw_text(font, {origin.x, middle}, Align::left_middle, frame.palette.dim, words);
   if (!speaks) return;
-  const float half = words.empty() ? origin.x : origin.x + widgets::text_width(font, words) + gap;
+  const float half = words.empty() ? origin.x : origin.x + text_width(font, words) + gap;
   const Rgb color = frame.message.is_error ? frame.palette.status.bad : frame.palette.text;
-  widgets::draw_text(font, {half, middle}, widgets::Align::left_middle, packed(color),
-                     widgets::shortened(font, message, right - half));
+  draw_text(font, {half, middle}, Align::left_middle, color, shortened(font, message, right - half));
   platform::move_to({half, origin.y});
-  widgets::hit_area("message", {right - half, room.y});
+  hit_area("message", {right - half, room.y});
   frame.landmarks.mark_item("status/message");
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", message.c_str());
   if (ImGui::IsItemClicked()) frame.commands.add(CopyText{message});
@@ -262,12 +254,11 @@ rows::Rows rows_of_cell(const Frame& frame, const Situation& situation, const Ce
                    .about = std::move(about),
                    .command = [asked = std::move(asked)](const Situation&) { return asked; }});
   };
-  all.push_back(
-      {.id = "cell/name",
-       .title = std::string(stage.one) + " " + std::to_string(cell.row) + ", " + std::to_string(cell.column) +
-                ":  " +
-                widgets::fixed(frame.displayed.trace.at(stage.stage, cell.head)(cell.row, cell.column), 4),
-       .menu = "Cell"});
+  all.push_back({.id = "cell/name",
+                 .title = std::string(stage.one) + " " + std::to_string(cell.row) + ", " +
+                          std::to_string(cell.column) + ":  " +
+                          fixed(frame.displayed.trace.at(stage.stage, cell.head)(cell.row, cell.column), 4),
+                 .menu = "Cell"});
   rows::add_copying(all, situation, "Cell/Copy", cell);
   add("cell/trace", "Trace back", "Pins the cell: the inspector shows how its number comes about",
       {PinCell{cell}});

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "app/ui/frame.hpp"
 
 namespace app::panels {
@@ -22,6 +24,7 @@ bool inspects_in_place(const Frame& frame);
 
 /// EDIT and INSPECTOR as tabs, where a window is too narrow for both.
 void draw_side_tabs(const Frame& frame);
+
 /// The height that they take; 0 in wider windows.
 float side_tabs_height(const Frame& frame);
 
@@ -33,5 +36,8 @@ void draw_status(const Frame& frame);
 /// number in every form, decimals, and the model as a program. Landmarks "menu/copy/matrix/csv",
 /// "menu/copy/program".
 void draw_copy_popup(const Frame& frame);
+
+/// The row above the pictures: which view, whose colors, which head.
+void draw_view_bar(const Frame& frame);
 
 }  // namespace app::panels

@@ -1,30 +1,156 @@
-#include "app/ui/panels/bars/view_bar.hpp"
+#include "app/ui/panels/bars/bars.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <span>
+#include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/stages/colors_popup.hpp"
+#include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
 
 namespace app::panels {
 
 namespace {
+
+using core::attention::StageInfo;
+using render::ColorMap;
+using render::NamedMap;
+
+// At scale 1.
+constexpr float label_room = 84, control_room = 190;
+
+const std::array ranges{
+    Option{"by matrix", "Each matrix of signed numbers has its own range; weights range from 0 to 1"},
+    Option{"by stage", "One range for all heads of a stage, so that heads can be compared"},
+    Option{"one for all", "One range for all stages of signed numbers, in every head"},
+    Option{"typed", "The ends that you type"}};
+
+const std::array<std::string, 2> measures{"linear", "logarithmic"};
+
+/// A range whose low end is not below its high one is refused in a line.
+void change_ends(const Frame& frame, const char* which, Ends ColorChoice::*kept, Ends wanted) {
+  if (!(wanted.low < wanted.high)) {
+    const bool equal = wanted.low == wanted.high;
+    const std::string found = number_text(wanted.low) + " and " + number_text(wanted.high);
+    frame.commands.add(ShowMessage{std::string("colors of ") + which +
+                                       ": expected a low end below the high end, found " + found +
+                                       (equal ? ", which are equal" : ", which are swapped"),
+                                   true});
+    return;
+  }
+  frame.commands.add(kept == &ColorChoice::typed_values ? set<&ColorChoice::typed_values>(wanted)
+                                                        : set<&ColorChoice::typed_weights>(wanted),
+                     set<&ColorChoice::locked>(std::nullopt));
+}
+
+void typed_row(PopupRows& form, const char* which, const char* words, Ends ColorChoice::*kept) {
+  const Frame& frame = form.frame;
+  const Ends now = frame.displayed.look.colors.*kept;
+  const std::string name = std::string("colours/") + which;
+  const float width = frame.metrics.px(80);
+  form.row(words);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  if (const auto low = real_field(frame, name + "/low", (name + ", low end").c_str(), now.low, width))
+    change_ends(frame, which, kept, {*low, now.high});
+  tooltip("The low end of the colors; smaller numbers have a cut corner");
+  draw_label(frame, frame.fonts.sans15, {at.x + width + frame.metrics.px(8), at.y}, frame.palette.dim, "to");
+  platform::move_to({at.x + frame.metrics.px(control_room) - width, at.y});
+  if (const auto high = real_field(frame, name + "/high", (name + ", high end").c_str(), now.high, width))
+    change_ends(frame, which, kept, {now.low, *high});
+  tooltip("The high end of the colors; larger numbers have a cut corner");
+}
+
+void map_row(PopupRows& form, const char* words, const char* name, ColorMap ColorChoice::*kept,
+             std::span<const NamedMap> maps) {
+  const Frame& frame = form.frame;
+  std::vector<Option> options;
+  std::size_t now = 0;
+  for (std::size_t k = 0; k < maps.size(); ++k) {
+    options.push_back({maps[k].name});
+    if (maps[k].map == frame.displayed.look.colors.*kept) now = k;
+  }
+  form.row(words);
+  if (const auto chosen = combo(frame, name, frame.metrics.px(control_room), options, now))
+    frame.commands.add(kept == &ColorChoice::sequential ? set<&ColorChoice::sequential>(maps[*chosen].map)
+                                                        : set<&ColorChoice::diverging>(maps[*chosen].map));
+  tooltip(
+      kept == &ColorChoice::sequential
+          ? "The color map of weights, from 0 to 1"
+          : "The color map of signed numbers: embeddings, queries, keys, values, scores, context vectors, output");
+  // The map itself, from its low end to its high one.
+  const ImVec2 at{form.at.x + frame.metrics.px(label_room), form.at.y};
+  constexpr int steps = 64;
+  const float width = frame.metrics.px(control_room);
+  for (int k = 0; k < steps; ++k)
+    draw_rect({at.x + std::round(width * static_cast<float>(k) / steps), at.y},
+              {at.x + std::round(width * static_cast<float>(k + 1) / steps), at.y + frame.metrics.px(6)},
+              render::color_at(maps[now].map, frame.palette.dark, (k + 0.5) / steps));
+  form.at.y += frame.metrics.px(14);
+}
+
+/// "colours by matrix", with what else was chosen: ", log", ", locked".
+std::string colors_words(const ColorChoice& choice) {
+  std::string words = "colors " + ranges[static_cast<std::size_t>(choice.range)].words;
+  if (choice.logarithmic) words += ", log";
+  return choice.locked ? words + ", locked" : words;
+}
+
+/// The popup of that name, when it is open, with its top right corner there: how numbers become colors.
+void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
+  ImGui::SetNextWindowPos(top_right, ImGuiCond_Always, {1, 0});
+  if (!ImGui::BeginPopup(name)) return;
+  const ColorChoice& choice = frame.displayed.look.colors;
+  const ImVec2 start = ImGui::GetCursorScreenPos();
+  PopupRows form{frame, start, label_room};
+  form.row("range");
+  const auto now = static_cast<std::size_t>(choice.range);
+  if (const auto rule = combo(frame, "colours/range", frame.metrics.px(control_room), ranges, now))
+    frame.commands.add(set<&ColorChoice::range>(static_cast<RangeRule>(*rule)),
+                       set<&ColorChoice::locked>(std::nullopt));
+  if (choice.range == RangeRule::typed) {
+    typed_row(form, "values", "signed", &ColorChoice::typed_values);
+    typed_row(form, "weights", "0 to 1", &ColorChoice::typed_weights);
+  }
+  form.row("measure");
+  if (const auto measure = segmented(frame, "colours/measure", measures, choice.logarithmic ? 1 : 0))
+    frame.commands.add(set<&ColorChoice::logarithmic>(*measure == 1),
+                       set<&ColorChoice::locked>(std::nullopt));
+  tooltip(
+      "Logarithmic scale: equal steps of color are equal ratios. Zeros are not colored; their number is next to the bar.");
+  form.row("hold");
+  if (checkbox(frame, "colours/lock", "as they are now", choice.locked.has_value(),
+               "Keeps the ends fixed while numbers change; numbers outside have a cut corner"))
+    perform("colours/lock", situation_of(frame), frame.commands);
+  map_row(form, "0 to 1", "colours/sequential", &ColorChoice::sequential, render::sequential_maps());
+  map_row(form, "signed", "colours/diverging", &ColorChoice::diverging, render::diverging_maps());
+  take_room(start, {frame.metrics.px(label_room + control_room), form.at.y - start.y});
+  ImGui::EndPopup();
+}
 
 struct TabRow {
   Tab tab;
   const char* title;
   const char* about;
 };
+
 constexpr std::array tabs{
     TabRow{Tab::layers, "Layers", "Every head of every layer, and which token comes next"},
     TabRow{Tab::stages, "Stages", "Every stage of one head, from embeddings to output"},
     TabRow{Tab::heads, "Heads", "One stage of all heads, side by side"},
     TabRow{Tab::tokens, "Tokens", "Which key each query attends to, as lines"},
     TabRow{Tab::compare, "Compare", "A snapshot and the live model, stage by stage"}};
+
+/// A tooltip over the last item of the bar.
+void bar_tooltip(const Frame& frame, const char* text) {
+  if (!ImGui::IsItemHovered()) return;
+  platform::push_font(frame.fonts.sans14);
+  ImGui::SetTooltip("%s", text);
+  ImGui::PopFont();
+}
 
 /// All tabs as one field, where there is no room for them side by side.
 float draw_tabs_as_field(const Frame& frame, float width) {
@@ -33,7 +159,7 @@ float draw_tabs_as_field(const Frame& frame, float width) {
   platform::move_to({origin.x, origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2});
   ImGui::SetNextItemWidth(std::min(width, frame.metrics.px(130)));
   platform::push_font(frame.fonts.sans15);
-  if (widgets::begin_combo(frame, "##tabs", now == tabs.end() ? "Dropout laboratory" : now->title)) {
+  if (begin_combo(frame, "##tabs", now == tabs.end() ? "Dropout laboratory" : now->title)) {
     for (const TabRow& row : tabs) {
       if (row.tab == Tab::layers && !frame.pending.whole) continue;
       if (ImGui::Selectable(row.title, row.tab == frame.displayed.look.tab))
@@ -56,53 +182,34 @@ float draw_tabs(const Frame& frame, float room) {
   const auto is_there = [&](const TabRow& row) { return row.tab != Tab::layers || frame.pending.whole; };
   float all = 0;
   for (const TabRow& row : tabs)
-    if (is_there(row)) all += widgets::text_width(font, row.title) + gap;
+    if (is_there(row)) all += text_width(font, row.title) + gap;
   if (all > room) return draw_tabs_as_field(frame, room);
   float x = origin.x;
   for (const TabRow& row : tabs) {
     if (!is_there(row)) continue;
-    const float width = widgets::text_width(font, row.title);
+    const float width = text_width(font, row.title);
     platform::move_to({x, origin.y});
-    widgets::hit_area(row.title, {width, height});
+    hit_area(row.title, {width, height});
     frame.landmarks.mark_item(std::string("tabs/") + row.title);
     bar_tooltip(frame, row.about);
     if (ImGui::IsItemActivated()) frame.commands.add(set<&Look::tab>(row.tab));
-    if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
-      widgets::outline(ImGui::GetWindowDrawList(), {x - frame.metrics.px(6), origin.y + frame.metrics.px(5)},
-                       {x + width + frame.metrics.px(6), origin.y + height - frame.metrics.px(5)},
-                       packed(frame.palette.accent), 2);
+    draw_focus(frame, {x - frame.metrics.px(6), origin.y + frame.metrics.px(5)},
+               {x + width + frame.metrics.px(6), origin.y + height - frame.metrics.px(5)});
     const bool chosen = frame.displayed.look.tab == row.tab;
     const bool lit = chosen || ImGui::IsItemHovered() || ImGui::IsItemFocused();
-    widgets::draw_text(font, {x, origin.y + height / 2}, widgets::Align::left_middle,
-                       packed(lit ? frame.palette.text : frame.palette.dim), row.title);
+    draw_text(font, {x, origin.y + height / 2}, Align::left_middle,
+              lit ? frame.palette.text : frame.palette.dim, row.title);
     if (chosen)
-      ImGui::GetWindowDrawList()->AddRectFilled({x, origin.y + height - frame.metrics.px(2)},
-                                                {x + width, origin.y + height}, packed(frame.palette.accent));
+      draw_rect({x, origin.y + height - frame.metrics.px(2)}, {x + width, origin.y + height},
+                frame.palette.accent);
     x += width + gap;
   }
   return x;
 }
 
-}  // namespace
-
-void draw_view_bar(const Frame& frame) {
-  const ImVec2 origin = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x;
-  const float top = origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2;
-  const float right = origin.x + width - ImGui::GetStyle().ScrollbarSize;
-  const float menu = frame.metrics.px(70);
-  const float end = draw_tabs(frame, right - menu - origin.x);
-  draw_view_controls(frame, right, top, right - end);
-}
-
-namespace {
-
-using core::attention::StageInfo;
-
 float label(const Frame& frame, float right, float middle, const char* text) {
-  widgets::draw_text(frame.fonts.sans15, {right, middle}, widgets::Align::right_middle,
-                     packed(frame.palette.dim), text);
-  return right - widgets::text_width(frame.fonts.sans15, text) - frame.metrics.px(20);
+  draw_text(frame.fonts.sans15, {right, middle}, Align::right_middle, frame.palette.dim, text);
+  return right - text_width(frame.fonts.sans15, text) - frame.metrics.px(20);
 }
 
 /// A choice among numbers from 0 on: buttons, or a field when they are many.
@@ -142,7 +249,7 @@ std::optional<std::size_t> draw_choice(const Frame& frame, float& right, float t
     platform::move_to({right, top});
     ImGui::SetNextItemWidth(width);
     const std::string shown = std::to_string(c.selected);
-    if (widgets::begin_combo(frame, (std::string("##") + c.name).c_str(), shown.c_str())) {
+    if (begin_combo(frame, (std::string("##") + c.name).c_str(), shown.c_str())) {
       for (std::size_t k = 0; k < c.count; ++k)
         if (ImGui::Selectable(std::to_string(k).c_str(), k == c.selected)) chosen = k;
       ImGui::EndCombo();
@@ -181,17 +288,16 @@ float draw_colors(const Frame& frame, float right, float top, float width_at_sca
   const float width = frame.metrics.px(width_at_scale_1);
   const std::string words = colors_words(frame.displayed.look.colors);
   const float room = width - frame.metrics.px(34);
-  const bool fits = widgets::text_width(frame.fonts.sans14, words) <= room;
+  const bool fits = text_width(frame.fonts.sans14, words) <= room;
   const std::string shown = fits ? words : words.substr(words.find(' ') + 1);  // "by matrix"
   platform::move_to({right - width, top});
   platform::push_font(frame.fonts.sans14);
   ImGui::PushStyleVar(ImGuiStyleVar_ButtonTextAlign, {0, 0.5f});
-  const bool pressed =
-      ImGui::Button((widgets::shortened(frame.fonts.sans14, shown, room) + "###colours").c_str(),
-                    {width, frame.metrics.frame});
+  const bool pressed = ImGui::Button((shortened(frame.fonts.sans14, shown, room) + "###colours").c_str(),
+                                     {width, frame.metrics.frame});
   ImGui::PopStyleVar();
   ImGui::PopFont();
-  widgets::draw_combo_arrow(frame, ImGui::GetWindowDrawList(), right, top + frame.metrics.frame / 2);
+  draw_combo_arrow(frame, ImGui::GetWindowDrawList(), right, top + frame.metrics.frame / 2);
   frame.landmarks.mark_item("view/range");
   bar_tooltip(
       frame,
@@ -213,9 +319,8 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
   platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
   platform::push_font(frame.fonts.sans14);
-  if (widgets::begin_combo(
-          frame, "##order",
-          widgets::shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
+  if (begin_combo(frame, "##order",
+                  shortened(frame.fonts.sans14, shown, width - frame.metrics.px(36)).c_str())) {
     if (ImGui::Selectable("number", !order)) frame.commands.add(set<&Look::heads_order>(std::nullopt));
     frame.landmarks.mark_item("view/order/number");
     for (const auto& figure : core::attention::head_figures()) {
@@ -246,8 +351,8 @@ float draw_threshold(const Frame& frame, float right, float top) {
   bar_tooltip(frame, "Weights below this have no line. Ctrl+click to type.");
   if (!(ImGui::IsItemActive() &&
         ImGui::GetIO().WantTextInput))  // at the right, clear of the grab, as in every field
-    widgets::draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2},
-                       widgets::Align::right_middle, packed(frame.palette.text), widgets::fixed(below, 3));
+    draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2},
+              Align::right_middle, frame.palette.text, fixed(below, 3));
   if (moved) frame.commands.add(set<&TokensLook::hide_below>(below));
   return right - width - frame.metrics.px(10);
 }
@@ -257,8 +362,8 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   platform::move_to({right - width, top});
   ImGui::SetNextItemWidth(width);
   platform::push_font(frame.fonts.sans14);
-  if (widgets::begin_combo(frame, "##stage", core::attention::info(frame.displayed.look.heads_stage).title,
-                           ImGuiComboFlags_HeightLarge)) {
+  if (begin_combo(frame, "##stage", core::attention::info(frame.displayed.look.heads_stage).title,
+                  ImGuiComboFlags_HeightLarge)) {
     for (const StageInfo& stage : core::attention::stages()) {
       if (!stage.present(frame.displayed.model) || !stage.per_head) continue;
       if (ImGui::Selectable(stage.title, stage.stage == frame.displayed.look.heads_stage))
@@ -282,12 +387,25 @@ struct ControlsFit {
   bool labels = true, colors = true;
 };
 
+// At scale 1.
+constexpr float maps_width = 116, bars_width = 150, label_gap = 8, field_gap = 16;
+
+float label_width(const Frame& frame, const char* words) {
+  return text_width(frame.fonts.sans15, words) + frame.metrics.px(label_gap);
+}
+
+/// The width that the fields of Layers take, with a label before each or without.
+float layers_controls_width(const Frame& frame, bool labelled) {
+  const float labels = labelled ? label_width(frame, "maps") + label_width(frame, "bars") : 0;
+  return frame.metrics.px(maps_width + bars_width + field_gap) + labels;
+}
+
 /// The width that the controls of the shown view take.
 float controls_width(const Frame& frame, ControlsFit fit) {
   const bool brief = !fit.labels;
   const auto& m = frame.metrics;
   const auto words = [&](const char* text) {
-    return brief ? 0 : widgets::text_width(frame.fonts.sans15, text) + m.px(20);
+    return brief ? 0 : text_width(frame.fonts.sans15, text) + m.px(20);
   };
   const float chooser = chooser_width(frame) + m.px(10), colors = m.px(brief || m.compact ? 100 : 150);
   const float head = choice_width(frame, frame.displayed.model.n_heads) + m.px(8) + words("head");
@@ -305,6 +423,53 @@ float controls_width(const Frame& frame, ControlsFit fit) {
     default:
       return head + layer + (fit.colors ? colors + m.px(14) : 0);
   }
+}
+
+void field_label(const Frame& frame, float right, float top, const char* words) {
+  draw_text(frame.fonts.sans15, {right - frame.metrics.px(label_gap), top + frame.metrics.frame / 2},
+            Align::right_middle, frame.palette.dim, words);
+}
+
+/// Either field alone, for a menu; it ends at the right.
+void draw_maps_chooser(const Frame& frame, float right, float top) {
+  const std::array<Option, 3> options{Option{"weights", "The weights of every head on this prompt"},
+                                      Option{"before the edits", "The weights of the model as it was opened"},
+                                      Option{"change", "The weights now minus those before the edits"}};
+  const auto now = static_cast<std::size_t>(frame.pending.layers->maps);
+  const float width = frame.metrics.px(maps_width);
+  platform::move_to({right - width, top});
+  if (const auto chosen = combo(frame, "view/maps", width, options, now))
+    frame.commands.add(set<&LayersLook::maps>(static_cast<LayerMaps>(*chosen)));
+}
+
+void draw_bars_chooser(const Frame& frame, float right, float top) {
+  const std::array<Option, 2> options{
+      Option{"direct logit attribution", "What each head adds to the logit of the selected token"},
+      Option{"ablation effect", "How that logit changes without the head; runs the model once for each"}};
+  const std::size_t now = frame.pending.layers->shows_effects ? 1 : 0;
+  const float width = frame.metrics.px(bars_width);
+  platform::move_to({right - width, top});
+  const std::string shown = now == 0 ? "direct logit attr." : options[now].words;
+  const auto chosen = combo(frame, "view/bars", width, options, now, shown);
+  if (!chosen || *chosen == now) return;
+  if (*chosen == 1)
+    frame.commands.add(SweepHeads{});
+  else
+    frame.commands.add(set<&LayersLook::shows_effects>(false));
+}
+
+/// What the maps and the bars of Layers show, from right to left on one line; marked "view/maps",
+/// "view/bars".
+void draw_layers_controls(const Frame& frame, float right, float top, bool labelled) {
+  draw_bars_chooser(frame, right, top);
+  right -= frame.metrics.px(bars_width);
+  if (labelled) {
+    field_label(frame, right, top, "bars");
+    right -= label_width(frame, "bars");
+  }
+  right -= frame.metrics.px(field_gap);
+  draw_maps_chooser(frame, right, top);
+  if (labelled) field_label(frame, right - frame.metrics.px(maps_width), top, "maps");
 }
 
 /// The controls of the shown view, from right to left on one line.
@@ -345,7 +510,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
   const auto& m = frame.metrics;
   const char* words = "show…";
   platform::push_font(frame.fonts.sans14);
-  const float width = widgets::text_width(frame.fonts.sans14, words) + 2 * m.px(8);
+  const float width = text_width(frame.fonts.sans14, words) + 2 * m.px(8);
   platform::move_to({right - width, top});
   const bool pressed = ImGui::Button("show…###view menu", {width, m.frame});
   ImGui::PopFont();
@@ -360,8 +525,7 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
     const float end = at.x + inside;
     float y = at.y;
     const auto row = [&](const char* name, const auto& draw) {
-      widgets::draw_text(frame.fonts.sans14, {at.x, y + m.frame / 2}, widgets::Align::left_middle,
-                         packed(frame.palette.dim), name);
+      draw_text(frame.fonts.sans14, {at.x, y + m.frame / 2}, Align::left_middle, frame.palette.dim, name);
       draw(y);
       y += pitch;
     };
@@ -380,22 +544,13 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
     }
     if (tab != Tab::tokens && tab != Tab::compare && tab != Tab::layers)
       row("colours", [&](float line) { draw_colors(frame, end, line, 150); });
-    platform::move_to(at);
-    ImGui::Dummy({inside, y - at.y - (pitch - m.frame)});
+    take_room(at, {inside, y - at.y - (pitch - m.frame)});
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();
 }
 
-}  // namespace
-
-void bar_tooltip(const Frame& frame, const char* text) {
-  if (!ImGui::IsItemHovered()) return;
-  platform::push_font(frame.fonts.sans14);
-  ImGui::SetTooltip("%s", text);
-  ImGui::PopFont();
-}
-
+/// What the shown view can be told, from right to left; in a menu where it has not so much room.
 void draw_view_controls(const Frame& frame, float right, float top, float room) {
   // The View menu has the colors, too.
   for (const ControlsFit fit : {ControlsFit{true, true}, {true, false}, {false, true}, {false, false}})
@@ -403,66 +558,16 @@ void draw_view_controls(const Frame& frame, float right, float top, float room) 
   draw_folded_controls(frame, right, top);
 }
 
-namespace {
-
-// At scale 1.
-constexpr float maps_width = 116, bars_width = 150, label_gap = 8, field_gap = 16;
-
-float label_width(const Frame& frame, const char* words) {
-  return widgets::text_width(frame.fonts.sans15, words) + frame.metrics.px(label_gap);
-}
-
-void field_label(const Frame& frame, float right, float top, const char* words) {
-  widgets::draw_text(frame.fonts.sans15, {right - frame.metrics.px(label_gap), top + frame.metrics.frame / 2},
-                     widgets::Align::right_middle, packed(frame.palette.dim), words);
-}
-
 }  // namespace
 
-float layers_controls_width(const Frame& frame, bool labelled) {
-  const float labels = labelled ? label_width(frame, "maps") + label_width(frame, "bars") : 0;
-  return frame.metrics.px(maps_width + bars_width + field_gap) + labels;
-}
-
-void draw_maps_chooser(const Frame& frame, float right, float top) {
-  const std::array<widgets::Option, 3> options{
-      widgets::Option{"weights", "The weights of every head on this prompt"},
-      widgets::Option{"before the edits", "The weights of the model as it was opened"},
-      widgets::Option{"change", "The weights now minus those before the edits"}};
-  const auto now = static_cast<std::size_t>(frame.pending.layers->maps);
-  const float width = frame.metrics.px(maps_width);
-  platform::move_to({right - width, top});
-  if (const auto chosen = widgets::combo(frame, "view/maps", width, options[now].words, options, now))
-    frame.commands.add(set<&LayersLook::maps>(static_cast<LayerMaps>(*chosen)));
-}
-
-void draw_bars_chooser(const Frame& frame, float right, float top) {
-  const std::array<widgets::Option, 2> options{
-      widgets::Option{"direct logit attribution", "What each head adds to the logit of the selected token"},
-      widgets::Option{"ablation effect",
-                      "How that logit changes without the head; runs the model once for each"}};
-  const std::size_t now = frame.pending.layers->shows_effects ? 1 : 0;
-  const float width = frame.metrics.px(bars_width);
-  platform::move_to({right - width, top});
-  const std::string shown = now == 0 ? "direct logit attr." : options[now].words;
-  const auto chosen = widgets::combo(frame, "view/bars", width, shown, options, now);
-  if (!chosen || *chosen == now) return;
-  if (*chosen == 1)
-    frame.commands.add(SweepHeads{});
-  else
-    frame.commands.add(set<&LayersLook::shows_effects>(false));
-}
-
-void draw_layers_controls(const Frame& frame, float right, float top, bool labelled) {
-  draw_bars_chooser(frame, right, top);
-  right -= frame.metrics.px(bars_width);
-  if (labelled) {
-    field_label(frame, right, top, "bars");
-    right -= label_width(frame, "bars");
-  }
-  right -= frame.metrics.px(field_gap);
-  draw_maps_chooser(frame, right, top);
-  if (labelled) field_label(frame, right - frame.metrics.px(maps_width), top, "maps");
+void draw_view_bar(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float top = origin.y + (frame.metrics.tabs - frame.metrics.frame) / 2;
+  const float right = origin.x + width - ImGui::GetStyle().ScrollbarSize;
+  const float menu = frame.metrics.px(70);
+  const float end = draw_tabs(frame, right - menu - origin.x);
+  draw_view_controls(frame, right, top, right - end);
 }
 
 }  // namespace app::panels

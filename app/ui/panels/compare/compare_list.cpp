@@ -1,4 +1,4 @@
-#include "app/ui/panels/compare/compare_list.hpp"
+#include "app/ui/panels/compare/compare_panel.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,12 +10,11 @@
 #include "app/session/jobs.hpp"
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/compare/compare_panel.hpp"
-#include "app/ui/panels/compare/compare_report.hpp"
+#include "app/ui/panels/dialogs/dialogs.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
+#include "core/base/text.hpp"
+#include "core/check/check.hpp"
 #include "core/check/match.hpp"
 
 namespace app::panels {
@@ -23,8 +22,7 @@ namespace app::panels {
 namespace {
 
 using core::attention::StageInfo;
-using widgets::Align;
-using widgets::Pen;
+using core::check::Explanation;
 
 void draw_tick(const Frame& frame, ImVec2 middle) {
   const float r = frame.metrics.px(4);
@@ -37,19 +35,16 @@ void draw_tick(const Frame& frame, ImVec2 middle) {
 
 void draw_square(const Frame& frame, ImVec2 middle, Rgb color) {
   const float r = frame.metrics.px(3);
-  ImGui::GetWindowDrawList()->AddRectFilled({middle.x - r, middle.y - r}, {middle.x + r, middle.y + r},
-                                            packed(color));
+  draw_rect({middle.x - r, middle.y - r}, {middle.x + r, middle.y + r}, color);
 }
 
 void draw_first(Pen& pen) {
   const Frame& frame = pen.frame;
   const ComparedStage* first = frame.compared.comparison->first;
   pen.skip(20);
-  widgets::draw_text(frame.fonts.sans17, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
-                     "First difference");
+  pen.at_left(frame.fonts.sans17, frame.palette.text, "First difference");
   const char* name = first ? core::attention::info(first->all.stage).title : "none";
-  widgets::draw_text(frame.fonts.sans17, {pen.right, pen.y}, Align::right_middle,
-                     packed(first ? frame.palette.status.warning : frame.palette.status.good), name);
+  pen.at_right(frame.fonts.sans17, first ? frame.palette.status.warning : frame.palette.status.good, name);
   frame.landmarks.mark("compare/first", {pen.left, pen.y - frame.metrics.px(10)},
                        {pen.right, pen.y + frame.metrics.px(10)});
   pen.skip(14);
@@ -81,15 +76,13 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   const ImVec2 min{pen.left - frame.metrics.px(4), pen.y}, max{pen.right, pen.y + height};
   platform::move_to(min);
   const std::string name = std::string("compare/row/") + info.name;
-  const bool pressed = widgets::hit_area(name.c_str(), {max.x - min.x, height});
+  const bool pressed = hit_area(name.c_str(), {max.x - min.x, height});
   frame.landmarks.mark_item(name);
   const bool is_first = &stage == frame.compared.comparison->first;
-  const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  if (is_first || ImGui::IsItemHovered()) list->AddRectFilled(min, max, packed(frame.palette.ground.raised));
-  if (is_first)
-    list->AddRectFilled(min, {min.x + frame.metrics.px(2), max.y}, packed(frame.palette.status.warning));
-  if (focused) widgets::outline(list, min, max, packed(frame.palette.accent), 2);
+  const bool focused = has_keyboard();
+  if (is_first || ImGui::IsItemHovered()) draw_rect(min, max, frame.palette.ground.raised);
+  if (is_first) draw_rect(min, {min.x + frame.metrics.px(2), max.y}, frame.palette.status.warning);
+  if (focused) outline(min, max, frame.palette.accent, 2);
   const float indent = frame.metrics.px(18);
   const ImVec2 mark{pen.left + frame.metrics.px(5), std::round(middle)};
   if (!stage.within)
@@ -100,28 +93,27 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   const float cell_room = frame.metrics.px(74);
   const float title_room = all.obstacle.empty()
                                ? pen.right - pen.left - indent - cell_room - frame.metrics.px(6) -
-                                     widgets::text_width(frame.fonts.mono13, compared_number(all.largest))
+                                     text_width(frame.fonts.mono13, compared_number(all.largest))
                                : pen.right - pen.left - indent;
-  widgets::draw_text(frame.fonts.sans14, {pen.left + indent, middle}, Align::left_middle, packed(ink),
-                     widgets::shortened(frame.fonts.sans14, info.title, title_room));
+  draw_text(frame.fonts.sans14, {pen.left + indent, middle}, Align::left_middle, ink,
+            shortened(frame.fonts.sans14, info.title, title_room));
   if (!all.obstacle.empty()) {
-    const float room = pen.right - pen.left - indent - widgets::text_width(frame.fonts.sans14, info.title) -
-                       frame.metrics.px(10);
-    widgets::draw_text(frame.fonts.sans13, {pen.right, middle}, Align::right_middle,
-                       packed(frame.palette.dim), widgets::shortened(frame.fonts.sans13, all.obstacle, room));
-    widgets::tooltip(all.obstacle + ": they cannot be compared");
+    const float room =
+        pen.right - pen.left - indent - text_width(frame.fonts.sans14, info.title) - frame.metrics.px(10);
+    draw_text(frame.fonts.sans13, {pen.right, middle}, Align::right_middle, frame.palette.dim,
+              shortened(frame.fonts.sans13, all.obstacle, room));
+    tooltip(all.obstacle + ": they cannot be compared");
   } else {
-    widgets::draw_text(frame.fonts.mono13, {pen.right - cell_room, middle}, Align::right_middle, packed(ink),
-                       compared_number(all.largest));
+    draw_text(frame.fonts.mono13, {pen.right - cell_room, middle}, Align::right_middle, ink,
+              compared_number(all.largest));
     if (all.largest > 0) {
       const CellRef cell{all.stage, all.head, all.row, all.column};
       const std::string place = std::to_string(cell.row) + ", " + std::to_string(cell.column);
-      widgets::draw_text(frame.fonts.mono12, {pen.right - frame.metrics.px(2), middle}, Align::right_middle,
-                         packed(frame.palette.dim),
-                         info.per_head ? std::to_string(cell.head) + ": " + place : place);
-      widgets::tooltip("Largest at " + compared_cell(frame, cell) + ". Click to go there.");
+      draw_text(frame.fonts.mono12, {pen.right - frame.metrics.px(2), middle}, Align::right_middle,
+                frame.palette.dim, info.per_head ? std::to_string(cell.head) + ": " + place : place);
+      tooltip("Largest at " + compared_cell(frame, cell) + ". Click to go there.");
     } else {
-      widgets::tooltip("Equal in every cell");
+      tooltip("Equal in every cell");
     }
   }
   if (pressed) go_to(frame, all);
@@ -135,14 +127,14 @@ void draw_name(Pen& pen) {
   const Reference& a = frame.compared.references[frame.displayed.look.compared.reference];
   const float label = frame.metrics.px(62);
   pen.skip(2);
-  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
-                     packed(frame.palette.dim), "name " + a.name);
+  draw_text(frame.fonts.sans14, {pen.left, pen.y + frame.metrics.frame / 2}, Align::left_middle,
+            frame.palette.dim, "name " + a.name);
   platform::move_to({pen.left + label, pen.y});
-  widgets::FieldStyle style;
+  FieldStyle style;
   style.width = pen.right - pen.left - label, style.font = frame.fonts.sans14,
-  style.alignment = widgets::Alignment::left;
-  const auto answer = widgets::text_field(frame, "reference/title", a.title, style);
-  widgets::tooltip("The name of this snapshot");
+  style.alignment = Alignment::left;
+  const auto answer = text_field(frame, "reference/title", a.title, style);
+  tooltip("The name of this snapshot");
   if (answer.text && answer.text->find_first_not_of(' ') != std::string::npos)
     frame.commands.add(RenameReference{*answer.text});
   pen.y += frame.metrics.frame;
@@ -177,12 +169,218 @@ void draw_standing(Pen& pen) {
                                                             : "to rounding, all heads";
   if (work.is_renewing) {
     words = frame.compared.comparison ? "updating" : "comparing";
-    if (work.seconds >= unnoticed_seconds) words += ", " + widgets::fixed(work.seconds, 1) + " s";
+    if (work.seconds >= unnoticed_seconds) words += ", " + fixed(work.seconds, 1) + " s";
     const float half = frame.metrics.px(8);
     frame.landmarks.mark("compare/renewal", {pen.left, pen.y - half}, {pen.right, pen.y + half});
   }
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle,
-                     packed(work.is_renewing ? frame.palette.text : frame.palette.faint), words);
+  pen.at_right(frame.fonts.sans13, work.is_renewing ? frame.palette.text : frame.palette.faint, words);
+}
+
+/// A few lines with a word in front of each, and how many more there are.
+void draw_lines(Pen& pen, const char* before, const std::vector<std::string>& lines) {
+  constexpr std::size_t shown = 6;
+  for (std::size_t k = 0; k < std::min(shown, lines.size()); ++k)
+    pen.prose(before + lines[k], pen.frame.palette.dim);
+  if (lines.size() > shown)
+    pen.prose("and " + std::to_string(lines.size() - shown) + " more", pen.frame.palette.dim);
+}
+
+/// Tensors that were not read in the plain layout.
+std::vector<std::string> readings(const TensorCheck& check) {
+  std::vector<std::string> lines;
+  for (const auto& stage : check.report.stages)
+    if (!stage.reading.empty()) lines.push_back(stage.tensor + " as " + stage.reading);
+  return lines;
+}
+
+/// What was left out and how the rest was read, and a button to say by hand which tensor is which stage.
+void draw_compare_matching(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const TensorCheck& check = *frame.compared.comparison->tensors;
+  pen.skip(8);
+  const float top = pen.y;
+  draw_lines(pen, "ignored: ", check.report.left_out);
+  draw_lines(pen, "read: ", readings(check));
+  draw_lines(pen, "", check.report.notes);
+  if (pen.y > top) frame.landmarks.mark("compare/notes", {pen.left, top}, {pen.right, pen.y});
+  platform::move_to({pen.left, pen.y});
+  if (button(frame, "compare/match", "Match tensors by hand…", "Assigns tensors to stages"))
+    frame.commands.add(ShowDialog{Dialog::match_tensors});
+  pen.y += frame.metrics.frame;
+}
+
+/// A raised ground with a colored edge, behind what draw() writes.
+template <class Draw>
+void card(Pen& pen, Rgb edge, Draw draw) {
+  const Metrics& m = pen.frame.metrics;
+  const Pen around = pen;
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->ChannelsSplit(2);
+  list->ChannelsSetCurrent(1);
+  pen.left += m.px(12), pen.right -= m.px(8);
+  pen.skip(8);
+  draw();
+  pen.skip(6);
+  list->ChannelsSetCurrent(0);
+  const ImVec2 min{around.left, around.y}, max{around.right, pen.y};
+  draw_rect(min, max, pen.frame.palette.ground.raised, m.px(3));
+  draw_rect(min, {min.x + m.px(3), max.y}, edge);
+  list->ChannelsMerge();
+  pen.left = around.left, pen.right = around.right;
+  pen.skip(8);
+}
+
+/// A button across the whole width, which the eye finds.
+bool wide_button(Pen& pen, const std::string& name, const char* words, const char* help) {
+  const Frame& frame = pen.frame;
+  platform::move_to({pen.left, pen.y});
+  ImGui::PushStyleColor(ImGuiCol_Button, vec(frame.palette.accent));
+  ImGui::PushStyleColor(ImGuiCol_ButtonHovered, vec(frame.palette.accent));
+  ImGui::PushStyleColor(ImGuiCol_ButtonActive, vec(frame.palette.text));
+  ImGui::PushStyleColor(ImGuiCol_Text, vec(frame.palette.ground.back));
+  platform::push_font(frame.fonts.sans14);
+  ImGui::PushID(name.c_str());
+  const bool pressed = ImGui::Button(words, {pen.right - pen.left, frame.metrics.frame});
+  ImGui::PopID();
+  ImGui::PopFont();
+  ImGui::PopStyleColor(4);
+  frame.landmarks.mark_item(name);
+  tooltip(help);
+  pen.y += frame.metrics.frame + frame.metrics.px(6);
+  return pressed;
+}
+
+void small_words(Pen& pen, const char* words) {
+  const Frame& frame = pen.frame;
+  pen.skip(8);
+  pen.at_left(frame.fonts.sans13, frame.palette.dim, words);
+  pen.skip(8);
+}
+
+/// What the eye is to fall on first.
+void headline(Pen& pen, const char* words, const std::string& name, Rgb color) {
+  const Frame& frame = pen.frame;
+  const float top = pen.y;
+  small_words(pen, words);
+  if (!name.empty()) {
+    pen.skip(11);
+    pen.at_left(frame.fonts.sans17, color, name);
+    pen.skip(13);
+  }
+  frame.landmarks.mark("compare/first", {pen.left, top}, {pen.right, pen.y});
+}
+
+void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
+  const Frame& frame = pen.frame;
+  const std::string causes = core::text::joined(explanation.causes, " and "),
+                    titles =
+                        core::text::joined(explanation.mistakes, " and ", &core::mistakes::Mistake::title);
+  for (const auto* mistake : explanation.mistakes) {
+    pen.prose(mistake->about, frame.palette.text);
+    pen.prose(core::mistakes::fix_in(*mistake, explanation.model), frame.palette.dim);
+  }
+  if (!explanation.details.empty())
+    pen.prose(core::text::joined(explanation.details, "; or "), frame.palette.dim);
+  if (!explanation.sentences.empty())
+    pen.prose(core::text::joined(explanation.sentences, "; and "), frame.palette.text);
+  pen.skip(4);
+  const std::string name = "compare/show_mistake/" + std::to_string(k);
+  if (wide_button(pen, name, "Inject this bug", "Injects it into the live model; undo reverts it"))
+    frame.commands.edit(core::editing::ReplaceModel{core::check::made(explanation),
+                                                    "bug: " + (titles.empty() ? causes : titles)});
+  pen.prose(causes, frame.palette.dim);
+}
+
+/// What is in particular about a difference that no cause explains.
+void draw_pattern(Pen& pen, const core::check::Report& report) {
+  if (report.pattern.empty() || !report.explanations.empty()) return;
+  const float top = pen.y;
+  pen.prose("What differs: " + report.pattern, pen.frame.palette.text);
+  pen.frame.landmarks.mark("compare/pattern", {pen.left, top}, {pen.right, pen.y});
+}
+
+/// Whether a tensor that does not fit has a shape that it would have with another number of heads: those
+/// alone are read all the same.
+bool may_fit_other_heads(const TensorCheck& check) {
+  return std::ranges::any_of(check.matched.observed, [](const core::check::Observed& observed) {
+    return observed.readings.empty() && !observed.tensor.numbers.empty();
+  });
+}
+
+void draw_causes(Pen& pen, const TensorCheck& check) {
+  const Frame& frame = pen.frame;
+  const auto& found = check.report.explanations;
+  if (!check.report.has_wrong_numbers() && found.empty() && !may_fit_other_heads(check)) return;
+  if (!found.empty()) {
+    small_words(pen, found.size() == 1 ? "likely cause: it explains every tensor"
+                                       : "likely causes: each explains every tensor");
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      if (k > 0) pen.skip(8);
+      draw_explanation(pen, found[k], k);
+    }
+  } else if (check.searched) {
+    small_words(pen, "cause not known");
+    pen.prose("No known bug, alone or in pairs, explains all tensors.", frame.palette.text);
+    for (const std::string& words : check.report.partly)
+      pen.prose("Explains a part: " + words, frame.palette.text);
+    for (const std::string& words : check.report.described)
+      pen.prose("Differs: " + words, frame.palette.text);
+  } else if (frame.compared.work.is_searching) {
+    const ComparisonWork& work = frame.compared.work;
+    small_words(pen, "searching for the cause");
+    pen.prose(std::to_string(work.tried) + (work.tried == 1 ? " bug" : " bugs, alone and in pairs,") +
+                  " tried so far, " + fixed(work.seconds_searched, 1) + " s",
+              frame.palette.text);
+    pen.skip(4);
+    if (wide_button(pen, "compare/stop", "Stop", "The search can be started again"))
+      frame.commands.add(StopSearch{});
+  } else {
+    pen.skip(4);
+    if (wide_button(pen, "compare/search", "Find the cause",
+                    "Tries every known bug, alone and in pairs, in the background"))
+      frame.commands.add(SearchCauses{});
+  }
+}
+
+/// The tensors whose shape is none of the stage that they are called.
+void draw_unfit(Pen& pen, const TensorCheck& check) {
+  const Frame& frame = pen.frame;
+  const float top = pen.y;
+  for (const auto& stage : check.report.stages)
+    if (!stage.obstacle.empty()) pen.prose(stage.tensor + ": " + stage.obstacle, frame.palette.status.bad);
+  if (check.report.has_shape_mismatch())
+    frame.landmarks.mark("compare/unfit", {pen.left, top}, {pen.right, pen.y});
+}
+
+/// What the check of somebody's tensors found: the first stage that differs, the likely cause with a button
+/// that shows it in the live model.
+void draw_compare_report(Pen& pen) {
+  const Frame& frame = pen.frame;
+  const TensorCheck& check = *frame.compared.comparison->tensors;
+  const auto* first = check.report.first_difference();
+  pen.skip(6);
+  if (!check.problem.empty()) {
+    card(pen, frame.palette.status.warning, [&] {
+      headline(pen, "nothing to compare", "", frame.palette.status.warning);
+      pen.prose(check.problem, frame.palette.text);
+    });
+  } else if (check.report.agrees || !first) {
+    card(pen, frame.palette.status.good, [&] {
+      headline(pen, "first difference", "none", frame.palette.status.good);
+      pen.prose("Every tensor agrees with the live model within the tolerance: " +
+                    core::check::coverage_words(check.report) + ".",
+                frame.palette.dim);
+    });
+  } else {
+    const auto& status = frame.palette.status;
+    const Rgb color = check.report.has_shape_mismatch() ? status.bad : status.warning;
+    card(pen, color, [&] {
+      headline(pen, "first difference", core::attention::info(first->stage).title, color);
+      draw_unfit(pen, check);
+      draw_pattern(pen, check.report);
+      draw_causes(pen, check);
+    });
+  }
 }
 
 /// What the comparison found.
@@ -194,12 +392,10 @@ void draw_found(Pen& pen) {
     draw_first(pen);
   pen.rule();
   const ImU32 faint = packed(frame.palette.faint);
-  widgets::draw_text(frame.fonts.sans13, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle, faint,
-                     "stage");
-  widgets::draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(74), pen.y}, Align::right_middle,
-                     faint, "largest |A − B|");
-  widgets::draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(2), pen.y}, Align::right_middle, faint,
-                     "cell");
+  draw_text(frame.fonts.sans13, {pen.left + frame.metrics.px(18), pen.y}, Align::left_middle, faint, "stage");
+  draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(74), pen.y}, Align::right_middle, faint,
+            "largest |A − B|");
+  draw_text(frame.fonts.sans13, {pen.right - frame.metrics.px(2), pen.y}, Align::right_middle, faint, "cell");
   pen.skip(11);
   for (const ComparedStage& stage : frame.compared.comparison->stages) draw_line(pen, stage);
   if (frame.compared.comparison->tensors) draw_compare_matching(pen);
@@ -230,14 +426,14 @@ std::string compared_number(double value) {
   const double size = std::abs(value);
   if (value == 0) return "0";
   const bool told = !std::isfinite(value) || (size < 1e5 && size >= 1e-5);
-  return told ? widgets::fixed(value, 6) : widgets::scientific(value);
+  return told ? fixed(value, 6) : scientific(value);
 }
 
 std::string compared_cell(const Frame& frame, const CellRef& cell) {
   const StageInfo& stage = core::attention::info(cell.stage);
   const core::attention::Sequence& sequence = live_sequence(*frame.compared.comparison);
   const auto name = [&](const std::string& token) {
-    return widgets::shortened(frame.fonts.sans14, token, frame.metrics.px(90));
+    return shortened(frame.fonts.sans14, token, frame.metrics.px(90));
   };
   std::string words = stage.per_head ? "head " + std::to_string(cell.head) + ": " : "";
   words += name(row_tokens(stage, sequence)[cell.row]);
@@ -250,23 +446,21 @@ void draw_compare_list(const Frame& frame) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   Pen pen{frame, origin.x, origin.x + ImGui::GetContentRegionAvail().x, origin.y};
   pen.skip(8);
-  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     "COMPARE");
+  pen.at_left(frame.fonts.sans13, frame.palette.dim, "COMPARE");
   draw_standing(pen);
   pen.skip(8);
   if (frame.compared.comparison) draw_found(pen);
   pen.rule();
   draw_name(pen);
   draw_references(pen);
-  platform::move_to(origin);
-  ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});
+  take_room(origin, {1, pen.y - origin.y + frame.metrics.px(8)});
 }
 
 namespace {
 
 /// The name of a stage as a line of the combo box.
-std::vector<widgets::Option> choices() {
-  std::vector<widgets::Option> all{{"by name", ""}, {"ignored", ""}};
+std::vector<Option> choices() {
+  std::vector<Option> all{{"by name", ""}, {"ignored", ""}};
   for (const auto& stage : core::attention::stages())
     all.push_back({stage.name, stage.title, all.size() == 2});
   return all;
@@ -285,28 +479,23 @@ std::optional<std::string> stage_of(std::size_t choice) {
 }
 
 /// A choice in words, of which the first is "".
-void draw_chooser(const Frame& frame, const char* name, const char* words,
-                  const std::vector<widgets::Option>& options, std::size_t now,
-                  const std::function<void(std::size_t)>& choose) {
+void draw_chooser(const Frame& frame, const char* name, const char* words, const std::vector<Option>& options,
+                  std::size_t now, const std::function<void(std::size_t)>& choose) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float label = frame.metrics.px(110);
-  widgets::draw_text(frame.fonts.sans15,
-                     {at.x, widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
-                     frame.palette.dim, words);
+  draw_label(frame, frame.fonts.sans15, at, frame.palette.dim, words);
   platform::move_to({at.x + label, at.y});
-  if (const auto chosen =
-          widgets::combo(frame, name, frame.metrics.px(290), options[now].words, options, now))
-    choose(*chosen);
+  if (const auto chosen = combo(frame, name, frame.metrics.px(290), options, now)) choose(*chosen);
   platform::move_to({at.x, at.y + frame.metrics.pitch});
 }
 
 /// In which layout the heads' features are read, and which of several layers.
 void draw_reading(const Frame& frame, const Reference& reference) {
-  std::vector<widgets::Option> options{{"heads: whichever layout fits", "", false}};
+  std::vector<Option> options{{"heads: whichever layout fits"}};
   std::size_t now = 0;
   for (const auto& layout : core::check::layouts()) {
     if (reference.layout == layout.name) now = options.size();
-    options.push_back({std::string(layout.name) + ": " + layout.about, "", false});
+    options.push_back({std::string(layout.name) + ": " + layout.about});
   }
   draw_chooser(frame, "match/layout", "Layout", options, now, [&](std::size_t k) {
     frame.commands.add(ReadTensorsAs{k == 0 ? "" : core::check::layouts()[k - 1].name, reference.layer});
@@ -317,7 +506,7 @@ void draw_reading(const Frame& frame, const Reference& reference) {
   if (matched.layers.size() < 2) return;
   options.clear();
   for (std::size_t k = 0; k < matched.layers.size(); ++k)
-    options.push_back({matched.layers[k].empty() ? std::to_string(k) : matched.layers[k], "", false});
+    options.push_back({matched.layers[k].empty() ? std::to_string(k) : matched.layers[k]});
   draw_chooser(frame, "match/layer", "Layer", options, matched.layer, [&](std::size_t k) {
     frame.commands.add(ReadTensorsAs{reference.layout, options[k].words});
   });
@@ -326,13 +515,13 @@ void draw_reading(const Frame& frame, const Reference& reference) {
 }  // namespace
 
 void draw_match_dialog(const Frame& frame) {
-  const float width = std::min(frame.metrics.px(620), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
+  const float width = dialog_width(frame, 620);
   if (frame.displayed.look.compared.reference >= frame.compared.references.size() ||
       !frame.compared.references[frame.displayed.look.compared.reference].tensors) {
-    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to match.");
+    paragraph(frame.fonts.sans15, frame.palette.dim, width, "There are no tensors to match.");
   } else {
     const Reference& reference = frame.compared.references[frame.displayed.look.compared.reference];
-    const std::vector<widgets::Option> options = choices();
+    const std::vector<Option> options = choices();
     draw_reading(frame, reference);
     const float column = width - frame.metrics.px(200),
                 height = ImGui::GetIO().DisplaySize.y - frame.metrics.px(260);
@@ -346,13 +535,11 @@ void draw_match_dialog(const Frame& frame) {
       const ImVec2 at = ImGui::GetCursorScreenPos();
       const std::string words = tensor.name + "  " + core::formats::shape_text(tensor.shape) + "  " +
                                 core::formats::dtype_name(tensor.dtype);
-      widgets::draw_text_within(frame.fonts.sans15,
-                                {at.x, widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
-                                column - frame.metrics.px(10), frame.palette.text, words);
+      draw_text_within(frame.fonts.sans15, {at.x, centred_y(frame.fonts.sans15, at.y, frame.metrics.frame)},
+                       column - frame.metrics.px(10), frame.palette.text, words);
       platform::move_to({at.x + column, at.y});
       const std::size_t now = choice_of(reference, tensor.name);
-      if (const auto chosen = widgets::combo(frame, "match/" + std::to_string(k), frame.metrics.px(180),
-                                             options[now].words, options, now))
+      if (const auto chosen = combo(frame, "match/" + std::to_string(k), frame.metrics.px(180), options, now))
         frame.commands.add(MapTensor{tensor.name, stage_of(*chosen)});
       platform::move_to({at.x, at.y + frame.metrics.pitch});
       ImGui::PopID();
@@ -361,7 +548,7 @@ void draw_match_dialog(const Frame& frame) {
     ImGui::Dummy({1, 1});
     ImGui::EndChild();
   }
-  if (widgets::button(frame, "dialog/close", "Close")) frame.commands.add(ShowDialog{Dialog::none});
+  if (button(frame, "dialog/close", "Close")) close_dialog(frame);
 }
 
 }  // namespace app::panels

@@ -6,22 +6,41 @@
 
 #include "app/session/jobs.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/compare/compare_list.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/graph/compare.hpp"
 
 namespace app::panels {
 
 namespace {
 
+using core::attention::Coloring;
+using core::attention::Columns;
 using core::attention::StageInfo;
 using core::compare::DifferenceKind;
-using widgets::Align;
-using widgets::Pen;
+
+/// Where the three columns of the comparison stand, relative to the left edge, in pixels.
+struct CompareLayout {
+  float width = 0;  ///< of all
+  float label_a = 0,
+        label = 0;   ///< room for row names left of A's pictures, and for indices left of the others
+  float column = 0;  ///< the widest picture
+  int square = 0, height = 0;  ///< of a token × token picture; every picture is as high
+  bool column_tokens = true;   ///< names above the columns
+
+  /// Left edge of the labels of column 0 (A), 1 (B) or 2 (the difference).
+  float left(std::size_t k) const {
+    return k == 0 ? 0 : label_a + column + gap + (static_cast<float>(k) - 1) * (label + column + gap);
+  }
+  /// Left edge of its pictures.
+  float picture(std::size_t k) const { return left(k) + (k == 0 ? label_a : label); }
+  /// The width of a picture with so many columns of features.
+  int features(const Metrics& metrics, std::size_t n_columns) const;
+
+  float gap = 0;  ///< between the columns
+};
 
 constexpr float header_height = 36, title_height = 26, stage_gap = 10;
 
@@ -32,24 +51,23 @@ void draw_empty(const Frame& frame) {
   const float x = at.x + frame.metrics.px(8),
               width =
                   std::min(ImGui::GetContentRegionAvail().x - frame.metrics.px(16), frame.metrics.px(560));
-  widgets::draw_text(frame.fonts.sans17, {x, at.y + frame.metrics.px(24)}, Align::left_middle,
-                     packed(frame.palette.text), "Nothing to compare with yet");
+  draw_text(frame.fonts.sans17, {x, at.y + frame.metrics.px(24)}, Align::left_middle, frame.palette.text,
+            "Nothing to compare with yet");
   platform::move_to({x, at.y + frame.metrics.px(44)});
-  widgets::paragraph(
+  paragraph(
       frame.fonts.sans15, frame.palette.dim, width,
       "Take a snapshot of the model as A, then change something: this view shows A, the live model B, and their difference, stage by stage. Or see what a single option changes.");
   Pen pen{frame, x, x + std::min(width, frame.metrics.px(360)),
           ImGui::GetItemRectMax().y + frame.metrics.px(16)};
   draw_references(pen);
-  platform::move_to(at);
-  ImGui::Dummy({1, pen.y - at.y});
+  take_room(at, {1, pen.y - at.y});
 }
 
 void draw_reference_chooser(const Frame& frame, float width) {
-  std::vector<widgets::Option> options;
+  std::vector<Option> options;
   for (const Reference& r : frame.compared.references) options.push_back({r.name + " · " + r.title, ""});
   const std::size_t now = frame.displayed.look.compared.reference;
-  if (const auto chosen = widgets::combo(frame, "compare/reference", width, options[now].words, options, now))
+  if (const auto chosen = combo(frame, "compare/reference", width, options, now))
     frame.commands.add(set<&ComparedLook::reference>(*chosen));
 }
 
@@ -59,8 +77,7 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   const float top = origin.y + std::round((m.px(header_height) - m.frame) / 2), middle = top + m.frame / 2;
   const auto letter = [&](std::size_t k, const char* words) {
     const float x = origin.x + l.picture(k);
-    widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, packed(frame.palette.text),
-                       words);
+    draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, frame.palette.text, words);
     return x + m.px(20);
   };
   const std::size_t kept = frame.compared.references[frame.displayed.look.compared.reference].tensors ? 1 : 0,
@@ -71,18 +88,17 @@ void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool
   draw_reference_chooser(frame,
                          std::max(m.px(60), origin.x + l.picture(kept) + l.column - after[kept] - drop));
   ImGui::SameLine(0, m.px(4));
-  if (widgets::button(frame, "reference/drop", "×",
-                      kept == 0 ? "Remove this snapshot" : "Remove these tensors"))
+  if (button(frame, "reference/drop", "×", kept == 0 ? "Remove this snapshot" : "Remove these tensors"))
     frame.commands.add(DropReference{});
   const bool in_place = swapped && live == 1;
   const std::string title =
       in_place ? "in place of B" : frame.document.title + (frame.document.modified ? ", edited" : "");
-  const ImVec2 words{after[live], widgets::centred_y(frame.fonts.sans15, top, m.frame)};
-  widgets::draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(live) + l.column - after[live],
-                            in_place ? frame.palette.status.warning : frame.palette.dim, title);
+  const ImVec2 words{after[live], centred_y(frame.fonts.sans15, top, m.frame)};
+  draw_text_within(frame.fonts.sans15, words, origin.x + l.picture(live) + l.column - after[live],
+                   in_place ? frame.palette.status.warning : frame.palette.dim, title);
   platform::move_to({std::min(origin.x + l.picture(2), origin.x + l.width - m.px(196)), top});
-  if (const auto kind = widgets::segmented(
-          frame, "compare/kind", kinds, static_cast<std::size_t>(frame.displayed.look.compared.difference)))
+  if (const auto kind = segmented(frame, "compare/kind", kinds,
+                                  static_cast<std::size_t>(frame.displayed.look.compared.difference)))
     frame.commands.add(set<&ComparedLook::difference>(static_cast<DifferenceKind>(*kind)));
 }
 
@@ -116,8 +132,8 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
   const float middle = at.y + m.px(title_height) / 2;
   ImFont* title = m.compact ? frame.fonts.sans16 : frame.fonts.sans17;
   const Rgb ink = !stage.within ? frame.palette.text : frame.palette.dim;
-  widgets::draw_text(title, {at.x, middle}, Align::left_middle, packed(ink), info.title);
-  const float named = widgets::text_width(title, info.title);
+  draw_text(title, {at.x, middle}, Align::left_middle, ink, info.title);
+  const float named = text_width(title, info.title);
   if (info.present(frame.displayed.model))
     draw_title_area(frame, std::string("compare/title/") + info.name, info.stage, frame.displayed.look.head,
                     {at.x, at.y + m.px(2)}, {named, m.px(title_height - 4)});
@@ -127,75 +143,34 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
       formula_of(info, of_b ? frame.compared.comparison->live : frame.compared.comparison->model, true);
   if (!formula.empty()) {
     ImFont* font = frame.fonts.sans14;
-    x += widgets::draw_formula(font, {x, widgets::centred_y(font, at.y, m.px(title_height))},
-                               packed(frame.palette.dim), formula) +
+    x += draw_formula(font, {x, centred_y(font, at.y, m.px(title_height))}, frame.palette.dim, formula) +
          m.px(16);
   }
   if (&stage == frame.compared.comparison->first) {
     draw_warning(frame, {x + m.px(6), middle});
-    widgets::draw_text(frame.fonts.sans14, {x + m.px(18), middle}, Align::left_middle,
-                       packed(frame.palette.status.warning), "first difference");
-    x += m.px(30) + widgets::text_width(frame.fonts.sans14, "first difference");
+    draw_text(frame.fonts.sans14, {x + m.px(18), middle}, Align::left_middle, frame.palette.status.warning,
+              "first difference");
+    x += m.px(30) + text_width(frame.fonts.sans14, "first difference");
   }
-  widgets::draw_text(frame.fonts.sans14, {at.x + width, middle}, Align::right_middle,
-                     packed(frame.palette.dim),
-                     widgets::shortened(frame.fonts.sans14, result_words(frame, stage),
-                                        std::max(m.px(20), at.x + width - x)));
+  draw_text(frame.fonts.sans14, {at.x + width, middle}, Align::right_middle, frame.palette.dim,
+            shortened(frame.fonts.sans14, result_words(frame, stage), std::max(m.px(20), at.x + width - x)));
 }
 
-void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
-  const ImVec2 origin = ImGui::GetCursorScreenPos();
-  ImVec2 at = origin;
-  for (const ComparedStage& stage : frame.compared.comparison->stages) {
-    const ImVec2 start = at;
-    if (frame.displayed.selection.sought == stage.all.stage) {
-      ImGui::SetScrollY(start.y - origin.y);
-      frame.commands.add(set<&Selection::sought>(std::nullopt));
-    }
-    draw_title(frame, stage, at, l.width);
-    at.y += frame.metrics.px(title_height);
-    const bool pictured = stage.all.same_shape && stage.all.differs();
-    if (pictured) at.y += draw_compared_maps(frame, l, stage, at, swapped) + frame.metrics.px(stage_gap);
-    frame.landmarks.mark(std::string("compare/block/") + core::attention::info(stage.all.stage).name, start,
-                         {at.x + l.width, at.y});
-  }
-  platform::move_to(origin);
-  ImGui::Dummy({l.width, std::max(1.0f, at.y - origin.y)});
+// At scale 1.
+constexpr float smallest_whole_cell = 4, widest_cell = 64, highest_cell = 26, narrowest_number_cell = 27,
+                most_named = 24;
+
+/// As many pixels as cells of one whole width give, or all of the room when cells are too small to show a
+/// rest.
+int cells_width(const Metrics& m, float room, std::size_t n) {
+  const float pitch = room / static_cast<float>(n);
+  if (pitch < m.px(smallest_whole_cell)) return std::max(1, static_cast<int>(room));
+  return static_cast<int>(n) * static_cast<int>(std::min(std::floor(pitch), m.px(widest_cell)));
 }
 
-}  // namespace
-
-void draw_compare(const Frame& frame) {
-  if (frame.compared.references.empty()) return draw_empty(frame);
-  const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
-  const std::size_t n_tokens =
-      (frame.compared.comparison ? frame.compared.comparison->live : frame.displayed.model).n_tokens();
-  const CompareLayout l =
-      lay_out_comparison(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
-  const bool swapped = frame.displayed.selection.shows_a;
-  draw_header(frame, l, origin, swapped);
-  const float top = frame.metrics.px(header_height);
-  if (!frame.compared.comparison) {  // a moment for small models
-    if (frame.compared.work.seconds < unnoticed_seconds) return;
-    const float middle = origin.y + top + frame.metrics.px(title_height) / 2;
-    widgets::draw_text(frame.fonts.sans14, {origin.x, middle}, Align::left_middle, packed(frame.palette.dim),
-                       "Comparing every stage of every head…");
-    return;
-  }
-  platform::move_to({origin.x, origin.y + top});
-  const bool zooms = frame.displayed.selection.hovered && !ImGui::GetIO().KeyShift;
-  platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
-                        zooms ? ImGuiWindowFlags_NoScrollWithMouse : 0);
-  draw_stages_of(frame, l, swapped);
-  ImGui::EndChild();
+int CompareLayout::features(const Metrics& metrics, std::size_t n_columns) const {
+  return cells_width(metrics, column, n_columns);
 }
-
-namespace {
-
-using core::attention::Coloring;
-using core::attention::Columns;
-using core::attention::StageInfo;
-using core::compare::DifferenceKind;
 
 /// One state's numbers of a stage with what must be marked in them.
 struct Side {
@@ -221,19 +196,18 @@ void draw_tooltip(const Frame& frame, const ComparedStage& stage) {
   const auto numbers = compared_numbers(frame, *cell);
   if (!numbers) return;
   const auto& [a, b] = *numbers;
-  const std::string words = compared_cell(frame, *cell) + "\nA      " + widgets::number_text(a) +
-                            "\nB      " + widgets::number_text(b) + "\nA − B  " +
-                            widgets::number_text(core::compare::difference(DifferenceKind::a_minus_b, a, b));
+  const std::string words = compared_cell(frame, *cell) + "\nA      " + number_text(a) + "\nB      " +
+                            number_text(b) + "\nA − B  " +
+                            number_text(core::compare::difference(DifferenceKind::a_minus_b, a, b));
   platform::push_font(frame.fonts.mono13);
   ImGui::SetTooltip("%s", words.c_str());
   ImGui::PopFont();
 }
 
-widgets::Heatmap map_of(const Frame& frame, const CompareLayout& l, const ComparedStage& stage,
-                        std::size_t column) {
+Heatmap map_of(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, std::size_t column) {
   static constexpr std::array names{"/a", "/b", "/difference"};
   const StageInfo& info = core::attention::info(stage.all.stage);
-  widgets::Heatmap map;
+  Heatmap map;
   map.place = std::string("compare/") + info.name + names[column];
   map.stage = info.stage;
   map.head = info.per_head ? frame.compared.comparison->key.head : 0;
@@ -241,7 +215,7 @@ widgets::Heatmap map_of(const Frame& frame, const CompareLayout& l, const Compar
   map.height = l.height;
   map.label_width = column == 0 ? l.label_a : l.label;
   map.row_tokens = column == 0;
-  if (!l.column_tokens) map.columns = widgets::ColumnLabels::indices;
+  if (!l.column_tokens) map.columns = ColumnLabels::indices;
   // The legend of a mask speaks of the live model; every other bar is the same for A and B.
   map.show_bar = column == 2 || (info.coloring == Coloring::mask) == (column == 1);
   return map;
@@ -250,18 +224,18 @@ widgets::Heatmap map_of(const Frame& frame, const CompareLayout& l, const Compar
 void draw_side(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, const Side& side,
                std::size_t column, ImVec2 at) {
   const StageInfo& info = core::attention::info(stage.all.stage);
-  widgets::Heatmap map = map_of(frame, l, stage, column);
-  widgets::OtherNumbers numbers{.numbers = &side.numbers,
-                                .version = frame.compared.comparison->revision,
-                                .ends = common_ends(frame, stage),
-                                .rows = &row_tokens(info, side.sequence),
-                                .keys = &side.sequence.keys(),
-                                .of_stage = true,
-                                .extent = &side.extent};
+  Heatmap map = map_of(frame, l, stage, column);
+  OtherNumbers numbers{.numbers = &side.numbers,
+                       .version = frame.compared.comparison->revision,
+                       .ends = common_ends(frame, stage),
+                       .rows = &row_tokens(info, side.sequence),
+                       .keys = &side.sequence.keys(),
+                       .of_stage = true,
+                       .extent = &side.extent};
   if (info.columns == Columns::tokens && info.coloring == Coloring::weights) numbers.visible = &side.visible;
   if (info.stage == Stage::dropout_mask || info.stage == Stage::dropped_weights) numbers.kept = &side.kept;
   map.other = &numbers;
-  widgets::draw_heatmap(frame, map, {at.x + l.left(column), at.y});
+  draw_heatmap(frame, map, {at.x + l.left(column), at.y});
   draw_tooltip(frame, stage);
 }
 
@@ -269,23 +243,25 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
   const StageInfo& info = core::attention::info(stage.all.stage);
   const bool is_signed = frame.compared.comparison->key.kind != DifferenceKind::absolute;
   const double most = std::max(-stage.apart.smallest, stage.apart.largest);
-  widgets::Heatmap map = map_of(frame, l, stage, 2);
-  widgets::OtherNumbers numbers{.numbers = &stage.difference,
-                                .version = frame.compared.comparison->revision,
-                                .ends = {is_signed ? -most : 0, most},
-                                .rows = &row_tokens(info, live_sequence(*frame.compared.comparison)),
-                                .of_stage = true,
-                                .coloring = is_signed ? Coloring::signed_values : Coloring::weights,
-                                .extent = &stage.apart};
+  Heatmap map = map_of(frame, l, stage, 2);
+  OtherNumbers numbers{.numbers = &stage.difference,
+                       .version = frame.compared.comparison->revision,
+                       .ends = {is_signed ? -most : 0, most},
+                       .rows = &row_tokens(info, live_sequence(*frame.compared.comparison)),
+                       .of_stage = true,
+                       .coloring = is_signed ? Coloring::signed_values : Coloring::weights,
+                       .extent = &stage.apart};
   if (info.columns == Columns::tokens && info.coloring == Coloring::weights)
     numbers.visible = &frame.compared.comparison->visible;
   map.other = &numbers;
-  widgets::draw_heatmap(frame, map, {at.x + l.left(2), at.y});
+  draw_heatmap(frame, map, {at.x + l.left(2), at.y});
   draw_tooltip(frame, stage);
 }
 
-}  // namespace
-
+/// One stage of A, of B and their difference as pictures beside each other, linked cell by cell; returns how
+/// high they are.
+///
+/// swapped: A stands in B's place too.
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
   const Comparison& c = *frame.compared.comparison;
@@ -298,9 +274,8 @@ float draw_compared_maps(const Frame& frame, const CompareLayout& l, const Compa
   const Side b{stage.numbers_b, of_tensors ? of_reference : of_live, stage.b,
                of_tensors ? c.visible_kept : c.visible_live,
                of_tensors ? c.kept_by_reference : c.kept_by_live};
-  const widgets::Heatmap map = map_of(frame, l, stage, 0);
-  const float height =
-      widgets::column_label_height(frame, map) + static_cast<float>(l.height) + frame.metrics.px(34);
+  const Heatmap map = map_of(frame, l, stage, 0);
+  const float height = column_label_height(frame, map) + static_cast<float>(l.height) + frame.metrics.px(34);
   if (!ImGui::IsRectVisible(at, {at.x + l.width, at.y + height})) return height;
   draw_side(frame, l, stage, a, 0, at);
   draw_side(frame, l, stage, swapped ? a : b, 1, at);
@@ -308,26 +283,26 @@ float draw_compared_maps(const Frame& frame, const CompareLayout& l, const Compa
   return height;
 }
 
-namespace {
-
-// At scale 1.
-constexpr float smallest_whole_cell = 4, widest_cell = 64, highest_cell = 26, narrowest_number_cell = 27,
-                most_named = 24;
-
-/// As many pixels as cells of one whole width give, or all of the room when cells are too small to show a
-/// rest.
-int cells_width(const Metrics& m, float room, std::size_t n) {
-  const float pitch = room / static_cast<float>(n);
-  if (pitch < m.px(smallest_whole_cell)) return std::max(1, static_cast<int>(room));
-  return static_cast<int>(n) * static_cast<int>(std::min(std::floor(pitch), m.px(widest_cell)));
+void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  ImVec2 at = origin;
+  for (const ComparedStage& stage : frame.compared.comparison->stages) {
+    const ImVec2 start = at;
+    if (frame.displayed.selection.sought == stage.all.stage) {
+      ImGui::SetScrollY(start.y - origin.y);
+      frame.commands.add(set<&Selection::sought>(std::nullopt));
+    }
+    draw_title(frame, stage, at, l.width);
+    at.y += frame.metrics.px(title_height);
+    const bool pictured = stage.all.same_shape && stage.all.differs();
+    if (pictured) at.y += draw_compared_maps(frame, l, stage, at, swapped) + frame.metrics.px(stage_gap);
+    frame.landmarks.mark(std::string("compare/block/") + core::attention::info(stage.all.stage).name, start,
+                         {at.x + l.width, at.y});
+  }
+  take_room(origin, {l.width, std::max(1.0f, at.y - origin.y)});
 }
 
-}  // namespace
-
-int CompareLayout::features(const Metrics& metrics, std::size_t n_columns) const {
-  return cells_width(metrics, column, n_columns);
-}
-
+/// Three pictures of n_tokens × n_tokens beside each other in that width.
 CompareLayout lay_out_comparison(const Metrics& m, std::size_t n_tokens, float width) {
   CompareLayout l;
   l.width = width;
@@ -345,6 +320,33 @@ CompareLayout lay_out_comparison(const Metrics& m, std::size_t n_tokens, float w
   return l;
 }
 
+}  // namespace
+
+void draw_compare(const Frame& frame) {
+  if (frame.compared.references.empty()) return draw_empty(frame);
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), room = ImGui::GetContentRegionAvail();
+  const std::size_t n_tokens =
+      (frame.compared.comparison ? frame.compared.comparison->live : frame.displayed.model).n_tokens();
+  const CompareLayout l =
+      lay_out_comparison(frame.metrics, n_tokens, room.x - ImGui::GetStyle().ScrollbarSize);
+  const bool swapped = frame.displayed.selection.shows_a;
+  draw_header(frame, l, origin, swapped);
+  const float top = frame.metrics.px(header_height);
+  if (!frame.compared.comparison) {  // a moment for small models
+    if (frame.compared.work.seconds < unnoticed_seconds) return;
+    const float middle = origin.y + top + frame.metrics.px(title_height) / 2;
+    draw_text(frame.fonts.sans14, {origin.x, middle}, Align::left_middle, frame.palette.dim,
+              "Comparing every stage of every head…");
+    return;
+  }
+  platform::move_to({origin.x, origin.y + top});
+  const bool zooms = frame.displayed.selection.hovered && !ImGui::GetIO().KeyShift;
+  platform::begin_child("comparison", {room.x, std::max(1.0f, room.y - top)}, false,
+                        zooms ? ImGuiWindowFlags_NoScrollWithMouse : 0);
+  draw_stages_of(frame, l, swapped);
+  ImGui::EndChild();
+}
+
 namespace {
 
 /// A card with a title and what it does below, lit with an accent edge while it runs; true when it was
@@ -355,20 +357,16 @@ bool experiment(Pen& pen, const std::string& name, const std::string& title, con
   const Metrics& m = frame.metrics;
   const ImVec2 min{pen.left, pen.y}, max{pen.right, pen.y + m.px(41)};
   platform::move_to(min);
-  const bool pressed = widgets::hit_area(name.c_str(), {max.x - min.x, max.y - min.y});
+  const bool pressed = hit_area(name.c_str(), {max.x - min.x, max.y - min.y});
   frame.landmarks.mark_item(name);
   const auto& control = frame.palette.control;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(min, max, packed(is_on || ImGui::IsItemHovered() ? control.hovered : control.rest),
-                      m.px(3));
-  if (is_on) list->AddRectFilled(min, {min.x + m.px(3), max.y}, packed(frame.palette.accent));
-  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
-    widgets::outline(list, min, max, packed(frame.palette.accent), 2);
-  widgets::tooltip(help);
+  draw_rect(min, max, is_on || ImGui::IsItemHovered() ? control.hovered : control.rest, m.px(3));
+  if (is_on) draw_rect(min, {min.x + m.px(3), max.y}, frame.palette.accent);
+  draw_focus(frame, min, max);
+  tooltip(help);
   const float left = min.x + m.px(12), room = max.x - left - m.px(12);
   const auto line = [&](ImFont* font, float middle, Rgb color, const std::string& words) {
-    widgets::draw_text(font, {left, min.y + m.px(middle)}, Align::left_middle, packed(color),
-                       widgets::shortened(font, words, room));
+    draw_text(font, {left, min.y + m.px(middle)}, Align::left_middle, color, shortened(font, words, room));
   };
   line(frame.fonts.sans15, 12, frame.palette.text, title);
   line(frame.fonts.sans13, 29, frame.palette.dim, about);
@@ -382,12 +380,12 @@ void draw_references(Pen& pen) {
   const Frame& frame = pen.frame;
   pen.heading("Baseline (A)");
   platform::move_to({pen.left, pen.y});
-  if (widgets::button(frame, "reference/keep", "Snapshot as A",
-                      "Takes the model as it is now as A; later edits are B (K)"))
+  if (button(frame, "reference/keep", "Snapshot as A",
+             "Takes the model as it is now as A; later edits are B (K)"))
     frame.commands.add(KeepReference{});
   ImGui::SameLine(0, frame.metrics.px(6));
-  if (widgets::button(frame, "reference/open", "Open as A…",
-                      "Reads A from a session file; the model that you edit stays as it is"))
+  if (button(frame, "reference/open", "Open as A…",
+             "Reads A from a session file; the model that you edit stays as it is"))
     frame.commands.add(ShowDialog{Dialog::open_reference});
   pen.y += frame.metrics.frame + frame.metrics.px(4);
   pen.prose("A is a copy of a model; B is always this one.", frame.palette.faint);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <utility>
 
 #include "app/ui/frame.hpp"
 #include "app/ui/widgets/drawing.hpp"
@@ -11,38 +13,23 @@ namespace app::panels {
 /// one.
 void draw_compare(const Frame& frame);
 
-/// Where the three columns of the comparison stand, relative to the left edge, in pixels.
-struct CompareLayout {
-  float width = 0;  ///< of all
-  float label_a = 0,
-        label = 0;   ///< room for row names left of A's pictures, and for indices left of the others
-  float column = 0;  ///< the widest picture
-  int square = 0, height = 0;  ///< of a token × token picture; every picture is as high
-  bool column_tokens = true;   ///< names above the columns
-
-  /// Left edge of the labels of column 0 (A), 1 (B) or 2 (the difference).
-  float left(std::size_t k) const {
-    return k == 0 ? 0 : label_a + column + gap + (static_cast<float>(k) - 1) * (label + column + gap);
-  }
-  /// Left edge of its pictures.
-  float picture(std::size_t k) const { return left(k) + (k == 0 ? label_a : label); }
-  /// The width of a picture with so many columns of features.
-  int features(const Metrics& metrics, std::size_t n_columns) const;
-
-  float gap = 0;  ///< between the columns
-};
-
-/// Three pictures of n_tokens × n_tokens beside each other in that width.
-CompareLayout lay_out_comparison(const Metrics& metrics, std::size_t n_tokens, float width);
-
-/// One stage of A, of B and their difference as pictures beside each other, linked cell by cell; returns how
-/// high they are.
-///
-/// swapped: A stands in B's place too.
-float draw_compared_maps(const Frame& frame, const CompareLayout& layout, const ComparedStage& stage,
-                         ImVec2 at, bool swapped);
-
 /// The ways to come to an A: snapshots and files, and experiments that change one thing.
-void draw_references(widgets::Pen& pen);
+void draw_references(Pen& pen);
+
+/// The first stage that differs, then how far every stage of A is from B's; a click on one leads there.
+void draw_compare_list(const Frame& frame);
+
+/// A's and B's numbers in a cell, or nothing as long as they are not known or cannot be compared.
+std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, const CellRef& cell);
+
+/// A distance or a difference as the comparison writes it: "0.032134", "1.2e−07", "∞".
+std::string compared_number(double value);
+
+/// "head 1: journey → Your", or "journey, column 1" where the stage is not of tokens or of heads; names that
+/// are long end in ….
+std::string compared_cell(const Frame& frame, const CellRef& cell);
+
+/// Which tensor is which stage, in which layout and of which layer, to be said by hand.
+void draw_match_dialog(const Frame& frame);
 
 }  // namespace app::panels

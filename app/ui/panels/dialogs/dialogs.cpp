@@ -1,105 +1,91 @@
 #include "app/ui/panels/dialogs/dialogs.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/compare/compare_list.hpp"
-#include "app/ui/panels/dialogs/draw_dialog.hpp"
-#include "app/ui/panels/dialogs/file_dialogs.hpp"
-#include "app/ui/panels/dialogs/fill_dialog.hpp"
-#include "app/ui/panels/dialogs/help_dialogs.hpp"
-#include "app/ui/panels/dialogs/import_dialog.hpp"
-#include "app/ui/panels/dialogs/palette.hpp"
-#include "app/ui/panels/dialogs/sentence_dialog.hpp"
+#include "app/ui/panels/compare/compare_panel.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 namespace {
 
 /// Asks before something is lost: Enter pressed once too often does nothing.
-void ask(const Frame& frame, float width, const widgets::DialogButton& destructive, const Command& command,
-         const char* stay) {
-  const std::string_view pressed =
-      widgets::dialog_foot(frame, width, {"dialog/cancel", stay}, {}, destructive);
+void ask(const Frame& frame, float width, const DialogButton& destructive, const Command& command) {
+  const std::string_view pressed = dialog_foot(frame, width, {"dialog/cancel", "Cancel"}, {}, destructive);
   if (pressed == destructive.name) frame.commands.add(command);
-  if (pressed == "dialog/cancel" || widgets::enter_confirms()) frame.commands.add(CancelQuestion{});
+  if (pressed == "dialog/cancel" || enter_confirms()) frame.commands.add(CancelQuestion{});
 }
 
 void unsaved_work(const Frame& frame) {
   const float width = frame.metrics.px(400);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
-                     frame.document.title + " has unsaved changes.");
+  paragraph(frame.fonts.sans15, frame.palette.text, width, frame.document.title + " has unsaved changes.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  const std::string_view pressed = widgets::dialog_foot(
-      frame, width, {"dialog/save", "Save"}, {"dialog/cancel", "Cancel"}, {"dialog/discard", "Discard"});
+  const std::string_view pressed = dialog_foot(frame, width, {"dialog/save", "Save"},
+                                               {"dialog/cancel", "Cancel"}, {"dialog/discard", "Discard"});
   if (pressed == "dialog/discard") frame.commands.add(DiscardAndContinue{});
   if (pressed == "dialog/cancel") frame.commands.add(CancelQuestion{});
-  if (pressed == "dialog/save" || widgets::enter_confirms()) frame.commands.add(SaveAndContinue{});
+  if (pressed == "dialog/save" || enter_confirms()) frame.commands.add(SaveAndContinue{});
+}
+
+/// A question that is asked in words of its own, and what follows from it.
+void question(const Frame& frame, float wide, const DialogButton& yes, const Command& command,
+              const char* remark = nullptr) {
+  const float width = frame.metrics.px(wide);
+  paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
+  if (remark) paragraph(frame.fonts.sans15, frame.palette.dim, width, remark);
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  ask(frame, width, yes, command);
 }
 
 void writing(const Frame& frame) {
-  const float width = frame.metrics.px(420);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
-  ImGui::Dummy({width, frame.metrics.px(8)});
-  ask(frame, width, {"dialog/stop", "Stop and quit"}, DiscardAndContinue{}, "Cancel");
+  question(frame, 420, {"dialog/stop", "Stop and quit"}, DiscardAndContinue{});
 }
 
 void memory(const Frame& frame) {
-  const float width = frame.metrics.px(420);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width,
-                     "The stages are computed in the background; other programs may slow down.");
-  ImGui::Dummy({width, frame.metrics.px(8)});
-  ask(frame, width, {"dialog/take", "Use the memory"}, TakeMemory{}, "Cancel");
+  question(frame, 420, {"dialog/take", "Use the memory"}, TakeMemory{},
+           "The stages are computed in the background; other programs may slow down.");
 }
 
-void question(const Frame& frame) {
-  const float width = frame.metrics.px(460);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, frame.forms.question);
-  ImGui::Dummy({width, frame.metrics.px(8)});
-  ask(frame, width, {"dialog/go_on", frame.forms.answer.c_str()}, GoOn{}, "Cancel");
+void sure(const Frame& frame) {
+  question(frame, 460, {"dialog/go_on", frame.forms.answer.c_str()}, GoOn{});
 }
 
 void recovery(const Frame& frame) {
   const float width = frame.metrics.px(520);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
-                     "attnscope ended without saving. This work can be restored:");
+  paragraph(frame.fonts.sans15, frame.palette.text, width,
+            "attnscope ended without saving. This work can be restored:");
   for (std::size_t k = 0; k < frame.forms.left.size(); ++k) {
     ImGui::PushID(static_cast<int>(k));
-    widgets::paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.left[k]);
+    paragraph(frame.fonts.sans15, frame.palette.dim, width, frame.forms.left[k]);
     const std::string place = std::to_string(k);
-    if (widgets::button(frame, ("dialog/look" + place).c_str(), "Restore"))
-      frame.commands.add(RestoreLeft{k});
+    if (button(frame, ("dialog/look" + place).c_str(), "Restore")) frame.commands.add(RestoreLeft{k});
     ImGui::SameLine();
-    if (widgets::button(frame, ("dialog/drop" + place).c_str(), "Discard")) frame.commands.add(DropLeft{k});
+    if (button(frame, ("dialog/drop" + place).c_str(), "Discard")) frame.commands.add(DropLeft{k});
     ImGui::PopID();
   }
   ImGui::Dummy({width, frame.metrics.px(8)});
   if (frame.message.is_error) {
-    widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, width, frame.message.text);
+    paragraph(frame.fonts.sans15, frame.palette.status.bad, width, frame.message.text);
     frame.landmarks.mark_item("dialog/problem");
     ImGui::Dummy({width, frame.metrics.px(8)});
   }
-  if (!widgets::dialog_foot(frame, width, {"dialog/keep", "Decide later"}).empty())
-    frame.commands.add(KeepLeft{});
+  if (!dialog_foot(frame, width, {"dialog/keep", "Decide later"}).empty()) frame.commands.add(KeepLeft{});
 }
 
 void keys_sheet(const Frame& frame) {
   draw_key_sheet(frame);
-  if (widgets::button(frame, "dialog/close", "Close") || widgets::enter_confirms()) close_dialog(frame);
+  if (button(frame, "dialog/close", "Close") || enter_confirms()) close_dialog(frame);
 }
 
 void about(const Frame& frame) {
   const float width = frame.metrics.px(400);
-  widgets::paragraph(frame.fonts.sans17, frame.palette.text, width, "attnscope " ATTNSCOPE_VERSION);
-  widgets::paragraph(
-      frame.fonts.sans15, frame.palette.dim, width,
-      "Take attention apart: edit it, watch it, explain it. Every number is computed in float64.");
+  paragraph(frame.fonts.sans17, frame.palette.text, width, "attnscope " ATTNSCOPE_VERSION);
+  paragraph(frame.fonts.sans15, frame.palette.dim, width,
+            "Take attention apart: edit it, watch it, explain it. Every number is computed in float64.");
   ImGui::Dummy({width, frame.metrics.px(8)});
-  if (!widgets::dialog_foot(frame, width, {"dialog/close", "Close"}).empty() || widgets::enter_confirms())
-    close_dialog(frame);
+  if (!dialog_foot(frame, width, {"dialog/close", "Close"}).empty() || enter_confirms()) close_dialog(frame);
 }
 
 void close_on_escape(const Frame& frame) {
@@ -130,7 +116,7 @@ constexpr std::array table{DialogRow{Dialog::open, "Open", draw_open_dialog},
                            DialogRow{Dialog::unsaved_work, "Unsaved work", unsaved_work},
                            DialogRow{Dialog::writing, "Quit", writing},
                            DialogRow{Dialog::memory, "A large model", memory},
-                           DialogRow{Dialog::question, "Are you sure?", question},
+                           DialogRow{Dialog::question, "Are you sure?", sure},
                            DialogRow{Dialog::recovery, "Recovered", recovery},
                            DialogRow{Dialog::keys, "Keys", keys_sheet},
                            DialogRow{Dialog::about, "About", about},
@@ -140,6 +126,14 @@ constexpr std::array table{DialogRow{Dialog::open, "Open", draw_open_dialog},
                            DialogRow{Dialog::sentence, "Type a sentence", draw_sentence_dialog}};
 
 }  // namespace
+
+void close_dialog(const Frame& frame) {
+  frame.commands.add(ShowDialog{Dialog::none});
+}
+
+float dialog_width(const Frame& frame, float wanted) {
+  return std::min(frame.metrics.px(wanted), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
+}
 
 void draw_dialogs(const Frame& frame) {
   if (frame.forms.dialog == Dialog::none) draw_reading(frame);

@@ -1,40 +1,213 @@
-#include "app/ui/panels/dialogs/file_dialogs.hpp"
+#include "app/ui/panels/dialogs/dialogs.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "app/session/exporting.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/file_browser.hpp"
-#include "app/ui/widgets/text.hpp"
+#include "core/files/tensor_formats.hpp"
 
 namespace app::panels {
 
+namespace {
+
+/// Which files a browser lists beside the directories.
+enum class Listed { sessions, tensors, openable, directories };
+
+namespace fs = std::filesystem;
+
+std::optional<fs::path> home() {
+  const char* path = std::getenv("HOME");
+  return path && *path ? std::optional<fs::path>(path) : std::nullopt;
+}
+
+bool is_listed(const BrowserEntry& entry, const std::string& name, Listed listed) {
+  if (entry.name.starts_with('.') && !name.starts_with('.')) return false;
+  if (entry.is_directory) return true;
+  if (listed == Listed::directories) return false;
+  const bool is_session = entry.name.ends_with(".json"),
+             has_tensors = core::formats::has_tensor_ending(entry.name);
+  return (is_session && listed != Listed::tensors) || (has_tensors && listed != Listed::sessions);
+}
+
+std::string size_text(std::uintmax_t bytes) {
+  if (bytes < 1000) return std::to_string(bytes) + " B";
+  if (bytes < 1000 * 1000) return std::to_string(bytes / 1000) + " kB";
+  return std::to_string(bytes / 1000 / 1000) + " MB";
+}
+
+/// "today, 09:12", "23 Nov", "18 Nov 2025".
+std::string date_text(std::int64_t seconds) {
+  if (seconds == 0) return "";
+  const auto local = [](std::time_t time) {
+    std::tm fields{};
+    localtime_r(&time, &fields);
+    return fields;
+  };
+  const std::tm then = local(static_cast<std::time_t>(seconds)), now = local(std::time(nullptr));
+  const bool is_today = then.tm_year == now.tm_year && then.tm_yday == now.tm_yday;
+  char text[32];
+  std::strftime(text, sizeof text,
+                is_today                      ? "today, %H:%M"
+                : then.tm_year == now.tm_year ? "%e %b"
+                                              : "%e %b %Y",
+                &then);
+  return text;
+}
+
+void set_name(const Frame& frame, const std::string& name) {
+  frame.commands.add(set<&Browser::name>(name), set<&Browser::asks_to_replace>(false));
+}
+
+void path_line(const Frame& frame, float width) {
+  const fs::path& directory = frame.forms.browser.directory;
+  if (button(frame, "browser/parent", "up") && directory.has_parent_path())
+    frame.commands.add(BrowseTo{directory.parent_path()});
+  ImGui::SameLine();
+  if (button(frame, "browser/home", "home"))
+    if (const auto path = home()) frame.commands.add(BrowseTo{*path});
+  ImGui::SameLine();
+  const std::array<std::string, 2> orders{"by name", "by date"};
+  if (const auto order = segmented(frame, "browser/order", orders, frame.forms.browser.by_date ? 1 : 0))
+    frame.commands.add(set<&Browser::by_date>(*order == 1));
+  ImGui::SameLine();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float room = width - (at.x - ImGui::GetWindowPos().x - ImGui::GetStyle().WindowPadding.x);
+  ImFont* font = frame.fonts.sans14;
+  draw_text_within(font, {at.x, centred_y(font, at.y, frame.metrics.frame)}, room, frame.palette.dim,
+                   directory.string());
+  ImGui::NewLine();
+}
+
+/// True when the entry was chosen by a double click.
+bool entry_line(const Frame& frame, const BrowserEntry& entry) {
+  const std::string words = entry.is_directory ? entry.name + "/" : entry.name;
+  const bool selected = entry.name == frame.forms.browser.name;
+  const bool pressed =
+      ImGui::Selectable((words + "##entry").c_str(), selected,
+                        ImGuiSelectableFlags_AllowDoubleClick | ImGuiSelectableFlags_DontClosePopups);
+  frame.landmarks.mark_item("browser/entry/" + entry.name);
+  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  ImFont* font = frame.fonts.mono12;
+  const float right = max.x - frame.metrics.px(6), top = centred_y(font, min.y, max.y - min.y);
+  if (!entry.is_directory) draw_text_right(font, right, top, frame.palette.faint, size_text(entry.size));
+  draw_text_right(font, right - frame.metrics.px(70), top, frame.palette.faint, date_text(entry.changed));
+  if (!pressed) return false;
+  if (!ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+    // What is saved keeps its name when a folder is looked for.
+    if (!entry.is_directory || frame.forms.dialog != Dialog::save_as) set_name(frame, entry.name);
+    return false;
+  }
+  if (entry.is_directory) frame.commands.add(BrowseTo{frame.forms.browser.directory / entry.name});
+  return !entry.is_directory;
+}
+
+/// Where the browser's name field points: the directory joined with the name; "~" is the home directory.
+fs::path chosen_path(const Browser& browser) {
+  if (browser.name == "~" || browser.name.starts_with("~/"))
+    if (const auto path = home())
+      return *path / fs::path(browser.name.substr(std::min<std::size_t>(2, browser.name.size())));
+  return browser.name.empty() ? browser.directory : browser.directory / browser.name;
+}
+
+/// The browser with what is being typed as its name, or the proposed one where there is none.
+Browser as_typed(const Frame& frame, const std::string& proposed) {
+  Browser browser = frame.forms.browser;
+  browser.entries.clear();
+  const auto& typed = frame.forms.typed;
+  if (typed && typed->field == "browser/name") browser.name = typed->text;
+  if (browser.name.empty()) browser.name = proposed;
+  return browser;
+}
+
+/// A list of a directory with a field for a name, in View::browser; asks for other directories with BrowseTo.
+///
+/// Marks "browser/parent", "browser/home", "browser/name" and "browser/entry/<name>". Gives the path when it
+/// was chosen by Enter or a double click; directories are entered instead. Files whose names begin with a dot
+/// are listed when the name does. An empty name stands for the proposed one.
+std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 size,
+                                     const std::string& proposed = "") {
+  const Browser& browser = frame.forms.browser;
+  std::optional<fs::path> chosen;
+  path_line(frame, size.x);
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
+  const float list_height = size.y - 3 * (frame.metrics.frame + ImGui::GetStyle().ItemSpacing.y);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(10), frame.metrics.px(6)});
+  const bool visible = platform::begin_child("entries", {size.x, std::max(frame.metrics.px(80), list_height)},
+                                             false, ImGuiWindowFlags_AlwaysUseWindowPadding);
+  ImGui::PopStyleVar();
+  if (visible) {
+    platform::push_font(frame.fonts.sans15);
+    if (browser.is_listing) ImGui::TextUnformatted("…");
+    int id = 0;
+    std::vector<const BrowserEntry*> entries;
+    for (const BrowserEntry& entry : browser.entries)
+      if (is_listed(entry, browser.name, listed)) entries.push_back(&entry);
+    if (browser.by_date) std::ranges::stable_sort(entries, std::ranges::greater(), &BrowserEntry::changed);
+    for (const BrowserEntry* entry : entries) {
+      ImGui::PushID(id++);
+      if (entry_line(frame, *entry)) chosen = browser.directory / entry->name;
+      ImGui::PopID();
+    }
+    ImGui::PopFont();
+  }
+  ImGui::EndChild();
+  ImGui::PopStyleColor();
+
+  FieldStyle style;
+  style.width = size.x, style.font = frame.fonts.sans15, style.alignment = Alignment::left;
+  style.tells_refusal = false;
+  const std::string shown = browser.name.empty() ? proposed : browser.name;
+  const auto answer = text_field(frame, "browser/name", shown, style);
+  if (answer.text) set_name(frame, *answer.text);
+  const std::string name = answer.text.value_or(shown);
+  if (answer.left && platform::key_pressed(ImGuiKey_Enter, false) && !name.empty()) {
+    Browser typed = browser;
+    typed.name = name;
+    chosen = chosen_path(typed);
+  }
+  const std::string& error =
+      browser.error.empty() && frame.message.is_error ? frame.message.text : browser.error;
+  paragraph(frame.fonts.sans14, frame.palette.status.bad, size.x, error.empty() ? " " : error);
+  return chosen;
+}
+
+}  // namespace
+
 std::string_view confirm_buttons(const Frame& frame, float width, const char* words, bool enabled,
-                                 const widgets::DialogButton& another) {
-  const std::string_view pressed = widgets::dialog_foot(frame, width, {"dialog/confirm", words, enabled},
-                                                        {"dialog/cancel", "Cancel"}, another);
+                                 const DialogButton& another) {
+  const std::string_view pressed =
+      dialog_foot(frame, width, {"dialog/confirm", words, enabled}, {"dialog/cancel", "Cancel"}, another);
   if (pressed == "dialog/cancel") close_dialog(frame);
   return pressed;
 }
 
 namespace {
 
-namespace fs = std::filesystem;
-
-ImVec2 browser_size(const Frame& frame) {
-  const ImVec2 window = ImGui::GetIO().DisplaySize;
-  return {std::min(frame.metrics.px(640), window.x - frame.metrics.px(80)),
-          std::min(frame.metrics.px(420), window.y - frame.metrics.px(200))};
+float browser_width(const Frame& frame) {
+  return dialog_width(frame, 640);
 }
 
-/// The answers to whether files are replaced. A second press in the place of Save or Export replaces nothing.
-void keep_or_replace(const Frame& frame, float width, const Command& replacing) {
+/// As high as that at scale 1, or what the window has room for beside other rows of that height.
+ImVec2 browser_size(const Frame& frame, float height = 420, float others = 200) {
+  return {browser_width(frame),
+          std::min(frame.metrics.px(height), ImGui::GetIO().DisplaySize.y - frame.metrics.px(others))};
+}
+
+/// Whether files are replaced. A second press in the place of Save or Export replaces nothing.
+void question_to_replace(const Frame& frame, const std::string& words, const Command& replacing) {
+  paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_width(frame), words);
   const std::string_view pressed =
-      widgets::dialog_foot(frame, width, {"dialog/keep", "Keep"}, {}, {"dialog/replace", "Replace"});
+      dialog_foot(frame, browser_width(frame), {"dialog/keep", "Keep"}, {}, {"dialog/replace", "Replace"});
   if (pressed == "dialog/keep") frame.commands.add(set<&Browser::asks_to_replace>(false));
   if (pressed == "dialog/replace") frame.commands.add(replacing);
 }
@@ -49,12 +222,6 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-void question_to_replace(const Frame& frame, const fs::path& path) {
-  widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_size(frame).x,
-                     path.filename().string() + " exists. Replace it?");
-  keep_or_replace(frame, browser_size(frame).x, SaveFileAs{path});
-}
-
 fs::path with_json(fs::path path) {
   if (path.extension() != ".json") path += ".json";
   return path;
@@ -62,7 +229,7 @@ fs::path with_json(fs::path path) {
 
 /// Says what is in the file whose name was chosen; it is read beside the window.
 void preview(const Frame& frame) {
-  const fs::path path = widgets::chosen_path(frame.forms.browser);
+  const fs::path path = chosen_path(frame.forms.browser);
   const bool is_known = frame.work.opening && frame.work.opening->previewed == path;
   const auto& entries = frame.forms.browser.entries;
   const bool is_file = std::any_of(entries.begin(), entries.end(), [&](const BrowserEntry& e) {
@@ -73,21 +240,20 @@ void preview(const Frame& frame) {
                             : is_known && !frame.work.opening->preview.empty() ? frame.work.opening->preview
                             : is_known && frame.work.opening->is_reading       ? "…"
                                                                                : " ";
-  widgets::draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_size(frame).x,
-                          frame.metrics.px(18), frame.palette.dim, words);
-  ImGui::Dummy({browser_size(frame).x, frame.metrics.px(38)});
+  draw_two_lines(frame.fonts.sans14, ImGui::GetCursorScreenPos(), browser_width(frame), frame.metrics.px(18),
+                 frame.palette.dim, words);
+  ImGui::Dummy({browser_width(frame), frame.metrics.px(38)});
   frame.landmarks.mark_item("browser/preview");
 }
 
 /// The file that was chosen in this frame; a chosen folder is entered.
-std::optional<fs::path> file_to_open(const Frame& frame, widgets::Listed listed,
-                                     const widgets::DialogButton& another = {},
+std::optional<fs::path> file_to_open(const Frame& frame, Listed listed, const DialogButton& another = {},
                                      const std::function<void()>& on_another = {}) {
-  auto path = widgets::file_browser(frame, listed, browser_size(frame));
+  auto path = file_browser(frame, listed, browser_size(frame));
   preview(frame);
   const std::string_view pressed =
-      confirm_buttons(frame, browser_size(frame).x, "Open", !frame.forms.browser.name.empty(), another);
-  if (pressed == "dialog/confirm") path = widgets::chosen_path(frame.forms.browser);
+      confirm_buttons(frame, browser_width(frame), "Open", !frame.forms.browser.name.empty(), another);
+  if (pressed == "dialog/confirm") path = chosen_path(frame.forms.browser);
   if (another.name && pressed == another.name) on_another();
   if (!path || !is_folder(*path)) return path;
   if (frame.message.is_error) frame.commands.add(ShowMessage{""});  // of a file that was tried before
@@ -114,42 +280,40 @@ void draw_open_dialog(const Frame& frame) {
   const auto open_folder = [&] {
     frame.commands.add(OpenFile{frame.forms.browser.directory / "config.json"});
   };
-  const widgets::DialogButton folder{shows_model(frame) ? "dialog/model" : nullptr,
-                                     "Open this folder as a model"};
-  if (const auto path = file_to_open(frame, widgets::Listed::openable, folder, open_folder))
+  const DialogButton folder{shows_model(frame) ? "dialog/model" : nullptr, "Open this folder as a model"};
+  if (const auto path = file_to_open(frame, Listed::openable, folder, open_folder))
     frame.commands.add(OpenFile{*path});
 }
 
 void draw_open_reference_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame, widgets::Listed::openable))
-    frame.commands.add(LoadReference{*path});
+  if (const auto path = file_to_open(frame, Listed::openable)) frame.commands.add(LoadReference{*path});
 }
 
 void draw_open_tensors_dialog(const Frame& frame) {
-  widgets::paragraph(
-      frame.fonts.sans14, frame.palette.dim, browser_size(frame).x,
+  paragraph(
+      frame.fonts.sans14, frame.palette.dim, browser_width(frame),
       "Your tensors, to compare with the model stage by stage: .npz, .safetensors, .pt, .npy, .csv, or a folder "
       "of them.");
   const auto check_folder = [&] { frame.commands.add(CheckTensors{frame.forms.browser.directory}); };
   if (const auto path =
-          file_to_open(frame, widgets::Listed::tensors, {"dialog/folder", "Check this folder"}, check_folder))
+          file_to_open(frame, Listed::tensors, {"dialog/folder", "Check this folder"}, check_folder))
     frame.commands.add(CheckTensors{*path});
 }
 
 void draw_open_given_dialog(const Frame& frame) {
-  if (const auto path = file_to_open(frame, widgets::Listed::tensors))
+  if (const auto path = file_to_open(frame, Listed::tensors))
     frame.commands.add(GiveFile{frame.forms.given_stage, *path});
 }
 
 void draw_save_dialog(const Frame& frame) {
   const Browser& browser = frame.forms.browser;
-  auto path = widgets::file_browser(frame, widgets::Listed::sessions, browser_size(frame));
+  auto path = file_browser(frame, Listed::sessions, browser_size(frame));
   if (browser.asks_to_replace) {
-    question_to_replace(frame, with_json(widgets::chosen_path(browser)));
-    return;
+    const fs::path file = with_json(chosen_path(browser));
+    return question_to_replace(frame, file.filename().string() + " exists. Replace it?", SaveFileAs{file});
   }
-  if (confirm_buttons(frame, browser_size(frame).x, "Save", !browser.name.empty()) == "dialog/confirm")
-    path = widgets::chosen_path(browser);
+  if (confirm_buttons(frame, browser_width(frame), "Save", !browser.name.empty()) == "dialog/confirm")
+    path = chosen_path(browser);
   if (!path) return;
   if (is_folder(*path)) {
     frame.commands.add(BrowseTo{*path});
@@ -162,21 +326,6 @@ void draw_save_dialog(const Frame& frame) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-ImVec2 export_browser_size(const Frame& frame) {
-  const ImVec2 window = ImGui::GetIO().DisplaySize;
-  return {std::min(frame.metrics.px(640), window.x - frame.metrics.px(80)),
-          std::min(frame.metrics.px(360), window.y - frame.metrics.px(280))};
-}
-
-std::size_t already_there(const std::vector<fs::path>& files) {
-  return static_cast<std::size_t>(std::ranges::count_if(files, [](const fs::path& file) {
-    std::error_code error;
-    return fs::exists(file, error);
-  }));
-}
-
 void change_export(const Frame& frame, SetField field) {
   frame.commands.add(std::move(field), set<&Browser::asks_to_replace>(false));
 }
@@ -184,17 +333,17 @@ void change_export(const Frame& frame, SetField field) {
 void choose_form(const Frame& frame) {
   std::vector<std::string> words;
   for (const ExportKind& kind : export_kinds()) words.emplace_back(kind.words);
-  if (const auto chosen = widgets::segmented(frame, "dialog/form", words,
-                                             static_cast<std::size_t>(frame.settings.export_form)))
+  if (const auto chosen =
+          segmented(frame, "dialog/form", words, static_cast<std::size_t>(frame.settings.export_form)))
     change_export(frame, set<&Settings::export_form>(static_cast<ExportForm>(*chosen)));
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, export_browser_size(frame).x,
-                     export_kind(frame.settings.export_form).about);
+  paragraph(frame.fonts.sans14, frame.palette.dim, browser_width(frame),
+            export_kind(frame.settings.export_form).about);
 }
 
 /// The stage whose numbers leave, among all that the model has.
 void choose_stage(const Frame& frame, const ExportAs& e) {
   if (export_kind(e.form).choices.empty()) return;
-  std::vector<widgets::Option> options;
+  std::vector<Option> options;
   std::vector<Stage> stages;
   std::size_t now = 0;
   for (const auto& stage : core::attention::stages()) {
@@ -203,8 +352,7 @@ void choose_stage(const Frame& frame, const ExportAs& e) {
     stages.push_back(stage.stage);
     options.push_back({stage.title, stage.stage == Stage::weights ? "Before dropout" : "", false});
   }
-  if (const auto chosen =
-          widgets::combo(frame, "dialog/stage", frame.metrics.px(200), options[now].words, options, now))
+  if (const auto chosen = combo(frame, "dialog/stage", frame.metrics.px(200), options, now))
     change_export(frame, set<&ExportChoice::from>(std::pair(stages[*chosen], e.matrix.head)));
   ImGui::SameLine();
 }
@@ -215,24 +363,23 @@ void choose_what(const Frame& frame, const ExportAs& e) {
   std::vector<std::string> words;
   for (const ExportWhat what : choices) words.push_back(words_of(frame.pending.model, e, what));
   const auto current = std::ranges::find(choices, held_by(e.form, e.what)) - choices.begin();
-  if (const auto chosen = widgets::segmented(frame, "dialog/what", words, static_cast<std::size_t>(current)))
+  if (const auto chosen = segmented(frame, "dialog/what", words, static_cast<std::size_t>(current)))
     change_export(frame, set<&ExportChoice::what>(choices[*chosen]));
 }
 
 void choose_look(const Frame& frame, ExportForm form) {
   if (!is_figure(form)) return;
-  if (const auto on = widgets::checkbox(frame, "dialog/dark", "dark", frame.settings.export_dark))
+  if (const auto on = checkbox(frame, "dialog/dark", "dark", frame.settings.export_dark))
     change_export(frame, set<&Settings::export_dark>(*on));
   ImGui::SameLine();
-  if (const auto on =
-          widgets::checkbox(frame, "dialog/numbers", "numbers in cells", frame.settings.export_numbers))
+  if (const auto on = checkbox(frame, "dialog/numbers", "numbers in cells", frame.settings.export_numbers))
     change_export(frame, set<&Settings::export_numbers>(*on));
   if (form != ExportForm::png) return;
   ImGui::SameLine();
   constexpr std::array scales{1, 2, 3, 4};
   const std::array<std::string, 4> words{"1×", "2×", "3×", "4×"};
   const auto current = std::ranges::find(scales, frame.settings.export_scale) - scales.begin();
-  if (const auto chosen = widgets::segmented(frame, "dialog/scale", words, static_cast<std::size_t>(current)))
+  if (const auto chosen = segmented(frame, "dialog/scale", words, static_cast<std::size_t>(current)))
     change_export(frame, set<&Settings::export_scale>(scales[*chosen]));
 }
 
@@ -251,15 +398,7 @@ void say_what_is_written(const Frame& frame, const ExportAs& e, const std::vecto
       files.size() == 1 ? files.front().string()
                         : std::to_string(files.size()) + " files into " + e.path.string() + ": " +
                               files.front().filename().string() + " … " + files.back().filename().string();
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, export_browser_size(frame).x, "Writes " + what);
-}
-
-void question_to_replace(const Frame& frame, const ExportAs& e, const std::vector<fs::path>& files) {
-  const std::size_t n = already_there(files);
-  const std::string words = files.size() == 1 ? files.front().filename().string() + " exists. Replace it?"
-                                              : std::to_string(n) + " of these files exist. Replace them?";
-  widgets::paragraph(frame.fonts.sans15, frame.palette.status.bad, export_browser_size(frame).x, words);
-  keep_or_replace(frame, export_browser_size(frame).x, e);
+  paragraph(frame.fonts.sans14, frame.palette.dim, browser_width(frame), "Writes " + what);
 }
 
 }  // namespace
@@ -274,16 +413,20 @@ void draw_export_dialog(const Frame& frame) {
   choose_what(frame, e);
   choose_look(frame, e.form);
   const std::string proposed = proposed_name(e);
-  const auto typed =
-      widgets::file_browser(frame, widgets::Listed::directories, export_browser_size(frame), proposed);
-  e.path = typed.value_or(widgets::chosen_path(widgets::as_typed(frame, proposed)));
+  const auto typed = file_browser(frame, Listed::directories, browser_size(frame, 360, 280), proposed);
+  e.path = typed.value_or(chosen_path(as_typed(frame, proposed)));
   const std::vector<fs::path> files = planned_files(frame.pending.model, e);
   say_what_is_written(frame, e, files);
-  if (frame.forms.browser.asks_to_replace) return question_to_replace(frame, e, files);
-  const bool confirmed =
-      confirm_buttons(frame, export_browser_size(frame).x, "Export", true) == "dialog/confirm";
+  const auto n_there = [&] { return std::ranges::count_if(files, is_there); };
+  if (frame.forms.browser.asks_to_replace)
+    return question_to_replace(frame,
+                               files.size() == 1
+                                   ? files.front().filename().string() + " exists. Replace it?"
+                                   : std::to_string(n_there()) + " of these files exist. Replace them?",
+                               e);
+  const bool confirmed = confirm_buttons(frame, browser_width(frame), "Export", true) == "dialog/confirm";
   if (!confirmed && !typed) return;
-  if (already_there(files) > 0)
+  if (n_there() > 0)
     frame.commands.add(set<&Browser::asks_to_replace>(true));
   else
     frame.commands.add(e);

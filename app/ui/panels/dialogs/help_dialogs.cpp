@@ -1,36 +1,306 @@
-#include "app/ui/panels/dialogs/help_dialogs.hpp"
+#include "app/ui/panels/dialogs/dialogs.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/dialogs/file_dialogs.hpp"
-#include "app/ui/panels/dialogs/palette.hpp"
+#include "app/ui/actions/actions.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
+#include "core/base/utf8.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::panels {
 
+namespace {
+
+/// What was done to a search field in this frame.
+struct Searched {
+  std::string text;
+  int moved = 0;  ///< lines down, by the arrow keys
+};
+
+inline constexpr float palette_pitch = 27;  ///< of the lines, at scale 1
+constexpr std::size_t longest_text = 200;
+
+/// What the field's callback knows.
+struct Listening {
+  bool waiting = false;
+  std::string missed;  ///< typed before the field could hear it
+  int moved = 0;
+};
+
+int on_search_event(ImGuiInputTextCallbackData* data) {
+  auto& listening = *static_cast<Listening*>(data->UserData);
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackHistory) {
+    listening.moved += data->EventKey == ImGuiKey_UpArrow ? -1 : 1;
+  } else if (listening.waiting) {  // it has just taken the keyboard
+    if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
+    data->CursorPos = data->SelectionStart = data->SelectionEnd = data->BufTextLen;
+  }
+  return 0;
+}
+
+/// A field for letters to be found, which takes the keyboard whenever nothing else has it; what stands in it
+/// is Forms::search. Marked under that name.
+Searched search_field(const Frame& frame, const char* name, const char* hint, float width) {
+  const ActionSearch& search = frame.forms.search;
+  std::vector<char> buffer(search.text.begin(), search.text.end());
+  buffer.resize(longest_text + search.text.size());
+  Listening listening{search.waiting, search.waiting ? typed_letters() : ""};
+  if (search.waiting && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) platform::focus_next_item();
+  platform::push_font(frame.fonts.sans16);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {frame.metrics.px(10), frame.metrics.px(7)});
+  ImGui::SetNextItemWidth(width);
+  ImGui::InputText(
+      "##text", buffer.data(), buffer.size(),
+      ImGuiInputTextFlags_CallbackHistory | (search.waiting ? ImGuiInputTextFlags_CallbackAlways : 0),
+      on_search_event, &listening);
+  ImGui::PopStyleVar();
+  frame.landmarks.mark_item(name);
+  const bool active = ImGui::IsItemActive();
+  Searched field{buffer.data(), listening.moved};
+  if (!active) field.text += listening.missed;
+  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  if (active) outline(min, max, frame.palette.accent, 2);
+  if (field.text.empty()) {
+    const float y = centred_y(frame.fonts.sans16, min.y, max.y - min.y);
+    draw_text(frame.fonts.sans16, {min.x + frame.metrics.px(10) + 2, y}, frame.palette.faint, hint);
+  }
+  ImGui::PopFont();
+  if (active == search.waiting) frame.commands.add(set<&ActionSearch::waiting>(!active));
+  return field;
+}
+
+/// A letter with all of its bytes.
+std::size_t letter_end(std::string_view text, std::size_t at) {
+  do ++at;
+  while (at < text.size() && !core::text::starts_character(text[at]));
+  return at;
+}
+
+/// The name; what was matched stands out.
+void draw_name(const Frame& frame, const FoundAction& found, ImVec2 at, float room, bool possible) {
+  ImFont* font = frame.fonts.sans15;
+  const std::string shown = shortened(font, found.name, room);
+  const Rgb plain = possible ? frame.palette.text : frame.palette.faint;
+  const Rgb lit = possible ? frame.palette.accent : frame.palette.dim;
+  const auto is_lit = [&](std::size_t from, std::size_t to) {
+    const auto first = std::lower_bound(found.lit.begin(), found.lit.end(), from);
+    return first != found.lit.end() && *first < to;
+  };
+  for (std::size_t begin = 0; begin < shown.size();) {
+    std::size_t end = letter_end(shown, begin);
+    const bool now = is_lit(begin, end);
+    while (end < shown.size() && is_lit(end, letter_end(shown, end)) == now) end = letter_end(shown, end);
+    const std::string_view run = std::string_view(shown).substr(begin, end - begin);
+    draw_text(font, at, now ? lit : plain, run);
+    at.x += text_width(font, run);
+    begin = end;
+  }
+}
+
+void draw_check(const Frame& frame, ImVec2 middle) {
+  const float u = frame.metrics.px(4);
+  const ImVec2 points[]{
+      {middle.x - u, middle.y}, {middle.x - u / 4, middle.y + u * 3 / 4}, {middle.x + u, middle.y - u}};
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  for (std::size_t k = 0; k < 2; ++k)
+    list->AddLine(points[k], points[k + 1], packed(frame.palette.accent), 1.5f * frame.metrics.scale);
+}
+
+/// One line of the palette: whether it is on, its name with the matched letters lit, where it is in the menus
+/// or why it cannot be done now, and its key.
+void draw_palette_line(const Frame& frame, const Situation& situation, const FoundAction& found, ImVec2 min,
+                       ImVec2 max, bool chosen) {
+  const Action& action = *found.action;
+  const std::string why = why_not(action, situation), key = key_words(action, situation.pending);
+  const auto px = [&](float length) { return frame.metrics.px(length); };
+  if (chosen) draw_rect(min, max, frame.palette.control.hovered, px(3));
+  const float gutter = px(28), keys = px(120), height = max.y - min.y;
+  if (action.checked && action.checked(situation))
+    draw_check(frame, {min.x + gutter / 2, min.y + height / 2});
+  const std::string& remark = why.empty() ? found.place : why;
+  ImFont *small = frame.fonts.sans13, *font = frame.fonts.sans15, *mono = frame.fonts.mono13;
+  const float right = max.x - keys;
+  const float remark_width = std::min(text_width(small, remark), (right - min.x) / 2);
+  draw_name(frame, found, {min.x + gutter, centred_y(font, min.y, height)},
+            right - remark_width - px(16) - min.x - gutter, why.empty());
+  draw_text_within(small, {right - remark_width, centred_y(small, min.y, height)}, remark_width + 1,
+                   why.empty() ? frame.palette.dim : frame.palette.faint, remark);
+  if (!key.empty())
+    draw_text_right(mono, max.x - px(10), centred_y(mono, min.y, height),
+                    why.empty() ? frame.palette.dim : frame.palette.faint, key);
+}
+
+constexpr const char* palette_popup = "###palette";
+constexpr std::size_t most_lines = 14;
+
+/// The chosen line after this frame's keys.
+std::size_t moved_line(const Frame& frame, const Searched& field, std::size_t n) {
+  if (n == 0) return 0;
+  int by = field.moved;
+  const int page = static_cast<int>(most_lines) - 1;
+  if (platform::key_pressed(ImGuiKey_PageDown)) by += page;
+  if (platform::key_pressed(ImGuiKey_PageUp)) by -= page;
+  const std::size_t from =
+      field.text == frame.forms.search.text ? std::min(frame.forms.search.line, n - 1) : 0;
+  return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
+}
+
+void choose(const Frame& frame, const Searched& field, std::size_t line) {
+  const ActionSearch& before = frame.forms.search;
+  if (before.text == field.text && before.line == line) return;
+  frame.commands.add(set<&ActionSearch::text>(field.text), set<&ActionSearch::line>(line));
+}
+
+/// Scrolls so that the chosen line is in sight.
+void follow(float pitch, std::size_t line, float height) {
+  const float top = pitch * static_cast<float>(line), scroll = ImGui::GetScrollY();
+  if (top < scroll) ImGui::SetScrollY(top);
+  if (top + pitch > scroll + height) ImGui::SetScrollY(top + pitch - height);
+}
+
+/// The lines; gives the one that the mouse has done.
+std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situation,
+                                      std::span<const FoundAction> found, const Searched& field,
+                                      ImVec2 size) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const float pitch = frame.metrics.px(palette_pitch);
+  std::size_t line = moved_line(frame, field, found.size());
+  std::optional<std::size_t> done;
+  platform::begin_child("lines", size, false, ImGuiWindowFlags_NoNav);
+  if (line != frame.forms.search.line || field.text != frame.forms.search.text) follow(pitch, line, size.y);
+  const ImVec2 at = ImGui::GetCursorScreenPos(), corner = ImGui::GetWindowPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const bool points =
+      ImGui::IsWindowHovered() && (io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseClicked[0]);
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    const ImVec2 min(at.x, at.y + pitch * static_cast<float>(k)), max(at.x + width, min.y + pitch);
+    if (max.y <= corner.y || min.y >= corner.y + size.y) continue;
+    if (points && ImGui::IsMouseHoveringRect(min, max)) {
+      line = k;
+      if (io.MouseClicked[0]) done = k;
+    }
+    draw_palette_line(frame, situation, found[k], min, max, k == line);
+    frame.landmarks.mark("palette/line/" + std::to_string(k), min, max);
+    frame.landmarks.mark("palette/" + found[k].action->id, min, max);
+  }
+  ImGui::Dummy({width, pitch * static_cast<float>(found.size())});
+  ImGui::EndChild();
+  choose(frame, field, line);
+  const bool enter =
+      platform::key_pressed(ImGuiKey_Enter, false) || platform::key_pressed(platform::keypad_enter, false);
+  if (enter && line < found.size()) done = line;
+  return done;
+}
+
+/// Before anything is searched: the actions that were done last, and some that are done often.
+std::vector<FoundAction> likely_actions(const Frame& frame, std::span<const Action> all) {
+  constexpr std::size_t each = 4;
+  constexpr std::array frequent{"file/open",      "edit/undo", "model/causal", "model/training",
+                                "stages/gutters", "help/keys", "file/export",  "view/present"};
+  std::vector<FoundAction> found;
+  const auto add = [&](std::string_view id, const char* place) {
+    const Action* action = find_action(all, id);
+    const bool is_new = std::ranges::none_of(found, [&](const auto& f) { return f.action == action; });
+    if (action && action->command && is_new) found.push_back({action, action->title, place, {}});
+  };
+  for (const std::string& id : frame.forms.used_actions)
+    if (found.size() < each) add(id, "recent");
+  const std::size_t most = found.size() + each;
+  for (const char* id : frequent)
+    if (found.size() < most) add(id, "frequent");
+  return found;
+}
+
+/// The actions that were done, with one more in front.
+std::vector<std::string> with_used(std::vector<std::string> used, const std::string& id) {
+  constexpr std::size_t most = 8;
+  std::erase(used, id);
+  used.insert(used.begin(), id);
+  used.resize(std::min(used.size(), most));
+  return used;
+}
+
+void draw_inside(const Frame& frame, float width) {
+  const Situation situation = situation_of(frame);
+  const Searched field =
+      search_field(frame, "palette/field", "An action, preset, stage, lesson or setting", width);
+  const std::vector<Action> all = actions(situation);
+  const std::vector<FoundAction> found = field.text.empty()
+                                             ? likely_actions(frame, all)
+                                             : found_actions(all, field.text, [&](const Action& action) {
+                                                 return why_not(action, situation).empty();
+                                               });
+  const float pitch = frame.metrics.px(palette_pitch);
+  const float below = ImGui::GetIO().DisplaySize.y - ImGui::GetCursorScreenPos().y - frame.metrics.px(48);
+  const float fit = std::max(3.0f, std::floor(below / pitch));
+  const float n_lines = std::min({static_cast<float>(found.size()), static_cast<float>(most_lines), fit});
+  if (found.empty()) {
+    choose(frame, field, 0);
+    paragraph(frame.fonts.sans15, frame.palette.dim, width, "No match.");
+  } else if (const auto done = draw_lines(frame, situation, found, field, {width, pitch * n_lines});
+             done && why_not(*found[*done].action, situation).empty()) {
+    close_dialog(frame);
+    frame.commands.add(
+        set<&Forms::used_actions>(with_used(frame.forms.used_actions, found[*done].action->id)));
+    perform(*found[*done].action, situation, frame.commands);
+    return;
+  }
+  const bool elsewhere = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
+                         !ImGui::IsWindowHovered(ImGuiHoveredFlags_RootAndChildWindows);
+  if (elsewhere || platform::key_pressed(ImGuiKey_Escape, false)) close_dialog(frame);
+}
+
+}  // namespace
+
+void draw_action_palette(const Frame& frame) {
+  const bool wanted = frame.forms.dialog == Dialog::palette;
+  if (wanted && !ImGui::IsPopupOpen(palette_popup)) ImGui::OpenPopup(palette_popup);
+  if (!ImGui::IsPopupOpen(palette_popup)) return;
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  const float margin = frame.metrics.px(8);
+  const float width = dialog_width(frame, 680);
+  ImGui::SetNextWindowPos({std::round(window.x / 2), frame.metrics.menu + frame.metrics.tabs},
+                          ImGuiCond_Always, {0.5f, 0});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {margin, margin});
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, frame.metrics.px(3));
+  const bool open =
+      ImGui::BeginPopupModal(palette_popup, nullptr,
+                             ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
+                                 ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoSavedSettings);
+  ImGui::PopStyleVar(3);
+  if (!open) return;
+  if (wanted)
+    draw_inside(frame, width);
+  else
+    ImGui::CloseCurrentPopup();
+  ImGui::EndPopup();
+}
+
 void draw_glossary_dialog(const Frame& frame) {
   const ImVec2 window = ImGui::GetIO().DisplaySize;
-  const float width = std::min(frame.metrics.px(560), window.x - frame.metrics.px(80));
+  const float width = dialog_width(frame, 560);
   const float height = std::min(frame.metrics.px(600), window.y - frame.metrics.px(160));
   platform::begin_child("terms", {width, height});
   const float room = width - ImGui::GetStyle().ScrollbarSize - frame.metrics.px(8);
   for (const core::lessons::Term& term : core::lessons::glossary()) {
-    widgets::paragraph(frame.fonts.sans15, frame.palette.text, room, term.word);
+    paragraph(frame.fonts.sans15, frame.palette.text, room, term.word);
     frame.landmarks.mark_item(std::string("glossary/") + term.word);
-    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, room, term.meaning);
+    paragraph(frame.fonts.sans14, frame.palette.dim, room, term.meaning);
     ImGui::Dummy({room, frame.metrics.px(4)});
   }
   ImGui::EndChild();
   ImGui::Dummy({width, frame.metrics.px(4)});
-  if (widgets::button(frame, "dialog/close", "Close")) close_dialog(frame);
+  if (button(frame, "dialog/close", "Close")) close_dialog(frame);
 }
 
 namespace {
@@ -77,13 +347,11 @@ std::vector<Placed> found_lines(const Frame& frame, const std::vector<KeyLine>& 
 
 void draw_placed(const Frame& frame, const Placed& placed, ImVec2 at, float keys_width, float words_width) {
   if (!placed.line) {
-    widgets::draw_text(frame.fonts.sans13, {at.x, at.y + frame.metrics.px(10)}, frame.palette.faint,
-                       placed.heading);
+    draw_text(frame.fonts.sans13, {at.x, at.y + frame.metrics.px(10)}, frame.palette.faint, placed.heading);
     return;
   }
   const float middle = at.y + platform::font_size(frame.fonts.sans15) / 2;
-  widgets::draw_text(frame.fonts.mono13, {at.x, middle}, widgets::Align::left_middle,
-                     packed(frame.palette.text), placed.line->keys);
+  draw_text(frame.fonts.mono13, {at.x, middle}, Align::left_middle, frame.palette.text, placed.line->keys);
   ImFont* font = frame.fonts.sans15;
   ImGui::GetWindowDrawList()->AddText(
       font, platform::font_size(font), {std::round(at.x + keys_width), std::round(at.y)},
@@ -101,7 +369,7 @@ void draw_key_sheet(const Frame& frame) {
       std::min(frame.metrics.px(largest_column), (room - gap) / static_cast<float>(n_columns));
   float keys_width = 0;
   for (const KeyLine& line : all)
-    keys_width = std::max(keys_width, widgets::text_width(frame.fonts.mono13, line.keys));
+    keys_width = std::max(keys_width, text_width(frame.fonts.mono13, line.keys));
   keys_width += frame.metrics.px(keys_room);
   const float words_width = column - keys_width - gap;
   const float width = column * static_cast<float>(n_columns);
@@ -127,7 +395,7 @@ void draw_key_sheet(const Frame& frame) {
     y += placed.height;
     deepest = std::max(deepest, y);
   }
-  if (lines.empty()) widgets::draw_text(frame.fonts.sans15, at, frame.palette.dim, "No match.");
+  if (lines.empty()) draw_text(frame.fonts.sans15, at, frame.palette.dim, "No match.");
   ImGui::Dummy({1, std::max(deepest, frame.metrics.px(24))});
   ImGui::EndChild();
   ImGui::Dummy({width, frame.metrics.px(4)});

@@ -1,14 +1,15 @@
-#include "app/ui/panels/dialogs/import_dialog.hpp"
+#include "app/ui/panels/dialogs/dialogs.hpp"
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "app/session/jobs.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/dialogs/file_dialogs.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/graph/given.hpp"
@@ -16,12 +17,24 @@
 
 namespace app::panels {
 
+namespace {
+
+/// The tensors of so many dimensions, after "none", to choose one of.
+struct TensorOptions {
+  std::vector<std::string> names{""};
+  std::vector<Option> options{{"none"}};
+
+  TensorOptions(const OpenedTensors& tensors, std::size_t least, std::size_t most);
+  /// Of the first of those that are chosen; 0 when there is none, or it is none of these.
+  std::size_t index_of(const std::vector<std::string>& chosen) const;
+};
+
 TensorOptions::TensorOptions(const OpenedTensors& tensors, std::size_t least, std::size_t most) {
   for (const core::formats::TensorInfo& info : tensors.file->tensors()) {
     if (info.shape.size() < least || info.shape.size() > most || info.dtype == core::formats::Dtype::text)
       continue;
     names.push_back(info.name);
-    options.push_back({info.name + " " + core::formats::shape_text(info.shape), "", false});
+    options.push_back({info.name + " " + core::formats::shape_text(info.shape)});
   }
 }
 
@@ -30,8 +43,6 @@ std::size_t TensorOptions::index_of(const std::vector<std::string>& chosen) cons
     if (!chosen.empty() && names[k] == chosen.front()) return k;
   return 0;
 }
-
-namespace {
 
 using core::formats::checkpoints::Mapping;
 using core::formats::checkpoints::Source;
@@ -42,6 +53,7 @@ struct ProjectionRow {
   const char* name;
   Source& (*source)(Mapping&);
 };
+
 constexpr std::array projection_rows{ProjectionRow{"query", [](Mapping& m) -> Source& { return m.query; }},
                                      ProjectionRow{"key", [](Mapping& m) -> Source& { return m.key; }},
                                      ProjectionRow{"value", [](Mapping& m) -> Source& { return m.value; }},
@@ -85,33 +97,35 @@ void draw_row(const Frame& frame, const ProjectionRow& row, const Source& source
   ImGui::TextUnformatted(row.name);
   ImGui::SameLine(left + label);
   const std::size_t weight = weights.index_of(source.weights), bias = biases.index_of(source.biases);
-  if (const auto chosen = widgets::combo(frame, landmark + "/weight", room, weights.options[weight].words,
-                                         weights.options, weight))
+  if (const auto chosen = combo(frame, landmark + "/weight", room, weights.options, weight))
     change_source(frame, row,
                   [tensor = weights.names[*chosen]](Source& s) { choose_tensor(s.weights, tensor); });
   ImGui::SameLine();
   if (const auto on =
-          widgets::checkbox(frame, landmark + "/turned", "out × in", source.out_by_in,
-                            "Rows are outputs, as in torch.nn.Linear; otherwise the weight is used as x·W"))
+          checkbox(frame, landmark + "/turned", "out × in", source.out_by_in,
+                   "Rows are outputs, as in torch.nn.Linear; otherwise the weight is used as x·W"))
     change_source(frame, row, [on](Source& s) { s.out_by_in = *on; });
   ImGui::SameLine(left + label + room + turned + 2 * gap);
   const std::size_t which = source.n_parts == 1 ? 0 : source.part + 1;
-  std::vector<widgets::Option> options;
-  for (const char* words : parts) options.push_back({words, "", false});
-  if (const auto chosen = widgets::combo(frame, landmark + "/part", part, parts[which], options, which))
+  std::vector<Option> options;
+  for (const char* words : parts) options.push_back({words});
+  if (const auto chosen = combo(frame, landmark + "/part", part, options, which, parts[which]))
     change_source(frame, row, [k = *chosen](Source& s) {
       s.n_parts = s.n_bias_parts = k == 0 ? 1 : 3;
       s.part = s.bias_part = k == 0 ? 0 : k - 1;
     });
   ImGui::SameLine();
   const std::string shown = bias == 0 ? "no bias" : biases.options[bias].words;
-  if (const auto chosen = widgets::combo(frame, landmark + "/bias", room, shown, biases.options, bias))
+  if (const auto chosen = combo(frame, landmark + "/bias", room, biases.options, bias, shown))
     change_source(frame, row,
                   [tensor = biases.names[*chosen]](Source& s) { choose_tensor(s.biases, tensor); });
 }
 
-}  // namespace
-
+/// Rows in which each projection is named by hand: its tensor, which way it is kept, which part of it is
+/// meant, its bias.
+///
+/// Landmarks "import/query/weight", "import/query/turned", "import/query/part", "import/query/bias" and so
+/// on.
 void draw_import_mapping(const Frame& frame, const OpenedTensors& tensors, float width) {
   const TensorOptions weights(tensors, 2, 2), biases(tensors, 1, 1);
   Mapping mapping = frame.forms.import.mapping;
@@ -119,6 +133,7 @@ void draw_import_mapping(const Frame& frame, const OpenedTensors& tensors, float
     draw_row(frame, row, row.source(mapping), weights, biases, width);
 }
 
+/// The mapping that the form holds, when all that it needs is named.
 std::optional<Mapping> mapping_by_hand(const ImportForm& form) {
   Mapping mapping = form.mapping;
   if (!form.has_output) mapping.output.reset();
@@ -126,8 +141,6 @@ std::optional<Mapping> mapping_by_hand(const ImportForm& form) {
     return std::nullopt;
   return mapping;
 }
-
-namespace {
 
 using core::attention::StageInfo;
 using core::formats::TensorInfo;
@@ -156,8 +169,8 @@ void stage_row(const Frame& frame, const StageInfo& stage, const TensorOptions& 
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted(stage.title);
   ImGui::SameLine(left + label);
-  if (const auto next = widgets::combo(frame, std::string("import/stage/") + stage.name, width - label, shown,
-                                       tensors.options, current))
+  if (const auto next = combo(frame, std::string("import/stage/") + stage.name, width - label,
+                              tensors.options, current, shown))
     choose(frame,
            [&](core::importing::Choices& c) { name_stage(c.stages, stage.stage, tensors.names[*next]); });
 }
@@ -198,17 +211,15 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
   const ImportForm& form = frame.forms.import;
   const Layers layers = layers_of(form, tensors);
   if (layers.n > 0) {
-    std::vector<widgets::Option> options;
+    std::vector<Option> options;
     for (std::size_t k = 0; k < layers.n; ++k)
-      options.push_back(
-          {std::to_string(k) + (layers.by_name ? "  " + tensors.stages[k].name : ""), "", false});
+      options.push_back({std::to_string(k) + (layers.by_name ? "  " + tensors.stages[k].name : "")});
     const std::size_t current = std::min(form.layer, layers.n - 1);
     const float left = ImGui::GetCursorPosX();
     ImGui::AlignTextToFramePadding();
     ImGui::TextUnformatted("layer");
     ImGui::SameLine(left + label);
-    if (const auto next = widgets::combo(frame, "import/stage_layer", frame.metrics.px(240),
-                                         options[current].words, options, current)) {
+    if (const auto next = combo(frame, "import/stage_layer", frame.metrics.px(240), options, current)) {
       frame.commands.add(set<&ImportForm::layer>(*next));
       if (layers.by_name)
         choose(frame, [&](core::importing::Choices& c) {
@@ -218,17 +229,17 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
     ImGui::SameLine();
   }
   if (layers.has_four_axes) {
-    if (const auto on =
-            widgets::checkbox(frame, "import/batch", "the first axis counts sequences, not layers",
-                              form.choices.first_axis_is_batch))
+    if (const auto on = checkbox(frame, "import/batch", "the first axis counts sequences, not layers",
+                                 form.choices.first_axis_is_batch))
       choose(frame, [&](core::importing::Choices& c) { c.first_axis_is_batch = *on; });
   } else {
     ImGui::NewLine();
   }
 }
 
-}  // namespace
-
+/// The stages that can be given, each with the tensor that holds it, and the layer.
+///
+/// Landmarks "import/stage/weights" and so on, "import/stage_layer", "import/batch".
 void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float width) {
   const TensorOptions options(tensors, 2, 5);
   const auto list = core::attention::givable_stages();
@@ -244,6 +255,7 @@ void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float 
   layer_row(frame, tensors, label);
 }
 
+/// What the form asks for, or nothing while no stage is named.
 std::optional<Choices> stages_by_hand(const ImportForm& form, const OpenedTensors& tensors) {
   if (form.choices.stages.empty()) return std::nullopt;
   Choices choices = form.choices;
@@ -258,15 +270,6 @@ std::optional<Choices> stages_by_hand(const ImportForm& form, const OpenedTensor
   return choices;
 }
 
-namespace {
-
-using core::formats::TensorInfo;
-using core::importing::Choices;
-
-float dialog_width(const Frame& frame) {
-  return std::min(frame.metrics.px(820), ImGui::GetIO().DisplaySize.x - frame.metrics.px(80));
-}
-
 void label(const Frame& frame, const char* words) {
   const float left = ImGui::GetCursorPosX();
   ImGui::AlignTextToFramePadding();
@@ -276,14 +279,12 @@ void label(const Frame& frame, const char* words) {
 
 void layer_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.forms.import;
-  std::vector<widgets::Option> options;
+  std::vector<Option> options;
   for (std::size_t k = 0; k < tensors.layers.size(); ++k)
-    options.push_back(
-        {std::to_string(k) + "  " + tensors.layers[k].prefix, tensors.layers[k].naming->about, false});
+    options.push_back({std::to_string(k) + "  " + tensors.layers[k].prefix, tensors.layers[k].naming->about});
   label(frame, "layer");
   const std::size_t current = std::min(form.layer, options.size() - 1);
-  if (const auto chosen = widgets::combo(frame, "import/layer", frame.metrics.px(320), options[current].words,
-                                         options, current))
+  if (const auto chosen = combo(frame, "import/layer", frame.metrics.px(320), options, current))
     frame.commands.add(set<&ImportForm::layer>(*chosen));
   ImGui::SameLine();
   platform::push_font(frame.fonts.sans14);
@@ -313,7 +314,7 @@ void heads_line(const Frame& frame, const OpenedTensors& tensors) {
   label(frame, "heads");
   const auto step = [](std::uint64_t n, int by) { return by > 0 ? n + 1 : n > 1 ? n - 1 : 1; };
   const std::uint64_t shown = form.choices.n_heads.value_or(known.value_or(1));
-  if (const auto n = widgets::count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
+  if (const auto n = count_field(frame, "import/heads", "heads", shown, frame.metrics.px(72), step))
     choose(frame, [&](core::importing::Choices& c) { c.n_heads = std::max<std::uint64_t>(1, *n); });
   ImGui::SameLine();
   const char* words = form.choices.n_heads           ? "as selected"
@@ -329,9 +330,8 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.forms.import;
   label(frame, "embeddings");
   const bool alone = form.as == ImportAs::embeddings;
-  std::vector<widgets::Option> options{
-      alone ? widgets::Option{"select a tensor", "", false}
-            : widgets::Option{"8 random tokens", "Standard normal numbers, seed 123", false}};
+  std::vector<Option> options{alone ? Option{"select a tensor"}
+                                    : Option{"8 random tokens", "Standard normal numbers, seed 123"}};
   std::vector<std::string> names{""};
   std::size_t current = 0;
   for (const TensorInfo& info : tensors.file->tensors()) {
@@ -341,20 +341,18 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
     options.push_back({info.name + " " + core::formats::shape_text(info.shape), "", names.size() == 1});
     names.push_back(info.name);
   }
-  if (const auto chosen = widgets::combo(frame, "import/embeddings", frame.metrics.px(240),
-                                         options[current].words, options, current))
+  if (const auto chosen = combo(frame, "import/embeddings", frame.metrics.px(240), options, current))
     choose(frame,
            [&](core::importing::Choices& c) { c.embeddings.clear(), c.embeddings_tensor = names[*chosen]; });
   if (alone) return;
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted("or file");
-  widgets::tooltip("You can drop a file here");
+  tooltip("You can drop a file here");
   ImGui::SameLine();
-  widgets::FieldStyle style;
-  style.width = frame.metrics.px(220), style.font = frame.fonts.sans14,
-  style.alignment = widgets::Alignment::left;
-  if (const auto answer = widgets::text_field(frame, "import/file", form.choices.embeddings.string(), style);
+  FieldStyle style;
+  style.width = frame.metrics.px(220), style.font = frame.fonts.sans14, style.alignment = Alignment::left;
+  if (const auto answer = text_field(frame, "import/file", form.choices.embeddings.string(), style);
       answer.text)
     choose(frame, [&](core::importing::Choices& c) { c.embeddings = *answer.text; });
   ImGui::SameLine();
@@ -363,7 +361,7 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   ImGui::SameLine();
   style.width = frame.metrics.px(110);
   const std::string shown = form.choices.embeddings.empty() ? "" : form.choices.embeddings_tensor;
-  if (const auto answer = widgets::text_field(frame, "import/file_tensor", shown, style); answer.text)
+  if (const auto answer = text_field(frame, "import/file_tensor", shown, style); answer.text)
     choose(frame, [&](core::importing::Choices& c) { c.embeddings_tensor = *answer.text; });
 }
 
@@ -375,12 +373,12 @@ void setting(const Frame& frame, const char* landmark, const char* words, const 
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted(words);
   ImGui::SameLine();
-  widgets::FieldStyle style;
+  FieldStyle style;
   style.width = frame.metrics.px(64), style.font = frame.fonts.mono13;
   const std::string shown = value ? core::text::number_text(static_cast<double>(*value)) : "";
-  const auto answer = widgets::text_field(frame, landmark, shown, style);
+  const auto answer = text_field(frame, landmark, shown, style);
   if (!answer.text) return;
-  const auto number = widgets::read_number(*answer.text);
+  const auto number = read_number(*answer.text);
   if (number || answer.text->empty())
     choose(frame, [&](core::importing::Choices& c) { set(c.settings, number); });
 }
@@ -394,13 +392,11 @@ void settings_line(const Frame& frame) {
     return typed && *typed >= 1 ? std::optional(static_cast<std::size_t>(*typed)) : std::nullopt;
   };
   label(frame, "attention");
-  const std::vector<widgets::Option> options{
-      {"causality as found", "", false},
-      {"causal", "Each query attends to keys up to its own position", true},
-      {"not causal", "Each query attends to every key", false}};
+  const std::vector<Option> options{{"causality as found"},
+                                    {"causal", "Each query attends to keys up to its own position", true},
+                                    {"not causal", "Each query attends to every key"}};
   const std::size_t current = !settings.causal ? 0 : *settings.causal ? 1 : 2;
-  if (const auto chosen = widgets::combo(frame, "import/causal", frame.metrics.px(150),
-                                         options[current].words, options, current))
+  if (const auto chosen = combo(frame, "import/causal", frame.metrics.px(150), options, current))
     choose(frame, [&](core::importing::Choices& c) {
       c.settings.causal = *chosen == 0 ? std::nullopt : std::optional(*chosen == 1);
     });
@@ -430,16 +426,13 @@ void tensor_line(const Frame& frame, const OpenedTensors& tensors, std::size_t i
   frame.landmarks.mark_item("import/tensor/" + std::to_string(index));
   const ImVec2 at = ImGui::GetItemRectMin();
   ImFont* font = frame.fonts.mono13;
-  widgets::draw_text_within(font, {at.x + frame.metrics.px(4), at.y}, width * 0.42f, frame.palette.text,
-                            info.name);
-  widgets::draw_text(font, {at.x + width * 0.44f, at.y}, frame.palette.dim,
-                     core::formats::dtype_name(info.dtype));
-  widgets::draw_text(font, {at.x + width * 0.54f, at.y}, frame.palette.dim,
-                     core::formats::shape_text(info.shape));
+  draw_text_within(font, {at.x + frame.metrics.px(4), at.y}, width * 0.42f, frame.palette.text, info.name);
+  draw_text(font, {at.x + width * 0.44f, at.y}, frame.palette.dim, core::formats::dtype_name(info.dtype));
+  draw_text(font, {at.x + width * 0.54f, at.y}, frame.palette.dim, core::formats::shape_text(info.shape));
   const auto range = tensors.ranges.find(info.name);
   if (range != tensors.ranges.end())
-    widgets::draw_text_within(font, {at.x + width * 0.74f, at.y}, width * 0.25f, frame.palette.dim,
-                              range_text(range->second));
+    draw_text_within(font, {at.x + width * 0.74f, at.y}, width * 0.25f, frame.palette.dim,
+                     range_text(range->second));
   ImGui::PopID();
 }
 
@@ -488,10 +481,10 @@ std::optional<Choices> choices_of(const ImportForm& form, const OpenedTensors& t
 
 /// What can be made of the file, and what of it is to be made.
 void as_line(const Frame& frame, const OpenedTensors& tensors) {
-  std::vector<widgets::Option> options;
+  std::vector<Option> options;
   std::vector<ImportAs> all;
   const auto offer = [&](ImportAs as, const char* words, const char* help) {
-    all.push_back(as), options.push_back({words, help, false});
+    all.push_back(as), options.push_back({words, help});
   };
   if (!tensors.layers.empty())
     offer(ImportAs::layer, "a layer of the checkpoint", "Finds the projections of one layer by their names");
@@ -503,20 +496,18 @@ void as_line(const Frame& frame, const OpenedTensors& tensors) {
   const auto place = std::find(all.begin(), all.end(), frame.forms.import.as);
   const auto current = place == all.end() ? 0 : static_cast<std::size_t>(place - all.begin());
   label(frame, "open as");
-  if (const auto chosen =
-          widgets::combo(frame, "import/as", frame.metrics.px(240), options[current].words, options, current))
+  if (const auto chosen = combo(frame, "import/as", frame.metrics.px(240), options, current))
     frame.commands.add(set<&ImportForm::as>(all[*chosen]));
 }
 
 /// What the first line of a table is that counts its columns.
 void first_line(const Frame& frame) {
-  const std::vector<widgets::Option> options{
-      {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below", false},
-      {"numbers", "A row like the others", false}};
+  const std::vector<Option> options{
+      {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below"},
+      {"numbers", "A row like the others"}};
   const std::size_t current = frame.forms.import.choices.has_header_line == true ? 0 : 1;
   label(frame, "first line");
-  if (const auto chosen = widgets::combo(frame, "import/first_line", frame.metrics.px(240),
-                                         options[current].words, options, current))
+  if (const auto chosen = combo(frame, "import/first_line", frame.metrics.px(240), options, current))
     choose(frame, [&](core::importing::Choices& c) { c.has_header_line = *chosen == 0; });
 }
 
@@ -548,23 +539,23 @@ void draw_choices(const Frame& frame, const OpenedTensors& tensors, float width)
 void draw_import_dialog(const Frame& frame) {
   if (!frame.work.opening || !frame.work.opening->tensors) return close_dialog(frame);
   const OpenedTensors& tensors = *frame.work.opening->tensors;
-  const float width = dialog_width(frame);
+  const float width = dialog_width(frame, 820);
   const std::size_t n = tensors.file->tensors().size();
-  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width,
-                     tensors.file->path().filename().string() + " · " + tensors.file->format() + " · " +
-                         std::to_string(n) + (n == 1 ? " tensor" : " tensors"));
+  paragraph(frame.fonts.sans15, frame.palette.text, width,
+            tensors.file->path().filename().string() + " · " + tensors.file->format() + " · " +
+                std::to_string(n) + (n == 1 ? " tensor" : " tensors"));
   tensor_list(frame, tensors, width);
   draw_choices(frame, tensors, width);
   if (const std::string words = reservations(frame.forms.import, tensors); !words.empty()) {
-    widgets::paragraph(frame.fonts.sans14, frame.palette.text, width, words);
+    paragraph(frame.fonts.sans14, frame.palette.text, width, words);
     frame.landmarks.mark_item("import/reservations");
   }
   const Message& message = frame.message;
-  widgets::paragraph(frame.fonts.sans14, message.is_error ? frame.palette.status.bad : frame.palette.dim,
-                     width, message.text.empty() ? " " : message.text);
+  paragraph(frame.fonts.sans14, message.is_error ? frame.palette.status.bad : frame.palette.dim, width,
+            message.text.empty() ? " " : message.text);
   const auto choices = choices_of(frame.forms.import, tensors);
   const bool confirmed = confirm_buttons(frame, width, "Open", choices.has_value()) == "dialog/confirm";
-  const bool enter = widgets::enter_confirms();
+  const bool enter = enter_confirms();
   if (choices && (confirmed || enter)) frame.commands.add(ImportTensors{*choices});
 }
 
@@ -581,7 +572,7 @@ void draw_reading_line(const Frame& frame) {
   ImGui::AlignTextToFramePadding();
   ImGui::TextUnformatted(words.c_str());
   ImGui::SameLine();
-  if (widgets::button(frame, "reading/cancel", "Stop")) frame.commands.add(CancelReading{});
+  if (button(frame, "reading/cancel", "Stop")) frame.commands.add(CancelReading{});
 }
 
 void draw_reading(const Frame& frame) {

@@ -6,10 +6,10 @@
 
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/dialogs/fill_dialog.hpp"
+#include "app/ui/panels/dialogs/dialogs.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/editor/matrix_editor.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 #include "core/editing/draw.hpp"
 
@@ -73,7 +73,7 @@ MatrixPlace chosen_place(const Frame& frame, MatrixName name) {
 }
 
 void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
-  std::vector<widgets::TabWords> words;
+  std::vector<TabWords> words;
   std::vector<MatrixName> names;
   std::size_t current = 0;
   for (const MatrixName matrix : matrices) {
@@ -82,7 +82,7 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
     words.push_back({std::string("edit/tab/") + symbol(matrix), symbol(matrix)});
     names.push_back(matrix);
   }
-  const auto chosen = widgets::tabs(frame, width, words, current);
+  const auto chosen = tabs(frame, width, words, current);
   for (std::size_t k = 0; k < words.size(); ++k)
     if (const auto rect = frame.landmarks.find(words[k].name);
         rect && ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(rect->min, rect->max))
@@ -104,10 +104,62 @@ std::vector<std::size_t> marked_rows(const Pending& view, MatrixPlace place) {
   return rows;
 }
 
+struct Filling {
+  const char *key, *words, *help;
+  FillRule rule;
+};
+
+constexpr std::array fillings{
+    Filling{"zeros", "zeros", "0 everywhere", FillRule::zeros},
+    Filling{"ones", "ones", "1 everywhere", FillRule::ones},
+    Filling{"identity", "identity", "1 on the diagonal, else 0", FillRule::identity},
+    Filling{"rand", "rand", "torch.rand: uniform from 0 to 1", FillRule::rand},
+    Filling{"randn", "randn", "torch.randn: standard normal", FillRule::randn},
+    Filling{"linear", "Linear", "The first values of nn.Linear of this shape", FillRule::linear},
+    Filling{"embedding", "Embedding", "The first values of nn.Embedding", FillRule::embedding}};
+
+void fill(const Frame& frame, MatrixPlace place, FillRule rule) {
+  frame.commands.edit(
+      SetBlock{place, 0, 0, filled(frame.pending.model, place, {rule, frame.forms.fill.fill.seed, {}})});
+}
+
+void fill_popup(const Frame& frame, MatrixPlace place) {
+  const std::string at_seed = "; seed " + std::to_string(frame.forms.fill.fill.seed);
+  for (const Filling& filling : fillings) {
+    if (filling.rule == FillRule::rand) ImGui::Separator();
+    if (ImGui::Selectable(filling.words)) fill(frame, place, filling.rule);
+    frame.landmarks.mark_item(std::string("edit/fill/") + filling.key);
+    tooltip(filling.help + (filling.rule >= FillRule::rand ? at_seed : ""));
+  }
+  ImGui::Separator();
+  if (ImGui::Selectable("seed and position…")) open_fill_dialog(frame, place);
+  frame.landmarks.mark_item("edit/fill/dialog");
+  tooltip("With another seed, or later in a sequence of samples");
+}
+
+/// The buttons "random" and "fill" with its menu: they write a whole matrix.
+void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
+  const std::string help =
+      "torch.randn at seed " + std::to_string(frame.forms.fill.fill.seed) + "; each click uses the next seed";
+  if (button(frame, "edit/random", "random", help.c_str())) {
+    fill(frame, place, FillRule::randn);
+    FillForm form = frame.forms.fill;
+    ++form.fill.seed;
+    frame.commands.add(set<&Forms::fill>(std::move(form)));
+  }
+  ImGui::SameLine();
+  if (button(frame, "edit/fill", "fill", "Zeros, ones, identity, or random numbers as PyTorch samples them"))
+    ImGui::OpenPopup("fill");
+  if (ImGui::BeginPopup("fill")) {
+    fill_popup(frame, place);
+    ImGui::EndPopup();
+  }
+}
+
 void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers) {
   if (place.name == MatrixName::embeddings) {
     const std::size_t n = numbers.n_rows();
-    if (widgets::button(frame, "edit/add_token", "+ token", "Adds a token of zeros at the end"))
+    if (button(frame, "edit/add_token", "+ token", "Adds a token of zeros at the end"))
       frame.commands.edit(InsertToken{n, std::to_string(n)});
     ImGui::SameLine();
   }
@@ -134,9 +186,9 @@ bool draw_offer_for_zeros(const Frame& frame, MatrixPlace place, const core::att
                                              : std::to_string(rows.size()) + " rows are all zeros. ";
   ImFont* font = frame.fonts.sans14;
   const float middle = at.y + frame.metrics.px(9);
-  widgets::draw_text(font, {at.x, middle}, widgets::Align::left_middle, packed(frame.palette.faint), words);
-  if (!widgets::link(frame, "edit/initialize", font, {at.x + widgets::text_width(font, words), middle},
-                     widgets::Align::left_middle, frame.palette.accent, "Initialize"))
+  draw_text(font, {at.x, middle}, Align::left_middle, frame.palette.faint, words);
+  if (!link(frame, "edit/initialize", font, {at.x + text_width(font, words), middle}, Align::left_middle,
+            frame.palette.accent, "Initialize"))
     return true;
   arma::mat filled = *numbers;
   const arma::mat drawn = core::editing::filled(
@@ -155,18 +207,17 @@ void draw_edit(const Frame& frame) {
   const MatrixPlace place = edited_place(frame.pending.look, frame.pending.model);
   const core::attention::SharedMatrix& numbers = *find_matrix(frame.pending.model, place);
 
-  widgets::section_heading(frame, width, "EDIT",
-                           core::text::tuple_text({numbers.n_rows(), numbers.n_cols()}));
+  section_heading(frame, width, "EDIT", core::text::tuple_text({numbers.n_rows(), numbers.n_cols()}));
   draw_tabs(frame, place, width);
 
   if (numbers.n_rows() * numbers.n_cols() == 0) {
     platform::move_to({x, ImGui::GetCursorScreenPos().y + m.px(10)});
-    widgets::paragraph(
+    paragraph(
         frame.fonts.sans14, frame.palette.dim, width,
         "The embeddings are not known: the model starts from given stages. Setting d_in creates them as zeros.");
     return;
   }
-  widgets::EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.pending, place)};
+  EditedMatrix matrix{place, numbers, nullptr, marked_rows(frame.pending, place)};
   if (place.name == MatrixName::embeddings)
     matrix.tokens = &frame.pending.model.sequences.at(place.nth).tokens;
   if (place.name == MatrixName::key_embeddings)
@@ -175,79 +226,22 @@ void draw_edit(const Frame& frame) {
     matrix.names = &frame.pending.model.sequences.at(frame.pending.look.sequence).tokens;
   const float top = ImGui::GetCursorScreenPos().y;
   const float buttons = m.px(10) + m.frame, hint = m.px(10) + 2 * m.px(18);
-  const float least = m.px(20 + 26 + 8), wanted = widgets::matrix_editor_height(frame, matrix, width);
+  const float least = m.px(20 + 26 + 8), wanted = matrix_editor_height(frame, matrix, width);
   const float room_for_all = start.y + room.y - top, left = room_for_all - m.px(8) - buttons;
   const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
   // Where a row and the buttons are too high for a window, rows are all that it shows.
   const float most = has_hint ? left - hint : left >= least ? left : std::max(left, room_for_all);
-  const float height = widgets::matrix_editor_height(frame, matrix, ImVec2(width, most));
+  const float height = matrix_editor_height(frame, matrix, ImVec2(width, most));
   platform::move_to({x, top});
-  widgets::matrix_editor(frame, matrix, {width, height});
+  matrix_editor(frame, matrix, {width, height});
   frame.landmarks.mark("edit/numbers", {x, top}, {x + width, top + height});
 
   platform::move_to({x, top + height + m.px(10)});
   draw_buttons(frame, place, numbers);
   platform::move_to({x, top + height + m.px(10) + m.frame + m.px(10)});
   if (draw_offer_for_zeros(frame, place, numbers, ImGui::GetCursorScreenPos()) || !has_hint) return;
-  widgets::paragraph(frame.fonts.sans14, frame.palette.faint, width,
-                     "Drag to change, double-click to type. Shift: coarse, Alt: fine.");
-}
-
-namespace {
-
-using namespace core::editing;
-
-struct Filling {
-  const char *key, *words, *help;
-  FillRule rule;
-};
-constexpr std::array fillings{
-    Filling{"zeros", "zeros", "0 everywhere", FillRule::zeros},
-    Filling{"ones", "ones", "1 everywhere", FillRule::ones},
-    Filling{"identity", "identity", "1 on the diagonal, else 0", FillRule::identity},
-    Filling{"rand", "rand", "torch.rand: uniform from 0 to 1", FillRule::rand},
-    Filling{"randn", "randn", "torch.randn: standard normal", FillRule::randn},
-    Filling{"linear", "Linear", "The first values of nn.Linear of this shape", FillRule::linear},
-    Filling{"embedding", "Embedding", "The first values of nn.Embedding", FillRule::embedding}};
-
-void fill(const Frame& frame, MatrixPlace place, FillRule rule) {
-  frame.commands.edit(
-      SetBlock{place, 0, 0, filled(frame.pending.model, place, {rule, frame.forms.fill.fill.seed, {}})});
-}
-
-void fill_popup(const Frame& frame, MatrixPlace place) {
-  const std::string at_seed = "; seed " + std::to_string(frame.forms.fill.fill.seed);
-  for (const Filling& filling : fillings) {
-    if (filling.rule == FillRule::rand) ImGui::Separator();
-    if (ImGui::Selectable(filling.words)) fill(frame, place, filling.rule);
-    frame.landmarks.mark_item(std::string("edit/fill/") + filling.key);
-    widgets::tooltip(filling.help + (filling.rule >= FillRule::rand ? at_seed : ""));
-  }
-  ImGui::Separator();
-  if (ImGui::Selectable("seed and position…")) open_fill_dialog(frame, place);
-  frame.landmarks.mark_item("edit/fill/dialog");
-  widgets::tooltip("With another seed, or later in a sequence of samples");
-}
-
-}  // namespace
-
-void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
-  const std::string help =
-      "torch.randn at seed " + std::to_string(frame.forms.fill.fill.seed) + "; each click uses the next seed";
-  if (widgets::button(frame, "edit/random", "random", help.c_str())) {
-    fill(frame, place, FillRule::randn);
-    FillForm form = frame.forms.fill;
-    ++form.fill.seed;
-    frame.commands.add(set<&Forms::fill>(std::move(form)));
-  }
-  ImGui::SameLine();
-  if (widgets::button(frame, "edit/fill", "fill",
-                      "Zeros, ones, identity, or random numbers as PyTorch samples them"))
-    ImGui::OpenPopup("fill");
-  if (ImGui::BeginPopup("fill")) {
-    fill_popup(frame, place);
-    ImGui::EndPopup();
-  }
+  paragraph(frame.fonts.sans14, frame.palette.faint, width,
+            "Drag to change, double-click to type. Shift: coarse, Alt: fine.");
 }
 
 }  // namespace app::panels

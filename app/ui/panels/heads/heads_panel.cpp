@@ -9,12 +9,28 @@
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
+
+namespace {
+
+/// Where the pictures of heads stand: equal tiles, names beside the first column and above the first row
+/// alone.
+struct Tiling {
+  std::size_t columns = 1;
+  int width = 0, height_of_one = 0;  ///< of one picture, in pixels
+  bool names = true;                 ///< tokens and not only their indices
+  float labels = 0, head = 0;        ///< room left of the first column and above the first row
+  float gap = 0, row_gap = 0;        ///< between columns, and between rows
+  float foot = 0;                    ///< below every picture
+  float height = 0;                  ///< of all rows
+
+  /// Top left of a picture, relative to all of them.
+  ImVec2 picture(std::size_t place) const;
+};
+
+}  // namespace
 
 using core::attention::HeadFigure;
 
@@ -25,22 +41,26 @@ const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame) {
 
 std::string figure_text(HeadFigure figure, const std::optional<double>& value, std::size_t n_tokens) {
   if (!value) return "–";
-  if (figure == HeadFigure::entropy) return widgets::fixed(*value, 2) + " bits";
+  if (figure == HeadFigure::entropy) return fixed(*value, 2) + " bits";
   const int decimals =
       1 + static_cast<int>(std::ceil(std::log10(std::max<double>(10, static_cast<double>(n_tokens)))));
-  return widgets::share_text(*value, decimals);
+  return share_text(*value, decimals);
 }
 
+namespace {
+
+/// The largest that a figure can be.
 double figure_top(const Frame& frame, HeadFigure figure) {
   return figure == HeadFigure::entropy
              ? std::log2(std::max<double>(2, static_cast<double>(frame.displayed.model.n_tokens())))
              : 1;
 }
 
+/// What a figure is, with its ends: "mean entropy of the rows of weights, 0 to 4 bit".
 std::string figure_words(const Frame& frame, HeadFigure figure) {
   const double top = figure_top(frame, figure);
   if (figure == HeadFigure::entropy)
-    return "mean entropy of the rows, 0 to " + widgets::fixed(top, top == std::floor(top) ? 0 : 2) + " bits";
+    return "mean entropy of the rows, 0 to " + fixed(top, top == std::floor(top) ? 0 : 2) + " bits";
   const std::string title = core::attention::info(figure).title;
   return "mean weight on " +
          (figure == HeadFigure::previous ? "previous token"
@@ -48,6 +68,8 @@ std::string figure_words(const Frame& frame, HeadFigure figure) {
                                          : title) +
          ", 0 to 1";
 }
+
+}  // namespace
 
 std::vector<std::size_t> sorted_heads(const Frame& frame) {
   if (frame.displayed.look.heads_order)
@@ -65,6 +87,7 @@ using core::attention::StageInfo;
 // At scale 1.
 constexpr float smallest_picture = 64, foot_height = 34, most_between_rows = 24, widest_cell = 110,
                 highest_cell = 76;
+
 constexpr std::size_t most_named = 64;  // tokens
 
 /// As much of a length as whole cells of at most that size take; all of it when they are smaller than a
@@ -82,10 +105,10 @@ void fit_picture(const Frame& frame, const StageInfo& stage, const core::attenti
   float wide = std::min(width / static_cast<float>(numbers.n_cols()), m.px(widest_cell));
   float high = std::min(height / static_cast<float>(numbers.n_rows()), m.px(highest_cell));
   if (stage.columns == Columns::tokens) {
-    const int digits = widgets::needs_of_stage(frame, stage.stage, 0).characters(core::text::least_decimals);
-    const bool holds_numbers = std::floor(wide) >= widgets::cell_width_for(frame, digits) && high >= m.px(16);
+    const int digits = needs_of_stage(frame, stage.stage, 0).characters(core::text::least_decimals);
+    const bool holds_numbers = std::floor(wide) >= cell_width_for(frame, digits) && high >= m.px(16);
     high = std::min(high, wide);
-    wide = std::min(wide, holds_numbers ? std::max(2 * high, widgets::cell_width_for(frame, digits)) : high);
+    wide = std::min(wide, holds_numbers ? std::max(2 * high, cell_width_for(frame, digits)) : high);
   }
   t.width = whole_cells(wide * static_cast<float>(numbers.n_cols()), numbers.n_cols(), m.px(widest_cell));
   t.height_of_one =
@@ -96,25 +119,22 @@ float label_width(const Frame& frame, const StageInfo& stage, bool names) {
   const core::attention::Sequence& sequence = frame.displayed.sequence();
   const auto& tokens = row_tokens(stage, sequence);
   const float index =
-      widgets::text_width(frame.fonts.mono12, std::to_string(std::max<std::size_t>(1, tokens.size()) - 1)) +
+      text_width(frame.fonts.mono12, std::to_string(std::max<std::size_t>(1, tokens.size()) - 1)) +
       frame.metrics.px(8);
   if (!names) return index;
   float widest = 0;
-  for (const std::string& token : tokens)
-    widest = std::max(widest, widgets::text_width(frame.fonts.sans13, token));
+  for (const std::string& token : tokens) widest = std::max(widest, text_width(frame.fonts.sans13, token));
   return index + frame.metrics.px(6) + std::min(std::ceil(widest), frame.metrics.px(76));
 }
 
 /// The room above the first row.
 float head_height(const Frame& frame, const StageInfo& stage, const Tiling& t) {
-  widgets::Heatmap map;
+  Heatmap map;
   map.stage = stage.stage;
   map.width = t.width;
-  map.columns = t.names ? widgets::ColumnLabels::tokens : widgets::ColumnLabels::indices;
-  return widgets::column_label_height(frame, map);
+  map.columns = t.names ? ColumnLabels::tokens : ColumnLabels::indices;
+  return column_label_height(frame, map);
 }
-
-}  // namespace
 
 ImVec2 Tiling::picture(std::size_t place) const {
   const auto column = static_cast<float>(place % columns), row = static_cast<float>(place / columns);
@@ -122,6 +142,8 @@ ImVec2 Tiling::picture(std::size_t place) const {
           head + row * (static_cast<float>(height_of_one) + foot + row_gap)};
 }
 
+/// As large as all of them can be seen; where they would become too small for that, as small as they may be,
+/// and it scrolls.
 Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pictures, ImVec2 room) {
   const Metrics& m = frame.metrics;
   const core::attention::StageMatrix& numbers = frame.displayed.trace.at(stage.stage, 0);
@@ -164,11 +186,6 @@ Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pict
   return best;
 }
 
-namespace {
-
-using core::attention::HeadFigure;
-using core::attention::StageInfo;
-
 /// The heads whose pictures stand there: all in their order, or the first of each group that shares a matrix.
 std::vector<std::size_t> pictured_heads(const Frame& frame, const StageInfo& stage) {
   const auto& model = frame.displayed.model;
@@ -186,49 +203,43 @@ HeadFigure shown_figure(const Frame& frame) {
 
 /// Name and figure under a picture, and the figure as a bar.
 void draw_caption(const Frame& frame, Stage stage, std::size_t h, bool chosen, ImVec2 at, float width) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const Rgb ink = chosen ? frame.palette.text : frame.palette.dim;
   const float middle = at.y + frame.metrics.px(16);
   if (core::attention::n_matrices(frame.displayed.model, stage) < frame.displayed.model.n_heads) {
-    widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(ink),
-                       widgets::head_words(frame.displayed.model, stage, h));
+    draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, ink,
+              head_words(frame.displayed.model, stage, h));
     return;  // figures are of heads
   }
   const auto& value = head_facts(frame)[h].*core::attention::info(shown_figure(frame)).value;
   const std::string number = figure_text(shown_figure(frame), value, frame.displayed.model.n_keys()),
                     name =
                         "head " + std::to_string(h) + (frame.displayed.model.is_off(h) ? " · ablated" : "");
-  widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle, packed(ink), name);
-  const float room = width - widgets::text_width(frame.fonts.sans14, name) - frame.metrics.px(6);
-  if (widgets::text_width(frame.fonts.mono12, number) <= room)
-    widgets::draw_text(frame.fonts.mono12, {at.x + width, middle}, widgets::Align::right_middle, packed(ink),
-                       number);
+  draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, ink, name);
+  const float room = width - text_width(frame.fonts.sans14, name) - frame.metrics.px(6);
+  if (text_width(frame.fonts.mono12, number) <= room)
+    draw_text(frame.fonts.mono12, {at.x + width, middle}, Align::right_middle, ink, number);
   const float top = at.y + frame.metrics.px(27), bottom = top + frame.metrics.px(3);
-  list->AddRectFilled({at.x, top}, {at.x + width, bottom}, packed(frame.palette.control.rest));
   const double share = value ? std::clamp(*value / figure_top(frame, shown_figure(frame)), 0.0, 1.0) : 0;
-  list->AddRectFilled({at.x, top}, {at.x + width * static_cast<float>(share), bottom},
-                      packed(chosen ? frame.palette.accent : frame.palette.faint));
+  draw_share(frame, {at.x, top}, {at.x + width, bottom}, share,
+             chosen ? frame.palette.accent : frame.palette.faint);
 }
 
 void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std::size_t h, std::size_t place,
                ImVec2 origin) {
   const auto& m = frame.metrics;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const std::size_t column = place % t.columns, row = place / t.columns;
-  widgets::Heatmap map;
+  Heatmap map;
   map.place = "heads/" + std::to_string(h);
   map.stage = stage.stage;
   map.head = h;
   map.width = t.width, map.height = t.height_of_one;
   map.row_tokens = t.names;
   map.label_width = column == 0 ? t.labels : 0;
-  map.columns = row > 0   ? widgets::ColumnLabels::none
-                : t.names ? widgets::ColumnLabels::tokens
-                          : widgets::ColumnLabels::indices;
+  map.columns = row > 0 ? ColumnLabels::none : t.names ? ColumnLabels::tokens : ColumnLabels::indices;
   map.show_bar = false;
   const ImVec2 picture = t.picture(place);
   const ImVec2 corner{origin.x + picture.x - map.label_width,
-                      origin.y + picture.y - widgets::column_label_height(frame, map)};
+                      origin.y + picture.y - column_label_height(frame, map)};
   const float left = std::round(corner.x + map.label_width);
   const float top = std::round(origin.y + picture.y);
   const float bottom = top + static_cast<float>(t.height_of_one), width = static_cast<float>(t.width),
@@ -236,30 +247,28 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
   const float margin = std::min(m.px(8), std::floor(t.gap / 2));
   const ImVec2 tile_min{left - margin, top - margin}, tile_max{right + margin, bottom + m.px(34)};
   if (stage.per_head && h == frame.displayed.selection.hovered_head)
-    list->AddRectFilled(tile_min, tile_max, packed(frame.palette.ground.raised), m.px(3));
-  widgets::draw_heatmap(frame, map, corner);
+    draw_rect(tile_min, tile_max, frame.palette.ground.raised, m.px(3));
+  draw_heatmap(frame, map, corner);
   if (!stage.per_head) {
-    widgets::draw_text(frame.fonts.sans14, {left, bottom + m.px(16)}, widgets::Align::left_middle,
-                       packed(frame.palette.dim), "all heads");
+    draw_text(frame.fonts.sans14, {left, bottom + m.px(16)}, Align::left_middle, frame.palette.dim,
+              "all heads");
     draw_title_area(frame, "heads/name/all", stage.stage, 0, {left, bottom + m.px(6)},
-                    {widgets::text_width(frame.fonts.sans14, "all heads"), m.px(20)});
+                    {text_width(frame.fonts.sans14, "all heads"), m.px(20)});
     return;
   }
   const auto& model = frame.displayed.model;
   const bool chosen =
       matrix_of_head(model, stage.stage, h) == matrix_of_head(model, stage.stage, frame.displayed.look.head);
-  if (chosen)
-    widgets::outline(list, {left - 5, top - 5}, {right + 4, bottom + 4}, packed(frame.palette.selection), 2);
+  if (chosen) outline({left - 5, top - 5}, {right + 4, bottom + 4}, frame.palette.selection, 2);
   draw_caption(frame, stage.stage, h, chosen, {left, bottom}, width);
   platform::move_to({left, bottom + m.px(6)});
-  const bool pressed = widgets::hit_area(("select head " + std::to_string(h)).c_str(), {width, m.px(26)});
+  const bool pressed = hit_area(("select head " + std::to_string(h)).c_str(), {width, m.px(26)});
   frame.landmarks.mark_item("heads/name/" + std::to_string(h));
-  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
-    widgets::outline(list, ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), packed(frame.palette.accent), 2);
+  draw_focus(frame, ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
   if (pressed) frame.commands.add(set<&Look::head>(h));
   if (ImGui::IsItemHovered()) {
     if (ImGui::IsMouseDoubleClicked(0)) frame.commands.add(set<&Look::head>(h), set<&Look::tab>(Tab::stages));
-    widgets::tooltip("Click to select the head, double-click for its stages, right-click for more.");
+    tooltip("Click to select the head, double-click for its stages, right-click for more.");
   }
   draw_stage_menu(frame, "heads", stage.stage, h);
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
@@ -270,16 +279,16 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
 /// Below all pictures: their colors, where they have the same, and what the bars under the heads say.
 void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std::size_t>& heads, ImVec2 at,
               float room) {
-  const auto ends = [&](std::size_t h) { return widgets::color_ends(frame, stage.stage, h); };
+  const auto ends = [&](std::size_t h) { return color_ends(frame, stage.stage, h); };
   std::string words;
   if (std::ranges::all_of(heads, [&](std::size_t h) { return ends(h) == ends(heads.front()); })) {
-    const widgets::ColorScale scale{widgets::chosen_map(frame.displayed.look.colors, stage.coloring),
-                                    frame.palette.dark, ends(heads.front())};
-    const float width = widgets::draw_plain_bar(frame, scale, at, frame.metrics.px(180));
+    const ColorScale scale{chosen_map(frame.displayed.look.colors, stage.coloring), frame.palette.dark,
+                           ends(heads.front())};
+    const float width = draw_plain_bar(frame, scale, at, frame.metrics.px(180));
     frame.landmarks.mark("heads/bar", {at.x, at.y - 4}, {at.x + width, at.y + 4});
     at.x += width + frame.metrics.px(16), room -= width + frame.metrics.px(16);
-    if (const float link = widgets::scale_link_width(frame, stage.stage, heads.front()); link > 0) {
-      widgets::draw_scale_link(frame, "heads", {at.x + link - frame.metrics.px(12), at.y});
+    if (const float link = scale_link_width(frame, stage.stage, heads.front()); link > 0) {
+      draw_scale_link(frame, "heads", {at.x + link - frame.metrics.px(12), at.y});
       at.x += link + frame.metrics.px(8), room -= link + frame.metrics.px(8);
     }
   } else {
@@ -289,10 +298,10 @@ void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std:
     const std::string figure = figure_words(frame, shown_figure(frame)),
                       before = words.empty() ? "" : words + "; ";
     words = before + "bar: " + figure;
-    if (widgets::text_width(frame.fonts.sans13, words) > room) words = before + figure;
+    if (text_width(frame.fonts.sans13, words) > room) words = before + figure;
   }
-  widgets::draw_text(frame.fonts.sans13, at, widgets::Align::left_middle, packed(frame.palette.faint),
-                     widgets::shortened(frame.fonts.sans13, words, room));
+  draw_text(frame.fonts.sans13, at, Align::left_middle, frame.palette.faint,
+            shortened(frame.fonts.sans13, words, room));
 }
 
 }  // namespace
@@ -310,9 +319,8 @@ void draw_heads(const Frame& frame) {
     draw_tile(frame, stage, t, order[place], place, origin);
   draw_key(frame, stage, order, {origin.x + t.labels, origin.y + t.height + frame.metrics.px(12)},
            room.x - t.labels);
-  platform::move_to(origin);
-  ImGui::Dummy(
-      {std::min(room.x, ImGui::GetContentRegionAvail().x), std::max(1.0f, t.height + frame.metrics.px(24))});
+  take_room(origin, {std::min(room.x, ImGui::GetContentRegionAvail().x),
+                     std::max(1.0f, t.height + frame.metrics.px(24))});
 }
 
 }  // namespace app::panels

@@ -9,11 +9,9 @@
 #include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/heads/heads_panel.hpp"
-#include "app/ui/panels/inspector/inspector_links.hpp"
-#include "app/ui/panels/inspector/inspector_row.hpp"
 #include "app/ui/widgets/cell_words.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/matrices.hpp"
@@ -28,8 +26,6 @@ namespace {
 
 using core::attention::HeadFigure;
 using core::attention::HeadFigureInfo;
-using widgets::Align;
-using widgets::Pen;
 
 void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<double>& value) {
   const Frame& frame = pen.frame;
@@ -38,94 +34,80 @@ void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<dou
   const std::string number = figure_text(figure.figure, value, n_tokens),
                     widest = figure_text(figure.figure, 0.5, n_tokens);
   const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 122 : 132),
-              to =
-                  pen.right - std::max(frame.metrics.px(44),
-                                       widgets::text_width(frame.fonts.mono13, widest) + frame.metrics.px(8));
-  widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
-                     figure.title);
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
+              to = pen.right - std::max(frame.metrics.px(44),
+                                        text_width(frame.fonts.mono13, widest) + frame.metrics.px(8));
+  draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, frame.palette.dim, figure.title);
+  draw_rect({from, middle - half}, {to, middle + half}, frame.palette.control.rest);
   if (value && *value > 0) {
     const double share = std::min(*value, 1.0);
     const Rgb color = render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(share, 0.15));
-    list->AddRectFilled({from, middle - half},
-                        {from + (to - from) * static_cast<float>(share), middle + half}, packed(color));
+    draw_rect({from, middle - half}, {from + (to - from) * static_cast<float>(share), middle + half}, color);
   }
-  widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
-                     packed(value ? frame.palette.text : frame.palette.faint), number);
+  draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
+            value ? frame.palette.text : frame.palette.faint, number);
   frame.landmarks.mark(std::string("inspector/figure/") + figure.name, {pen.left, middle - half},
                        {pen.right, middle + half});
   pen.skip(21);
 }
 
-}  // namespace
-
+/// The hovered, else the chosen head: where it looks, and how alike the heads are.
 void draw_head(Pen& pen) {
   const Frame& frame = pen.frame;
   const std::size_t head = frame.displayed.selection.hovered_head.value_or(frame.displayed.look.head);
   const core::attention::HeadFacts& facts = head_facts(frame)[head];
   pen.skip(20);
-  widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
-                     "Head " + std::to_string(head));
-  const std::string entropy = facts.entropy_bits ? widgets::fixed(*facts.entropy_bits, 2) : "–";
-  widgets::draw_text(frame.fonts.mono32, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
-                     entropy);
+  pen.at_left(frame.fonts.sans19, frame.palette.text, "Head " + std::to_string(head));
+  const std::string entropy = facts.entropy_bits ? fixed(*facts.entropy_bits, 2) : "–";
+  pen.at_right(frame.fonts.mono32, frame.palette.text, entropy);
   pen.skip(24);
-  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     "mean entropy of its rows, bits");
+  pen.at_left(frame.fonts.sans14, frame.palette.dim, "mean entropy of its rows, bits");
   pen.skip(6);
   pen.rule();
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
-                     packed(frame.palette.faint),
-                     frame.displayed.model.dropout.active() && !frame.metrics.compact
-                         ? "mean weight, before dropout"
-                         : "mean weight");
+  draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
+            frame.palette.faint,
+            frame.displayed.model.dropout.active() && !frame.metrics.compact ? "mean weight, before dropout"
+                                                                             : "mean weight");
   pen.heading("Attends to");
   for (const HeadFigureInfo& figure : core::attention::head_figures())
     if (figure.figure != HeadFigure::entropy) draw_figure(pen, figure, facts.*figure.value);
   if (frame.displayed.trace.n_heads() > 1) draw_likeness(pen, head);
 }
 
-namespace {
-
 using core::editing::TypeOver;
-using widgets::Align;
 
 /// A number, also one that is not finite: hidden scores are −inf.
 std::optional<double> any_number(const std::string& text) {
-  if (const auto number = widgets::read_number(text)) return number;
+  if (const auto number = read_number(text)) return number;
   return core::text::parse_number(text == "−inf" ? "-inf" : text);
 }
 
-}  // namespace
-
-void draw_typed(widgets::Pen& pen, const CellRef& cell) {
+/// A field that types a number over the pinned cell, and a link that takes it back. Marked "inspector/typed",
+/// "inspector/computed".
+void draw_typed(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   if (frame.displayed.selection.pinned != cell || !can_be_typed_over(cell.stage)) return;
   const core::attention::GivenPlace place =
       core::explain::given_place(frame.displayed.model, frame.displayed.look.sequence, cell);
   const core::attention::GivenCell* typed = frame.displayed.model.given.find(place);
   const float middle = pen.y + frame.metrics.frame / 2 + frame.metrics.px(4), width = frame.metrics.px(96);
-  widgets::draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, packed(frame.palette.dim),
-                     typed ? "overridden" : "override value (N)");
-  const float x =
-      pen.left + widgets::text_width(frame.fonts.sans14, "override value (N)") + frame.metrics.px(10);
+  draw_text(frame.fonts.sans14, {pen.left, middle}, Align::left_middle, frame.palette.dim,
+            typed ? "overridden" : "override value (N)");
+  const float x = pen.left + text_width(frame.fonts.sans14, "override value (N)") + frame.metrics.px(10);
   platform::move_to({x, pen.y + frame.metrics.px(4)});
   const std::string shown = typed ? core::text::number_text(typed->value) : "";
-  const auto answer = widgets::text_field(
-      frame, "inspector/typed", shown,
-      {.width = width, .font = frame.fonts.mono13, .alignment = widgets::Alignment::centre, .step = {}});
+  const auto answer =
+      text_field(frame, "inspector/typed", shown,
+                 {.width = width, .font = frame.fonts.mono13, .alignment = Alignment::centre, .step = {}});
   if (answer.text && !(answer.text->empty() && !typed)) {
     if (answer.text->empty())
       frame.commands.edit(TypeOver{place, std::nullopt});
     else if (const auto number = any_number(*answer.text))
       frame.commands.edit(TypeOver{place, number});
     else
-      frame.commands.add(
-          ShowMessage{"override value: expected a number, found \"" + *answer.text + "\"", true});
+      refuse(frame, "override value", "a number", *answer.text);
   }
-  if (typed && widgets::link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle},
-                             Align::right_middle, frame.palette.accent, "revert"))
+  if (typed && link(frame, "inspector/computed", frame.fonts.sans13, {pen.right, middle}, Align::right_middle,
+                    frame.palette.accent, "revert"))
     frame.commands.edit(TypeOver{place, std::nullopt});
   if (ImGui::IsWindowHovered() &&
       ImGui::IsMouseHoveringRect({pen.left, pen.y}, {x, pen.y + frame.metrics.px(34)}))
@@ -133,11 +115,7 @@ void draw_typed(widgets::Pen& pen, const CellRef& cell) {
   pen.skip(34);
 }
 
-namespace {
-
 using core::transformer::StreamNumber;
-using widgets::inspected;
-using widgets::Pen;
 
 /// Goes to a cell of another layer, which stays pinned there.
 void go_to(const Frame& frame, std::size_t layer, const CellRef& cell) {
@@ -166,7 +144,7 @@ void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
     if (norm->bias != 0) pen.pair("+ bias of the norm", inspected(norm->bias));
     pen.pair("= layer input", inspected(number.input));
   }
-  if (widgets::cell_value(frame, cell) != number.input)
+  if (cell_value(frame, cell) != number.input)
     pen.prose("Overridden: the model computes " + inspected(number.input) + " here.", frame.palette.dim);
 }
 
@@ -188,8 +166,9 @@ void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
     go_to(frame, layer + 1, {Stage::embeddings, 0, cell.row, cell.column});
 }
 
-}  // namespace
-
+/// Of a number that enters the attention of a layer of a whole model, or leaves it: how it comes out of the
+/// residual stream, and what the stream is made of; links lead to the layers before and behind. Nothing for
+/// other cells.
 void draw_stream(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   if (!frame.pending.whole || (cell.stage != Stage::embeddings && cell.stage != Stage::output)) return;
@@ -203,25 +182,18 @@ void draw_stream(Pen& pen, const CellRef& cell) {
     draw_leaving(pen, cell, *number);
 }
 
-namespace {
-
-using widgets::Align;
-using widgets::Pen;
-
 void draw_top(Pen& pen, const char* state) {
   const Frame& frame = pen.frame;
   pen.skip(8);
-  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     "INSPECTOR");
+  pen.at_left(frame.fonts.sans13, frame.palette.dim, "INSPECTOR");
   if (!frame.displayed.selection.trail.empty()) {
-    const float x = pen.left + widgets::text_width(frame.fonts.sans13, "INSPECTOR") + frame.metrics.px(14);
-    if (widgets::link(frame, "inspector/back", frame.fonts.sans13, {x, pen.y}, Align::left_middle,
-                      frame.palette.accent, "‹ back"))
+    const float x = pen.left + text_width(frame.fonts.sans13, "INSPECTOR") + frame.metrics.px(14);
+    if (link(frame, "inspector/back", frame.fonts.sans13, {x, pen.y}, Align::left_middle,
+             frame.palette.accent, "‹ back"))
       frame.commands.add(GoBack{});
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("Back to the cell whose operand you followed (Backspace)");
   }
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
-                     state);
+  pen.at_right(frame.fonts.sans13, frame.palette.faint, state);
   pen.skip(14);
 }
 
@@ -230,24 +202,22 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   if (!frame.displayed.selection.pinned) return;
   ImFont* font = frame.fonts.sans13;
-  if (widgets::link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle,
-                    frame.palette.accent, "copy as text")) {
+  if (link(frame, "inspector/copy", font, {pen.right, pen.y}, Align::right_middle, frame.palette.accent,
+           "copy as text")) {
     const auto worked = core::explain::explain(frame.displayed.model, frame.displayed.trace, cell);
     frame.commands.add(CopyText{core::explain::plain_text(worked, frame.displayed.sequence())});
   }
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Copies the computation of this number as text");
-  const float x = pen.right - widgets::text_width(font, "copy as text") - frame.metrics.px(14);
+  const float x = pen.right - text_width(font, "copy as text") - frame.metrics.px(14);
   if (const auto edit = mask_switch(cell, frame.displayed.trace)) {
     const char* words = edit->visible ? "unmask" : "mask";
-    if (widgets::link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
-                      words))
+    if (link(frame, "inspector/mask", font, {x, pen.y}, Align::right_middle, frame.palette.accent, words))
       frame.commands.edit(*edit);
     if (ImGui::IsItemHovered())
       ImGui::SetTooltip("%s this key for its query, in every head (M)", edit->visible ? "Unmasks" : "Masks");
   }
   if (cell.stage != Stage::embeddings && cell.stage != Stage::key_embeddings) return;
-  if (widgets::link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent,
-                    "edit")) {
+  if (link(frame, "inspector/edit", font, {x, pen.y}, Align::right_middle, frame.palette.accent, "edit")) {
     const bool of_keys = cell.stage == Stage::key_embeddings;
     using core::editing::MatrixName;
     frame.commands.add(
@@ -264,12 +234,9 @@ void draw_change(Pen& pen, const CellRef& cell, double value) {
   const auto* before = frame.work.changes->before(cell.stage, cell.head, now);
   if (!before || !differs((*before)(cell.row, cell.column), value)) return;
   pen.skip(10);
-  const std::string words =
-      widgets::inspected((*before)(cell.row, cell.column)) + " → " + widgets::inspected(value);
-  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     "last edit");
-  widgets::draw_text(frame.fonts.mono13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
-                     words);
+  const std::string words = inspected((*before)(cell.row, cell.column)) + " → " + inspected(value);
+  pen.at_left(frame.fonts.sans13, frame.palette.dim, "last edit");
+  pen.at_right(frame.fonts.mono13, frame.palette.text, words);
   frame.landmarks.mark("inspector/change", {pen.left, pen.y - 8}, {pen.right, pen.y + 8});
   pen.skip(10);
 }
@@ -277,36 +244,32 @@ void draw_change(Pen& pen, const CellRef& cell, double value) {
 /// The value as large as it fits: four decimals in 32 px, all digits smaller in the line below.
 void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector/value") {
   const Frame& frame = pen.frame;
-  const widgets::CellWords words = widgets::cell_words(frame, cell);
-  const double value = widgets::cell_value(frame, cell);
-  const std::string text = widgets::inspected(value);
-  const float title = widgets::text_width(frame.fonts.sans19, words.title) + frame.metrics.px(10);
-  ImFont* font = widgets::text_width(frame.fonts.mono32, text) + title <= pen.right - pen.left
-                     ? frame.fonts.mono32
-                     : frame.fonts.sans19;
+  const CellWords words = cell_words(frame, cell);
+  const double value = cell_value(frame, cell);
+  const std::string text = inspected(value);
+  const float title = text_width(frame.fonts.sans19, words.title) + frame.metrics.px(10);
+  ImFont* font = text_width(frame.fonts.mono32, text) + title <= pen.right - pen.left ? frame.fonts.mono32
+                                                                                      : frame.fonts.sans19;
   pen.skip(22);
-  widgets::glossed_line(frame, frame.fonts.sans19, frame.palette.text,
-                        {pen.left, pen.y + frame.metrics.px(4)}, words.title);
-  widgets::draw_text(font, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text), text);
+  glossed_line(frame, frame.fonts.sans19, frame.palette.text, {pen.left, pen.y + frame.metrics.px(4)},
+               words.title);
+  pen.at_right(font, frame.palette.text, text);
   frame.landmarks.mark(landmark, {pen.left, pen.y - 16}, {pen.right, pen.y + 16});
   pen.skip(28);
   const float room = pen.right - pen.left;
   float x = pen.left;
   const auto say = [&](const std::string& piece, Rgb color) {
-    const std::string fitting =
-        widgets::shortened(frame.fonts.sans15, piece, std::max(20.0f, room - (x - pen.left)));
-    widgets::draw_text(frame.fonts.sans15, {x, pen.y}, Align::left_middle, packed(color), fitting);
-    x += widgets::text_width(frame.fonts.sans15, fitting);
+    const std::string fitting = shortened(frame.fonts.sans15, piece, std::max(20.0f, room - (x - pen.left)));
+    draw_text(frame.fonts.sans15, {x, pen.y}, Align::left_middle, color, fitting);
+    x += text_width(frame.fonts.sans15, fitting);
   };
   say(words.subject, frame.palette.text);
   say(words.relation, frame.palette.dim);
   if (!words.object.empty()) say(words.object, frame.palette.text);
   pen.skip(19);
-  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     words.place);
+  pen.at_left(frame.fonts.sans13, frame.palette.dim, words.place);
   pen.skip(19);
-  widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
-                     widgets::told_number(value));
+  pen.at_left(frame.fonts.mono12, frame.palette.faint, told_number(value));
   draw_actions(pen, cell);
   pen.skip(10);
   draw_change(pen, cell, value);
@@ -379,11 +342,10 @@ void draw_formula_box(Pen& pen) {
     lines.push_back("output = heads " + formula(Stage::output));
   const float pitch = frame.metrics.px(22), pad = frame.metrics.px(12);
   const float height = pitch * static_cast<float>(lines.size()) + frame.metrics.px(10);
-  ImGui::GetWindowDrawList()->AddRectFilled({pen.left, pen.y}, {pen.right, pen.y + height},
-                                            packed(frame.palette.ground.raised), frame.metrics.px(3));
+  draw_rect({pen.left, pen.y}, {pen.right, pen.y + height}, frame.palette.ground.raised, frame.metrics.px(3));
   float y = pen.y + frame.metrics.px(8);
   for (const std::string& line : lines) {
-    widgets::draw_formula(frame.fonts.sans14, {pen.left + pad, y}, packed(frame.palette.text), line);
+    draw_formula(frame.fonts.sans14, {pen.left + pad, y}, frame.palette.text, line);
     y += pitch;
   }
   frame.landmarks.mark("inspector/formula", {pen.left, pen.y}, {pen.right, pen.y + height});
@@ -408,8 +370,8 @@ void draw_shapes(Pen& pen) {
 bool offer(Pen& pen, const char* name, const char* words) {
   const Frame& frame = pen.frame;
   pen.skip(12);
-  const bool pressed = widgets::link(frame, name, frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle,
-                                     frame.palette.accent, words);
+  const bool pressed = link(frame, name, frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle,
+                            frame.palette.accent, words);
   pen.skip(10);
   return pressed;
 }
@@ -418,29 +380,24 @@ bool offer(Pen& pen, const char* name, const char* words) {
 void draw_layer(Pen& pen) {
   const Frame& frame = pen.frame;
   pen.skip(14);
-  widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
-                     "This layer");
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.faint),
-                     widgets::grouped(n_parameters(frame.displayed.model)) + " parameters");
+  pen.at_left(frame.fonts.sans19, frame.palette.text, "This layer");
+  pen.at_right(frame.fonts.sans13, frame.palette.faint,
+               grouped(n_parameters(frame.displayed.model)) + " parameters");
   pen.skip(18);
   draw_formula_box(pen);
   draw_shapes(pen);
   const auto cell = telling_cell(frame);
   if (cell) {
     pen.rule();
-    widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                       "LARGEST WEIGHT");
-    widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y}, Align::right_middle,
-                       packed(frame.palette.faint), searched_words(frame));
+    pen.at_left(frame.fonts.sans13, frame.palette.dim, "LARGEST WEIGHT");
+    pen.at_right(frame.fonts.sans13, frame.palette.faint, searched_words(frame));
     pen.skip(6);
     draw_value(pen, *cell, "inspector/largest");
     pen.rule();
-    widgets::draw_worked_cell(pen,
-                              core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell));
+    draw_worked_cell(pen, core::explain::explain(frame.displayed.model, frame.displayed.trace, *cell));
   }
   pen.rule();
-  widgets::draw_text(frame.fonts.sans13, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     "TRY");
+  pen.at_left(frame.fonts.sans13, frame.palette.dim, "TRY");
   pen.skip(4);
   if (cell && offer(pen, "inspector/offer/pin", "Pin this weight"))
     frame.commands.add(set<&Look::tab>(Tab::stages), PinCell{*cell});
@@ -466,7 +423,7 @@ void draw_cell(Pen& pen) {
     draw_value(pen, *cell);
     draw_typed(pen, *cell);
     pen.rule();
-    widgets::draw_worked_cell(pen, explanation);
+    draw_worked_cell(pen, explanation);
     draw_makers(pen, explanation);
     draw_stream(pen, *cell);
     draw_row(pen, *cell);
@@ -492,8 +449,7 @@ void draw_inspector(const Frame& frame) {
   } else {
     draw_cell(pen);
   }
-  platform::move_to(origin);
-  ImGui::Dummy({1, pen.y - origin.y + frame.metrics.px(8)});
+  take_room(origin, {1, pen.y - origin.y + frame.metrics.px(8)});
 }
 
 }  // namespace app::panels

@@ -1,23 +1,34 @@
 #pragma once
 
+#include <cstddef>
+
 #include "app/ui/frame.hpp"
 #include "app/ui/widgets/drawing.hpp"
+#include "core/graph/explain.hpp"
 
 namespace app::panels {
 
-/// The hovered, else the chosen head: where it looks, and how alike the heads are.
-void draw_head(widgets::Pen& pen);
-
-/// A field that types a number over the pinned cell, and a link that takes it back. Marked "inspector/typed",
-/// "inspector/computed".
-void draw_typed(widgets::Pen& pen, const CellRef& cell);
-
-/// Of a number that enters the attention of a layer of a whole model, or leaves it: how it comes out of the
-/// residual stream, and what the stream is made of; links lead to the layers before and behind. Nothing for
-/// other cells.
-void draw_stream(widgets::Pen& pen, const CellRef& cell);
-
 /// The pinned cell, else the hovered one, in words with its value and its row.
 void draw_inspector(const Frame& frame);
+
+/// The row of a cell: of a weight to whom it goes, its sum and how spread it is; else its smallest and
+/// largest.
+void draw_row(Pen& pen, const CellRef& cell);
+
+/// The same cell in every head, each a link; nothing for a stage that is not one a head.
+void draw_other_heads(Pen& pen, const CellRef& cell);
+
+/// The hovered, else the pinned query of the token view: to whom it listens in each head with lines.
+void draw_query(Pen& pen);
+
+/// How alike the heads are, as a matrix in the order they are sorted by, with the most and the least alike of
+/// one head.
+void draw_likeness(Pen& pen, std::size_t head);
+
+/// How much each head and the bias add to a number of the output; nothing for other cells.
+void draw_makers(Pen& pen, const core::explain::Explanation& explanation);
+
+/// What a cell goes into, each a link: as far down as it is one cell alone, then the first rectangle.
+void draw_leads_to(Pen& pen, const CellRef& cell);
 
 }  // namespace app::panels

@@ -1,7 +1,8 @@
-#include "app/ui/panels/inspector/inspector_row.hpp"
+#include "app/ui/panels/inspector/inspector_panel.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -11,8 +12,7 @@
 #include "app/ui/panels/heads/heads_panel.hpp"
 #include "app/ui/panels/tokens/tokens_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "core/graph/row_facts.hpp"
 
 namespace app::panels {
@@ -21,48 +21,44 @@ using core::attention::Stage;
 
 namespace {
 
+/// Heads that are listed one by one; of more it is said how many.
+constexpr std::size_t most_heads = 16;
+
 using core::attention::Coloring;
 using core::attention::Columns;
 using core::attention::RowFacts;
 using core::attention::StageInfo;
-using widgets::Align;
-using widgets::Pen;
 
 constexpr std::size_t most_bars = 12;
 
 void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& name, double value, double top,
               bool hidden, bool dropped) {
   const Frame& frame = pen.frame;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const bool chosen = j == cell.column;
-  const float number = widgets::text_width(frame.fonts.mono13, "−0.0000") + frame.metrics.px(8);
-  const float index =
-      widgets::text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_keys() - 1)) +
-      frame.metrics.px(7);
+  const float number = text_width(frame.fonts.mono13, "−0.0000") + frame.metrics.px(8);
+  const float index = text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_keys() - 1)) +
+                      frame.metrics.px(7);
   const float names = frame.metrics.px(frame.metrics.compact ? 52 : 62);
   const float from = pen.left + index + names, to = pen.right - number, half = frame.metrics.px(5);
   pen.skip(10);
-  widgets::draw_text(frame.fonts.mono12, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.faint),
-                     std::to_string(j));
-  widgets::draw_text(frame.fonts.sans14, {pen.left + index, pen.y}, Align::left_middle,
-                     packed(chosen   ? frame.palette.text
-                            : hidden ? frame.palette.faint
-                                     : frame.palette.dim),
-                     widgets::shortened(frame.fonts.sans14, name, names - frame.metrics.px(4)));
+  pen.at_left(frame.fonts.mono12, frame.palette.faint, std::to_string(j));
+  draw_text(frame.fonts.sans14, {pen.left + index, pen.y}, Align::left_middle,
+            chosen   ? frame.palette.text
+            : hidden ? frame.palette.faint
+                     : frame.palette.dim,
+            shortened(frame.fonts.sans14, name, names - frame.metrics.px(4)));
   const ImVec2 min{from, pen.y - half}, max{to, pen.y + half};
-  list->AddRectFilled(min, max, packed(frame.palette.control.rest));
+  draw_rect(min, max, frame.palette.control.rest);
   if (hidden) {
-    widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.5f));
+    hatch(min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.5f));
   } else if (std::isfinite(value) && value > 0) {
     const double t = top > 0 ? std::min(1.0, value / top) : 0;
-    list->AddRectFilled(
-        {from, pen.y - half}, {from + (to - from) * static_cast<float>(t), pen.y + half},
-        packed(render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(t, 0.15))));
+    draw_rect({from, pen.y - half}, {from + (to - from) * static_cast<float>(t), pen.y + half},
+              render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(t, 0.15)));
   }
-  const std::string text = hidden ? "masked" : dropped ? "dropped" : widgets::fixed(value, 4);
-  widgets::draw_text(hidden || dropped ? frame.fonts.sans13 : frame.fonts.mono13, {pen.right, pen.y},
-                     Align::right_middle,
-                     packed(hidden || dropped ? frame.palette.faint : frame.palette.text), text);
+  const std::string text = hidden ? "masked" : dropped ? "dropped" : fixed(value, 4);
+  pen.at_right(hidden || dropped ? frame.fonts.sans13 : frame.fonts.mono13,
+               hidden || dropped ? frame.palette.faint : frame.palette.text, text);
   pen.skip(9);
 }
 
@@ -76,7 +72,7 @@ std::string dropout_words(const Frame& frame, const CellRef& cell) {
   constexpr double rounding = 1e-6;
   const std::string before = std::abs(sum - 1) <= rounding
                                  ? "The row sums to 1 before dropout, not after: "
-                                 : "Before dropout the row sums to " + widgets::fixed(sum, 4) + ": ";
+                                 : "Before dropout the row sums to " + fixed(sum, 4) + ": ";
   return before + (core::attention::dropout_scale(model.dropout) > 1
                        ? "kept weights are scaled by 1/(1 − p), so that the mean over many masks is the same."
                        : "kept weights are not scaled, so the mean over many masks is smaller.");
@@ -97,13 +93,13 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   const RowFacts facts = core::attention::row_facts(row);
   const bool after_dropout = cell.stage == Stage::dropped_weights;
   pen.rule();
-  pen.heading("Row of " + widgets::shortened(frame.fonts.sans16, widgets::quoted_token(tokens[cell.row]),
-                                             (pen.right - pen.left) * 0.6f));
+  pen.heading("Row of " +
+              shortened(frame.fonts.sans16, quoted_token(tokens[cell.row]), (pen.right - pen.left) * 0.6f));
   if (facts.largest > 0)
-    pen.prose(widgets::quoted_token(tokens[cell.row]) + " attends most to " +
+    pen.prose(quoted_token(tokens[cell.row]) + " attends most to " +
                   (facts.where == cell.row && &keys == &tokens ? std::string("itself")
-                                                               : widgets::quoted_token(keys[facts.where])) +
-                  ", " + widgets::fixed(facts.largest, 4),
+                                                               : quoted_token(keys[facts.where])) +
+                  ", " + fixed(facts.largest, 4),
               frame.palette.dim);
   std::vector<std::size_t> order(row.n_elem);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -118,7 +114,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     order.resize(most_bars);
   }
   for (const std::size_t j : order)
-    draw_bar(pen, cell, j, widgets::visible_token(keys[j]), row[j],
+    draw_bar(pen, cell, j, visible_token(keys[j]), row[j],
              core::attention::top_of_range(frame.displayed.model, cell.stage),
              frame.displayed.trace.at(Stage::mask)(cell.row, j) == 0 && row[j] == 0,
              after_dropout && frame.displayed.trace.at(Stage::dropout_mask, cell.head)(cell.row, j) == 0);
@@ -126,11 +122,11 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
     double rest = 0;
     for (std::size_t j = 0; j < row.n_elem; ++j) rest += row[j];
     for (const std::size_t j : order) rest -= row[j];
-    pen.pair(std::to_string(row.n_elem - most_bars) + " other keys", widgets::fixed(rest, 4));
+    pen.pair(std::to_string(row.n_elem - most_bars) + " other keys", fixed(rest, 4));
   }
   pen.skip(6);
   const bool is_distribution = !row.has_nan();
-  pen.pair("row sum", is_distribution ? widgets::fixed(facts.sum, 4) : "NaN");
+  pen.pair("row sum", is_distribution ? fixed(facts.sum, 4) : "NaN");
   constexpr double rounding = 1e-6;
   const bool sums_to_one = is_distribution && std::abs(facts.sum - 1) <= rounding;
   if (cell.stage == Stage::weights && is_distribution && !sums_to_one)
@@ -139,19 +135,19 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   if (cell.stage == Stage::weights && sums_to_one) {
     const auto visible =
         static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(cell.row)));
-    pen.pair("entropy, at most " +
-                 widgets::fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) + " bits",
-             widgets::fixed(facts.entropy_bits, 4));
+    pen.pair("entropy, at most " + fixed(std::log2(std::max<double>(1, static_cast<double>(visible))), 2) +
+                 " bits",
+             fixed(facts.entropy_bits, 4));
     const float top = pen.y;
-    pen.pair("effective number", widgets::fixed(facts.effective_count, 2) + " keys");
+    pen.pair("effective number", fixed(facts.effective_count, 2) + " keys");
     explain_lines(pen, top,
                   "2 to the power of the entropy: the number of equally weighted keys with the same entropy");
     if (frame.displayed.model.dropout.active())
       pen.pair("row sum after dropout",
-               widgets::fixed(core::attention::row_facts(
-                                  frame.displayed.trace.at(Stage::dropped_weights, cell.head), cell.row)
-                                  .sum,
-                              4));
+               fixed(core::attention::row_facts(frame.displayed.trace.at(Stage::dropped_weights, cell.head),
+                                                cell.row)
+                         .sum,
+                     4));
   }
   if (after_dropout && frame.displayed.model.dropout.active())
     pen.prose(dropout_words(frame, cell), frame.palette.dim);
@@ -164,8 +160,8 @@ void draw_plain_row(Pen& pen, const CellRef& cell) {
   if (row.n_elem < 2) return;
   pen.rule();
   pen.heading("Its row");
-  pen.pair("smallest", widgets::fixed(facts.smallest, 4));
-  pen.pair("largest", widgets::fixed(facts.largest, 4) + " at " + std::to_string(facts.where));
+  pen.pair("smallest", fixed(facts.smallest, 4));
+  pen.pair("largest", fixed(facts.largest, 4) + " at " + std::to_string(facts.where));
 }
 
 }  // namespace
@@ -189,9 +185,8 @@ void draw_other_heads(Pen& pen, const CellRef& cell) {
   pen.heading(shared ? "The same cell in each group" : "The same cell in each head");
   for (std::size_t k = 0; k < std::min(n, most_heads); ++k) {
     const std::size_t h = core::attention::head_of_matrix(model, cell.stage, k);
-    const std::string number =
-        widgets::inspected(frame.displayed.trace.at(stage.stage, h)(cell.row, cell.column));
-    const std::string words = widgets::head_words(model, cell.stage, h);
+    const std::string number = inspected(frame.displayed.trace.at(stage.stage, h)(cell.row, cell.column));
+    const std::string words = head_words(model, cell.stage, h);
     if (core::attention::matrix_of_head(model, cell.stage, cell.head) == k)
       pen.pair(words, number);
     else if (pen.linked_pair("inspector/head/" + std::to_string(h), words, number))
@@ -203,10 +198,6 @@ void draw_other_heads(Pen& pen, const CellRef& cell) {
 }
 
 namespace {
-
-using core::attention::RowFacts;
-using widgets::Align;
-using widgets::Pen;
 
 constexpr std::size_t most_keys = 3;
 
@@ -228,26 +219,21 @@ void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   const Frame& frame = pen.frame;
   const double weight = frame.displayed.trace.at(Stage::weights, head)(query, key);
   const float middle = pen.y + frame.metrics.px(9), half = frame.metrics.px(5);
-  const float index =
-      pen.left + frame.metrics.px(14) +
-      widgets::text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_keys() - 1));
+  const float index = pen.left + frame.metrics.px(14) +
+                      text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_keys() - 1));
   const float from = pen.left + frame.metrics.px(frame.metrics.compact ? 92 : 110);
-  const float to = pen.right - widgets::text_width(frame.fonts.mono13, "0.0000") - frame.metrics.px(10);
-  widgets::draw_text(frame.fonts.mono12, {index, middle}, Align::right_middle, packed(frame.palette.faint),
-                     std::to_string(key));
+  const float to = pen.right - text_width(frame.fonts.mono13, "0.0000") - frame.metrics.px(10);
+  draw_text(frame.fonts.mono12, {index, middle}, Align::right_middle, frame.palette.faint,
+            std::to_string(key));
   const float words = index + frame.metrics.px(8);
-  widgets::draw_text(
-      frame.fonts.sans14, {words, middle}, Align::left_middle, packed(frame.palette.dim),
-      widgets::shortened(frame.fonts.sans14, widgets::visible_token(frame.displayed.sequence().keys()[key]),
-                         from - words - frame.metrics.px(4)));
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
-  const float share = static_cast<float>(std::clamp(weight, 0.0, 1.0));
-  list->AddRectFilled({from, middle - half}, {from + (to - from) * share, middle + half},
-                      packed(frame.palette.head(head)));
+  draw_text(frame.fonts.sans14, {words, middle}, Align::left_middle, frame.palette.dim,
+            shortened(frame.fonts.sans14, visible_token(frame.displayed.sequence().keys()[key]),
+                      from - words - frame.metrics.px(4)));
+  draw_share(frame, {from, middle - half}, {to, middle + half}, std::clamp(weight, 0.0, 1.0),
+             frame.palette.head(head));
   const std::string name = "inspector/weight/" + std::to_string(head) + "/" + std::to_string(key);
-  if (widgets::link(frame, name, frame.fonts.mono13, {pen.right, middle}, Align::right_middle,
-                    frame.palette.text, widgets::fixed(weight, 4)))
+  if (link(frame, name, frame.fonts.mono13, {pen.right, middle}, Align::right_middle, frame.palette.text,
+           fixed(weight, 4)))
     frame.commands.add(set<&Look::tab>(Tab::stages), FollowCell{{Stage::weights, head, query, key}});
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows how this weight is computed in Stages");
   pen.skip(19);
@@ -258,15 +244,14 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const arma::rowvec weights = frame.displayed.trace.at(Stage::weights, head).row(query);
   const RowFacts facts = core::attention::row_facts(weights);
   pen.rule();
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const float middle = pen.y + frame.metrics.px(6), half = frame.metrics.px(5);
-  list->AddRectFilled({pen.left, middle - half}, {pen.left + 2 * half, middle + half},
-                      packed(frame.palette.head(head)), frame.metrics.px(2));
-  widgets::draw_text(frame.fonts.sans15, {pen.left + frame.metrics.px(18), middle}, Align::left_middle,
-                     packed(frame.palette.text), "head " + std::to_string(head));
+  draw_rect({pen.left, middle - half}, {pen.left + 2 * half, middle + half}, frame.palette.head(head),
+            frame.metrics.px(2));
+  draw_text(frame.fonts.sans15, {pen.left + frame.metrics.px(18), middle}, Align::left_middle,
+            frame.palette.text, "head " + std::to_string(head));
   const bool is_number = !weights.has_nan();
-  widgets::draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle, packed(frame.palette.dim),
-                     is_number ? widgets::fixed(facts.entropy_bits, 2) + " bits" : "NaN");
+  draw_text(frame.fonts.mono13, {pen.right, middle}, Align::right_middle, frame.palette.dim,
+            is_number ? fixed(facts.entropy_bits, 2) + " bits" : "NaN");
   pen.skip(20);
   if (!is_number) return pen.prose("Its weights are not numbers.", frame.palette.dim);
   double rest = facts.sum;
@@ -278,12 +263,11 @@ void draw_head_row(Pen& pen, std::size_t head, std::size_t query) {
   const auto visible = static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(query)));
   if (visible <= keys.size()) return;
   const float at = pen.y + frame.metrics.px(9);
-  widgets::draw_text(
-      frame.fonts.sans13, {pen.left + frame.metrics.px(18), at}, Align::left_middle,
-      packed(frame.palette.faint),
+  draw_text(
+      frame.fonts.sans13, {pen.left + frame.metrics.px(18), at}, Align::left_middle, frame.palette.faint,
       std::to_string(visible - keys.size()) + (visible - keys.size() == 1 ? " other key" : " other keys"));
-  widgets::draw_text(frame.fonts.mono13, {pen.right, at}, Align::right_middle, packed(frame.palette.faint),
-                     widgets::fixed(std::max(rest, 0.0), 4));
+  draw_text(frame.fonts.mono13, {pen.right, at}, Align::right_middle, frame.palette.faint,
+            fixed(std::max(rest, 0.0), 4));
   pen.skip(18);
 }
 
@@ -300,15 +284,12 @@ void draw_query(Pen& pen) {
   }
   const std::vector<std::size_t> heads = heads_with_lines(frame);
   pen.skip(20);
-  widgets::draw_text(frame.fonts.sans19, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.text),
-                     "Query");
+  pen.at_left(frame.fonts.sans19, frame.palette.text, "Query");
   const std::string number = " " + std::to_string(*query);
-  const float room = pen.right - pen.left - widgets::text_width(frame.fonts.sans19, "Query  " + number);
-  widgets::draw_text(
-      frame.fonts.sans19, {pen.right, pen.y}, Align::right_middle, packed(frame.palette.text),
-      widgets::shortened(frame.fonts.sans19,
-                         widgets::visible_token(frame.displayed.sequence().tokens[*query]), room) +
-          number);
+  const float room = pen.right - pen.left - text_width(frame.fonts.sans19, "Query  " + number);
+  pen.at_right(
+      frame.fonts.sans19, frame.palette.text,
+      shortened(frame.fonts.sans19, visible_token(frame.displayed.sequence().tokens[*query]), room) + number);
   pen.skip(24);
   const auto visible =
       static_cast<std::size_t>(arma::accu(frame.displayed.trace.at(Stage::mask).row(*query)));
@@ -316,8 +297,7 @@ void draw_query(Pen& pen) {
       "attends to " + std::to_string(visible) + " of " + std::to_string(frame.displayed.model.n_keys()) +
       " keys, in " + std::to_string(heads.size()) + " of " + std::to_string(frame.displayed.model.n_heads) +
       (frame.displayed.model.n_heads == 1 ? " head" : " heads");
-  widgets::draw_text(frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle, packed(frame.palette.dim),
-                     words);
+  pen.at_left(frame.fonts.sans14, frame.palette.dim, words);
   pen.skip(8);
   for (std::size_t k = 0; k < std::min(heads.size(), most_heads); ++k) draw_head_row(pen, heads[k], *query);
   if (heads.size() > most_heads) {
@@ -327,9 +307,6 @@ void draw_query(Pen& pen) {
 }
 
 namespace {
-
-using widgets::Align;
-using widgets::Pen;
 
 constexpr std::size_t most_likeness_heads = 64;
 
@@ -352,12 +329,11 @@ struct Grid {
 };
 
 bool has_numbers(const Frame& frame, const Grid& g) {
-  return g.cell >= widgets::text_width(frame.fonts.mono12, "00") + 3;
+  return g.cell >= text_width(frame.fonts.mono12, "00") + 3;
 }
 
 void draw_cells(const Frame& frame, const Grid& g, const arma::mat& similarity,
                 const std::vector<std::size_t>& order) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const bool numbers = has_numbers(frame, g);
   const float gap = g.cell >= 8 ? 1 : 0;
   for (std::size_t r = 0; r < g.count; ++r)
@@ -367,24 +343,24 @@ void draw_cells(const Frame& frame, const Grid& g, const arma::mat& similarity,
                             ? frame.palette.hatch.ground
                             : render::color_at(render::ColorMap::weights, frame.palette.dark, value);
       const ImVec2 a = g.at(r, c), b = g.at(r + 1, c + 1);
-      list->AddRectFilled(a, {b.x - gap, b.y - gap}, packed(color));
+      draw_rect(a, {b.x - gap, b.y - gap}, color);
       if (numbers && r != c)
-        widgets::draw_text(frame.fonts.mono12, {(a.x + b.x - 1) / 2, (a.y + b.y - 1) / 2}, Align::middle,
-                           packed(readable_on(color)), hundredths(value));
+        draw_text(frame.fonts.mono12, {(a.x + b.x - 1) / 2, (a.y + b.y - 1) / 2}, Align::middle,
+                  readable_on(color), hundredths(value));
     }
 }
 
 void draw_names(const Frame& frame, const Grid& g, const std::vector<std::size_t>& order, std::size_t head) {
-  const std::size_t step = widgets::label_step(g.cell, frame.metrics.px(16));
+  const std::size_t step = label_step(g.cell, frame.metrics.px(16));
   for (std::size_t k = 0; k < g.count; ++k) {
     const bool chosen = order[k] == head;
     if (k % step != 0 && !(chosen && step == 1)) continue;
     const ImU32 ink = packed(chosen ? frame.palette.text : frame.palette.faint);
     const ImVec2 a = g.at(k, k);
-    widgets::draw_text(frame.fonts.mono12, {a.x + g.cell / 2, g.corner.y - frame.metrics.px(9)},
-                       Align::middle, ink, std::to_string(order[k]));
-    widgets::draw_text(frame.fonts.mono12, {g.corner.x - frame.metrics.px(6), a.y + g.cell / 2},
-                       Align::right_middle, ink, std::to_string(order[k]));
+    draw_text(frame.fonts.mono12, {a.x + g.cell / 2, g.corner.y - frame.metrics.px(9)}, Align::middle, ink,
+              std::to_string(order[k]));
+    draw_text(frame.fonts.mono12, {g.corner.x - frame.metrics.px(6), a.y + g.cell / 2}, Align::right_middle,
+              ink, std::to_string(order[k]));
   }
 }
 
@@ -392,7 +368,7 @@ void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& similarity
                   const std::vector<std::size_t>& order) {
   const float side = g.cell * static_cast<float>(g.count);
   platform::move_to(g.corner);
-  widgets::hit_area("likeness", {side, side});
+  hit_area("likeness", {side, side});
   frame.landmarks.mark_item("inspector/likeness");
   if (!ImGui::IsItemHovered()) return;
   const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -400,7 +376,7 @@ void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& similarity
     return std::min(static_cast<std::size_t>(std::max(0.0f, along / g.cell)), g.count - 1);
   };
   const std::size_t a = order[index(mouse.y - g.corner.y)], b = order[index(mouse.x - g.corner.x)];
-  ImGui::SetTooltip("head %zu and head %zu: %s", a, b, widgets::share_text(similarity(a, b), 4).c_str());
+  ImGui::SetTooltip("head %zu and head %zu: %s", a, b, share_text(similarity(a, b), 4).c_str());
   if (ImGui::IsItemClicked()) frame.commands.add(set<&Look::head>(a));
 }
 
@@ -420,7 +396,7 @@ void draw_extreme(Pen& pen, const arma::mat& similarity, std::size_t head, bool 
   if (!found) return;
   const std::string words = most ? "most similar" : "least similar";
   const bool pressed = pen.linked_pair("inspector/" + words, words + ": head " + std::to_string(*found),
-                                       widgets::share_text(similarity(head, *found), 4));
+                                       share_text(similarity(head, *found), 4));
   if (pressed) pen.frame.commands.add(set<&Look::head>(*found));
 }
 
@@ -429,15 +405,15 @@ void draw_extreme(Pen& pen, const arma::mat& similarity, std::size_t head, bool 
 void draw_likeness(Pen& pen, std::size_t head) {
   const Frame& frame = pen.frame;
   pen.rule();
-  widgets::draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
-                     packed(frame.palette.faint), "1 − JSD, mean of rows");
+  draw_text(frame.fonts.sans13, {pen.right, pen.y + frame.metrics.px(8)}, Align::right_middle,
+            frame.palette.faint, "1 − JSD, mean of rows");
   pen.heading("Similarity of heads");
   if (!similarity_is_quick(frame.displayed.trace) &&
       frame.displayed.selection.similarity_of != frame.displayed.version) {
     pen.prose("This takes a moment for so many heads and tokens.", frame.palette.dim);
     pen.skip(10);
-    if (widgets::link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y},
-                      Align::left_middle, frame.palette.accent, "Compute"))
+    if (link(frame, "inspector/work out likeness", frame.fonts.sans14, {pen.left, pen.y}, Align::left_middle,
+             frame.palette.accent, "Compute"))
       frame.commands.add(set<&Selection::similarity_of>(frame.displayed.version));
     pen.skip(12);
     return;
@@ -454,8 +430,7 @@ void draw_likeness(Pen& pen, std::size_t head) {
     draw_cells(frame, g, similarity, order);
     draw_names(frame, g, order, head);
     const auto row = static_cast<std::size_t>(std::find(order.begin(), order.end(), head) - order.begin());
-    widgets::outline(ImGui::GetWindowDrawList(), {g.at(row, 0).x - 1, g.at(row, 0).y - 1},
-                     g.at(row + 1, g.count), packed(frame.palette.selection), 1);
+    outline({g.at(row, 0).x - 1, g.at(row, 0).y - 1}, g.at(row + 1, g.count), frame.palette.selection, 1);
     handle_mouse(frame, g, similarity, order);
     pen.y = g.at(g.count, 0).y + frame.metrics.px(4);
     pen.prose(std::string(has_numbers(frame, g) ? "in hundredths, 1 from 0.995 on; " : "") +
@@ -468,6 +443,123 @@ void draw_likeness(Pen& pen, std::size_t head) {
   }
   draw_extreme(pen, similarity, head, true);
   draw_extreme(pen, similarity, head, false);
+}
+
+namespace {
+
+using core::explain::Cells;
+using core::explain::Explanation;
+using core::explain::Line;
+using std::to_string;
+
+constexpr std::size_t most_links = 6, most_makers = 12;
+
+/// The cell of a rectangle that lies nearest to the row and the column of another.
+CellRef nearest(const Cells& cells, const CellRef& to) {
+  return {std::get<Stage>(cells.source), cells.head, std::clamp(to.row, cells.row0, cells.row1 - 1),
+          std::clamp(to.column, cells.column0, cells.column1 - 1)};
+}
+
+/// The token, or what it is when its name is only its number.
+std::string token_words(const std::vector<std::string>& tokens, const char* what, std::size_t index) {
+  const std::string& token = tokens[index];
+  return token == to_string(index) ? what + (" " + token) : visible_token(token);
+}
+
+std::string place_words(const Frame& frame, const Cells& cells) {
+  const auto& stage = core::attention::info(std::get<Stage>(cells.source));
+  const core::attention::Sequence& sequence = frame.displayed.sequence();
+  std::string words = cells.count() == 1 ? stage.one : stage.title;
+  if (stage.per_head && frame.displayed.model.n_heads > 1)
+    words += ", " + head_words(frame.displayed.model, stage.stage, cells.head);
+  if (cells.row1 - cells.row0 == 1)
+    words += ", " + token_words(row_tokens(stage, sequence), "row", cells.row0);
+  if (cells.column1 - cells.column0 == 1 && stage.columns != core::attention::Columns::single) {
+    const bool key = stage.columns == core::attention::Columns::tokens;
+    words += key ? " → " + token_words(sequence.keys(), "key", cells.column0)
+                 : ", column " + to_string(cells.column0);
+  }
+  return words;
+}
+
+/// What heads share is named once, as that of the head it is asked for, else as their first one's.
+std::vector<Cells> each_once(const core::attention::Model& model, std::size_t head, std::vector<Cells> all) {
+  std::vector<Cells> once;
+  for (Cells& cells : all) {
+    if (const Stage* stage = std::get_if<Stage>(&cells.source)) {
+      const std::size_t matrix = matrix_of_head(model, *stage, cells.head);
+      const bool is_own =
+          core::attention::info(*stage).per_head && matrix == matrix_of_head(model, *stage, head);
+      cells.head = is_own ? head : head_of_matrix(model, *stage, matrix);
+    }
+    if (std::ranges::find(once, cells) == once.end()) once.push_back(cells);
+  }
+  return once;
+}
+
+/// Follows single cells downstream; what follows several cells is listed and not followed.
+std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
+  std::vector<Cells> all;
+  while (true) {
+    const std::vector<Cells> next =
+        each_once(frame.displayed.model, cell.head,
+                  core::explain::results(frame.displayed.model, frame.displayed.trace, cell));
+    all.insert(all.end(), next.begin(), next.end());
+    if (next.size() != 1 || next[0].count() != 1) return all;
+    cell = nearest(next[0], cell);
+  }
+}
+
+}  // namespace
+
+void draw_makers(Pen& pen, const Explanation& explanation) {
+  const auto& model = pen.frame.displayed.model;
+  if (explanation.cell.stage != Stage::output || model.n_heads < 2) return;
+  std::vector<double> by_head(model.n_heads, 0);
+  std::size_t n_terms = 0;
+  double bias = 0;
+  for (const auto& step : explanation.steps)
+    for (const Line& line : step.lines) {
+      if (step.cell == explanation.cell && line.role == Line::term &&
+          line.label.kind == core::explain::Label::head) {
+        by_head[line.label.index] += line.value;
+        ++n_terms;
+      }
+      if (line.form == core::explain::Form::addition) bias = line.b.value;
+    }
+  if (n_terms == 0) return;
+  pen.rule();
+  pen.heading("Computed from");
+  const auto size = [](double v) { return std::isfinite(v) ? std::abs(v) : 0; };
+  std::vector<std::size_t> order(by_head.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t h) { return size(by_head[h]); });
+  const double end = std::max(size(bias), size(by_head[order.front()]));
+  double rest = 0;
+  for (std::size_t k = most_makers; k < order.size(); ++k) rest += by_head[order[k]];
+  if (order.size() > most_makers) order.resize(most_makers);
+  std::ranges::sort(order);
+  for (const std::size_t h : order) pen.share("head " + to_string(h), by_head[h], end);
+  if (by_head.size() > most_makers)
+    pen.share(to_string(by_head.size() - most_makers) + " others", rest, std::max(end, size(rest)));
+  if (model.projections && model.projections->output && model.projections->output->bias)
+    pen.share("bias", bias, end);
+}
+
+void draw_leads_to(Pen& pen, const CellRef& cell) {
+  const Frame& frame = pen.frame;
+  const std::vector<Cells> all = downstream(frame, cell);
+  if (all.empty()) return;
+  pen.rule();
+  pen.heading("Leads to");
+  for (std::size_t k = 0; k < std::min(all.size(), most_links); ++k) {
+    const CellRef there = nearest(all[k], cell);
+    const std::string number =
+        all[k].count() == 1 ? inspected(cell_value(frame, there)) : to_string(all[k].count()) + " cells";
+    if (pen.linked_pair("inspector/leads/" + to_string(k), place_words(frame, all[k]), number))
+      frame.commands.add(FollowCell{there});
+  }
+  if (all.size() > most_links) pen.prose("and likewise in every head", frame.palette.dim);
 }
 
 }  // namespace app::panels

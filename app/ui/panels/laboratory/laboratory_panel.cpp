@@ -11,14 +11,10 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 
 namespace {
-
-using widgets::Align;
 
 constexpr double max_masks = 1024;
 
@@ -50,23 +46,20 @@ Axes axes_for(const Frame& frame, const Laboratory& lab, ImVec2 at, ImVec2 size)
 }
 
 void draw_grid(const Frame& frame, const Axes& a) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(a.min, a.max, packed(frame.palette.ground.panel));
+  draw_rect(a.min, a.max, frame.palette.ground.panel);
   const ImU32 line = packed(frame.palette.line);
   for (const double n : std::array<double, 6>{1, 4, 16, 64, 256, 1024}) {
     const float x = std::round(a.x(n));
-    list->AddRectFilled({x, a.min.y}, {x + 1, a.max.y}, line);
-    widgets::draw_text(frame.fonts.mono12, {x, a.max.y + frame.metrics.px(11)}, Align::middle,
-                       packed(frame.palette.dim), std::to_string(static_cast<int>(n)));
+    draw_rect({x, a.min.y}, {x + 1, a.max.y}, line);
+    draw_text(frame.fonts.mono12, {x, a.max.y + frame.metrics.px(11)}, Align::middle, frame.palette.dim,
+              std::to_string(static_cast<int>(n)));
   }
   for (double power = a.bottom; power <= a.top + 0.5; ++power) {
     const float y = std::round(a.y(std::pow(10.0, power)));
-    list->AddRectFilled({a.min.x, y}, {a.max.x, y + 1}, line);
+    draw_rect({a.min.x, y}, {a.max.x, y + 1}, line);
     const int decimals = std::max(0, static_cast<int>(-power));
-    widgets::draw_text(frame.fonts.mono12, {a.min.x - frame.metrics.px(6), y}, Align::right_middle,
-                       packed(frame.palette.dim),
-                       decimals > 5 ? widgets::scientific(std::pow(10.0, power))
-                                    : widgets::fixed(std::pow(10.0, power), decimals));
+    draw_text(frame.fonts.mono12, {a.min.x - frame.metrics.px(6), y}, Align::right_middle, frame.palette.dim,
+              decimals > 5 ? scientific(std::pow(10.0, power)) : fixed(std::pow(10.0, power), decimals));
   }
 }
 
@@ -74,7 +67,7 @@ void draw_grid(const Frame& frame, const Axes& a) {
 /// least.
 void draw_aside(const Frame& frame, const std::vector<ImVec2>& curve, std::span<const ImVec2> middles,
                 ImFont* font, Rgb ink, const std::string& words) {
-  const float half_width = widgets::text_width(font, words) / 2 + frame.metrics.px(3),
+  const float half_width = text_width(font, words) / 2 + frame.metrics.px(3),
               half_height = platform::font_size(font) / 2 + frame.metrics.px(1);
   const auto crossed = [&](ImVec2 at) {
     return std::ranges::count_if(curve, [&](ImVec2 p) {
@@ -82,7 +75,7 @@ void draw_aside(const Frame& frame, const std::vector<ImVec2>& curve, std::span<
     });
   };
   const ImVec2 best = *std::ranges::min_element(middles, {}, crossed);
-  widgets::draw_text(font, best, Align::middle, packed(ink), words);
+  draw_text(font, best, Align::middle, ink, words);
 }
 
 /// Where 1/√N would lead from the first distance.
@@ -100,7 +93,7 @@ void draw_expected(const Frame& frame, const Axes& a, const std::vector<ImVec2>&
 
 void choose_masks(const Frame& frame, const Axes& a) {
   platform::move_to(a.min);
-  widgets::hit_area("laboratory/curve", {a.max.x - a.min.x, a.max.y - a.min.y});
+  hit_area("laboratory/curve", {a.max.x - a.min.x, a.max.y - a.min.y});
   frame.landmarks.mark_item("laboratory/curve");
   if (!ImGui::IsItemActive()) return;
   const double share = (ImGui::GetIO().MousePos.x - a.min.x) / (a.max.x - a.min.x);
@@ -108,8 +101,7 @@ void choose_masks(const Frame& frame, const Axes& a) {
   frame.commands.add(set<&Look::laboratory_masks>(static_cast<std::size_t>(masks)));
 }
 
-}  // namespace
-
+/// How far the mean is from the weights after N masks, on logarithmic axes; a click chooses N.
 void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   const Laboratory& lab = *frame.work.laboratory;
   const Axes a = axes_for(frame, lab, at, size);
@@ -134,11 +126,10 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   list->AddPolyline(points.data(), static_cast<int>(points.size()), packed(frame.palette.accent), 0, 1.5f);
   const std::size_t n = std::min(frame.displayed.look.laboratory_masks, distances.size());
   const ImVec2 chosen = points[n - 1];
-  list->AddRectFilled({std::round(chosen.x), a.min.y}, {std::round(chosen.x) + 1, a.max.y},
-                      packed(frame.palette.selection));
+  draw_rect({std::round(chosen.x), a.min.y}, {std::round(chosen.x) + 1, a.max.y}, frame.palette.selection);
   list->AddCircleFilled(chosen, frame.metrics.px(4), packed(frame.palette.selection));
-  const std::string number = widgets::fixed(distances[n - 1], 4);
-  const float away = widgets::text_width(frame.fonts.mono12, number) / 2 + frame.metrics.px(9),
+  const std::string number = fixed(distances[n - 1], 4);
+  const float away = text_width(frame.fonts.mono12, number) / 2 + frame.metrics.px(9),
               aside = chosen.x > (a.min.x + a.max.x) / 2 ? -away : away;
   std::vector<ImVec2> places;
   for (const float x : {aside, -aside})
@@ -152,11 +143,13 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   draw_aside(frame, dense, places, frame.fonts.mono12, frame.palette.text, number);
 }
 
+/// Of how many masks draw_row_sums() draws a tick: all n_masks, or fewer where there are many rows.
 std::size_t drawn_ticks(const Laboratory& lab, std::size_t n_masks) {
   constexpr std::size_t most_ticks = 6000;  // more would be drawn slowly and seen as one
   return std::min({n_masks, lab.count(), std::max<std::size_t>(1, most_ticks / lab.n_rows())});
 }
 
+/// A tick for each mask's sum of each row, and the mean; rows stand at the given pitch.
 void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_masks) {
   const Laboratory& lab = *frame.work.laboratory;
   const std::size_t rows = lab.n_rows(), n = std::min(n_masks, lab.count());
@@ -167,20 +160,17 @@ void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_mas
   const auto x = [&](double sum) {
     return from + (to - from) * static_cast<float>(std::clamp(sum / largest, 0.0, 1.0));
   };
-  ImDrawList* list = ImGui::GetWindowDrawList();
   for (double tick = 0; tick <= largest; tick += largest > 8 ? std::ceil(largest / 8) : 1) {
-    list->AddRectFilled({std::round(x(tick)), at.y}, {std::round(x(tick)) + 1, at.y + size.y},
-                        packed(frame.palette.line));
-    widgets::draw_text(frame.fonts.mono12, {x(tick), at.y - frame.metrics.px(9)}, Align::middle,
-                       packed(frame.palette.faint), widgets::fixed(tick, 0));
+    draw_rect({std::round(x(tick)), at.y}, {std::round(x(tick)) + 1, at.y + size.y}, frame.palette.line);
+    draw_text(frame.fonts.mono12, {x(tick), at.y - frame.metrics.px(9)}, Align::middle, frame.palette.faint,
+              fixed(tick, 0));
   }
   const float pitch = size.y / static_cast<float>(rows);
-  widgets::draw_text(
-      frame.fonts.mono12,
-      {at.x + size.x, std::min(at.y - frame.metrics.px(9), at.y + pitch / 2 - frame.metrics.px(15))},
-      Align::right_middle, packed(frame.palette.faint), "mean");
+  draw_text(frame.fonts.mono12,
+            {at.x + size.x, std::min(at.y - frame.metrics.px(9), at.y + pitch / 2 - frame.metrics.px(15))},
+            Align::right_middle, frame.palette.faint, "mean");
   const float half = std::max(1.0f, pitch * 0.32f);
-  const std::size_t step = widgets::label_step(pitch, frame.metrics.px(14));
+  const std::size_t step = label_step(pitch, frame.metrics.px(14));
   const std::size_t ticks = drawn_ticks(lab, n);
   const float strength = std::clamp(3.0f / std::sqrt(static_cast<float>(n)), 0.08f, 0.8f);
   for (std::size_t i = 0; i < rows; ++i) {
@@ -190,23 +180,19 @@ void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_mas
       const double s = lab.row_sums[k][i];
       sum += s;
       if (k < ticks)
-        list->AddRectFilled({std::round(x(s)), middle - half}, {std::round(x(s)) + 2, middle + half},
-                            packed(frame.palette.accent, strength));
+        draw_rect({std::round(x(s)), middle - half}, {std::round(x(s)) + 2, middle + half},
+                  packed(frame.palette.accent, strength));
     }
     const double mean = sum / static_cast<double>(n);
-    list->AddRectFilled({std::round(x(mean)) - 1, middle - half - 1},
-                        {std::round(x(mean)) + 2, middle + half + 1}, packed(frame.palette.selection));
+    draw_rect({std::round(x(mean)) - 1, middle - half - 1}, {std::round(x(mean)) + 2, middle + half + 1},
+              frame.palette.selection);
     if (i % step != 0) continue;
-    widgets::draw_text(frame.fonts.mono12, {at.x + frame.metrics.px(10), middle}, Align::right_middle,
-                       packed(frame.palette.faint), std::to_string(i));
-    widgets::draw_text(frame.fonts.mono13, {at.x + size.x, middle}, Align::right_middle,
-                       packed(frame.palette.text), widgets::fixed(mean, 3));
+    draw_text(frame.fonts.mono12, {at.x + frame.metrics.px(10), middle}, Align::right_middle,
+              frame.palette.faint, std::to_string(i));
+    draw_text(frame.fonts.mono13, {at.x + size.x, middle}, Align::right_middle, frame.palette.text,
+              fixed(mean, 3));
   }
 }
-
-namespace {
-
-using widgets::Align;
 
 // At scale 1.
 constexpr float heading_height = 30, title_height = 28, below_map = 30, largest_cell = 64;
@@ -216,6 +202,7 @@ constexpr std::size_t most_numbered = 16;  // columns of a map with numbers
 float gap_of(const Metrics& m) {
   return m.px(m.compact ? 12 : 20);
 }
+
 float sums_of(const Metrics& m) {
   return m.px(m.compact ? 102 : 112);
 }
@@ -237,8 +224,7 @@ Layout lay_out(const Frame& frame) {
            0,
            0};
   const float n = static_cast<float>(frame.displayed.model.n_tokens());
-  l.index =
-      widgets::text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_tokens() - 1)) + m.px(9);
+  l.index = text_width(frame.fonts.mono12, std::to_string(frame.displayed.model.n_tokens() - 1)) + m.px(9);
   l.label = m.compact ? l.index : m.px(66);
   l.sums = sums_of(m);
   const float room = (l.width - l.sums - l.label - 2 * l.index - 3 * gap_of(m)) / 3;
@@ -260,10 +246,9 @@ float map_left(const Frame& frame, const Layout& l, int k) {
 
 void heading(const Frame& frame, const Layout& l, float& y, const char* number, const std::string& words) {
   const float middle = y + frame.metrics.px(heading_height) / 2;
-  widgets::draw_text(frame.fonts.mono12, {l.origin.x, middle}, Align::left_middle,
-                     packed(frame.palette.faint), number);
-  widgets::draw_text(frame.fonts.sans14, {l.origin.x + frame.metrics.px(18), middle}, Align::left_middle,
-                     packed(frame.palette.dim), words);
+  draw_text(frame.fonts.mono12, {l.origin.x, middle}, Align::left_middle, frame.palette.faint, number);
+  draw_text(frame.fonts.sans14, {l.origin.x + frame.metrics.px(18), middle}, Align::left_middle,
+            frame.palette.dim, words);
   y += frame.metrics.px(heading_height);
 }
 
@@ -273,33 +258,33 @@ void title(const Frame& frame, const Layout& l, int k, float y, const std::strin
   float x = map_left(frame, l, k) + shift;
   const float end = k < 2 ? map_left(frame, l, k + 1) - frame.metrics.px(8) : l.origin.x + l.width;
   const float middle = y + frame.metrics.px(title_height) / 2;
-  widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, packed(frame.palette.text), words);
-  const float named = widgets::text_width(frame.fonts.sans17, words);
+  draw_text(frame.fonts.sans17, {x, middle}, Align::left_middle, frame.palette.text, words);
+  const float named = text_width(frame.fonts.sans17, words);
   if (stage)
     draw_title_area(frame, std::string("laboratory/title/") + core::attention::info(*stage).name, *stage,
                     frame.displayed.look.head, {x, y + frame.metrics.px(4)},
                     {named, frame.metrics.px(title_height - 8)});
   x += named + frame.metrics.px(10);
-  if (x + widgets::text_width(frame.fonts.sans14, remark) > end) return;
-  widgets::draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle,
-                     packed(frame.palette.dim), remark);
+  if (x + text_width(frame.fonts.sans14, remark) > end) return;
+  draw_text(frame.fonts.sans14, {x, middle + frame.metrics.px(1)}, Align::left_middle, frame.palette.dim,
+            remark);
 }
 
 /// The heatmap in column k.
-widgets::Heatmap map_of(const Frame& frame, const Layout& l, const char* place, Stage stage, int k) {
-  widgets::Heatmap map;
+Heatmap map_of(const Frame& frame, const Layout& l, const char* place, Stage stage, int k) {
+  Heatmap map;
   map.place = place;
   map.stage = stage;
   map.head = frame.displayed.look.head;
   map.width = l.map_width, map.height = l.map_height;
   map.label_width = k == 0 ? l.label : l.index;
-  if (frame.metrics.compact) map.columns = widgets::ColumnLabels::indices;
+  if (frame.metrics.compact) map.columns = ColumnLabels::indices;
   map.row_tokens = k == 0 && !frame.metrics.compact;
   return map;
 }
 
 float map_block(const Frame& frame, const Layout& l) {
-  return widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0)) +
+  return column_label_height(frame, map_of(frame, l, "", Stage::weights, 0)) +
          static_cast<float>(l.map_height) + frame.metrics.px(below_map);
 }
 
@@ -307,7 +292,7 @@ float map_block(const Frame& frame, const Layout& l) {
 void sign(const Frame& frame, const Layout& l, int after, float y, const char* words) {
   const float x = map_left(frame, l, after) - gap_of(frame.metrics) / 2;
   const float middle = y + map_block(frame, l) / 2 - frame.metrics.px(6);
-  widgets::draw_text(frame.fonts.sans17, {x, middle}, Align::middle, packed(frame.palette.dim), words);
+  draw_text(frame.fonts.sans17, {x, middle}, Align::middle, frame.palette.dim, words);
 }
 
 /// Each row's sum before and after dropout, and a word about rows that lost everything.
@@ -315,39 +300,34 @@ void row_sums(const Frame& frame, const Layout& l, float y) {
   const arma::vec &sums_before = frame.work.laboratory->sums_before,
                   &sums_after = frame.work.laboratory->sums_after;
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
-  const float top = y + widgets::column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
+  const float top = y + column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
   const float pitch = static_cast<float>(l.map_height) / static_cast<float>(sums_before.n_elem);
   // Rows lower than a line of text have their first number at the top edge: the headings stand above it.
   const float first = left + frame.metrics.px(frame.metrics.compact ? 38 : 46),
               label_y = std::min(top - frame.metrics.px(9), top + pitch / 2 - frame.metrics.px(15));
-  widgets::draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, packed(frame.palette.faint),
-                     "before");
-  widgets::draw_text(frame.fonts.mono12, {right, label_y}, Align::right_middle, packed(frame.palette.faint),
-                     "after");
-  const std::size_t step = widgets::label_step(pitch, frame.metrics.px(15));
+  draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, frame.palette.faint, "before");
+  draw_text(frame.fonts.mono12, {right, label_y}, Align::right_middle, frame.palette.faint, "after");
+  const std::size_t step = label_step(pitch, frame.metrics.px(15));
   std::size_t lost = 0;
   for (std::size_t i = 0; i < sums_before.n_elem; ++i) {
     const double before = sums_before[i], after = sums_after[i];
     if (after == 0 && before > 0) ++lost;
     if (i % step != 0) continue;
     const float middle = top + (static_cast<float>(i) + 0.5f) * pitch;
-    widgets::draw_text(frame.fonts.mono13, {first, middle}, Align::right_middle, packed(frame.palette.dim),
-                       widgets::fixed(before, 3));
-    widgets::draw_text(frame.fonts.mono13, {first + frame.metrics.px(18), middle}, Align::middle,
-                       packed(frame.palette.faint), "→");
-    const std::string sum = after == 0 ? "0" : widgets::fixed(after, 3);
-    widgets::draw_text(frame.fonts.mono13, {right, middle}, Align::right_middle,
-                       packed(after == 0 && before > 0 ? frame.palette.status.warning : frame.palette.text),
-                       sum);
+    draw_text(frame.fonts.mono13, {first, middle}, Align::right_middle, frame.palette.dim, fixed(before, 3));
+    draw_text(frame.fonts.mono13, {first + frame.metrics.px(18), middle}, Align::middle, frame.palette.faint,
+              "→");
+    const std::string sum = after == 0 ? "0" : fixed(after, 3);
+    draw_text(frame.fonts.mono13, {right, middle}, Align::right_middle,
+              after == 0 && before > 0 ? frame.palette.status.warning : frame.palette.text, sum);
   }
   if (lost == 0) return;
   std::string words = std::to_string(lost) + (lost == 1 ? " row lost" : " rows lost"), more = "everything";
-  if (widgets::text_width(frame.fonts.sans13, words + " " + more) <= right - left)
+  if (text_width(frame.fonts.sans13, words + " " + more) <= right - left)
     words += " " + std::exchange(more, "");
   float below = top + static_cast<float>(l.map_height) + frame.metrics.px(13);
   for (const std::string& line : {words, more}) {
-    widgets::draw_text(frame.fonts.sans13, {left, below}, Align::left_middle,
-                       packed(frame.palette.status.warning), line);
+    draw_text(frame.fonts.sans13, {left, below}, Align::left_middle, frame.palette.status.warning, line);
     below += frame.metrics.px(16);
   }
 }
@@ -360,18 +340,17 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
           : dropout.rate == 0 ? "At a rate of 0 nothing is dropped"
                               : "In evaluation mode nothing is dropped; D switches to training mode");
   title(frame, l, 0, y, "Weights", "softmax", 0, Stage::weights);
-  title(frame, l, 1, y, "Mask", "p = " + widgets::fixed(dropout.rate, 2), 0, Stage::dropout_mask);
+  title(frame, l, 1, y, "Mask", "p = " + fixed(dropout.rate, 2), 0, Stage::dropout_mask);
   title(frame, l, 2, y, "Weights after dropout", "", 0, Stage::dropped_weights);
   title(frame, l, 3, y, "Row sums", "");
   y += frame.metrics.px(title_height);
   sign(frame, l, 1, y, "×");
   sign(frame, l, 2, y, "=");
-  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/weights", Stage::weights, 0),
-                        {map_left(frame, l, 0), y});
-  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/mask", Stage::dropout_mask, 1),
-                        {map_left(frame, l, 1), y});
-  widgets::draw_heatmap(frame, map_of(frame, l, "laboratory/dropped", Stage::dropped_weights, 2),
-                        {map_left(frame, l, 2), y});
+  draw_heatmap(frame, map_of(frame, l, "laboratory/weights", Stage::weights, 0), {map_left(frame, l, 0), y});
+  draw_heatmap(frame, map_of(frame, l, "laboratory/mask", Stage::dropout_mask, 1),
+               {map_left(frame, l, 1), y});
+  draw_heatmap(frame, map_of(frame, l, "laboratory/dropped", Stage::dropped_weights, 2),
+               {map_left(frame, l, 2), y});
   row_sums(frame, l, y);
   y += map_block(frame, l);
 }
@@ -381,7 +360,7 @@ int width_of_differences(const Frame& frame, const Layout& l) {
   const arma::mat& numbers = frame.work.laboratory->difference;
   if (numbers.empty() || numbers.n_cols > most_numbered) return l.map_width;
   const core::text::NumberNeeds needs = core::text::needs_of(numbers, {0, numbers.n_rows, 0, numbers.n_cols});
-  const float cell = widgets::cell_width_for(frame, needs.characters(core::text::least_decimals));
+  const float cell = cell_width_for(frame, needs.characters(core::text::least_decimals));
   const int wide = static_cast<int>(cell) * static_cast<int>(numbers.n_cols);
   return static_cast<float>(wide - l.map_width) < l.width / 6 ? std::max(wide, l.map_width) : l.map_width;
 }
@@ -402,24 +381,24 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
   y += frame.metrics.px(title_height);
   if (lab.mean.empty()) return;
   const double most = std::max(-lab.difference_range.smallest, lab.difference_range.largest);
-  const widgets::OtherNumbers mean{.numbers = &lab.mean,
-                                   .version = lab.revision,
-                                   .ends = {0, std::max(1.0, lab.mean_range.largest)},
-                                   .of_tokens = true,
-                                   .extent = &lab.mean_range};
-  const widgets::OtherNumbers difference{.numbers = &lab.difference,
-                                         .version = lab.revision,
-                                         .ends = {-most, most},
-                                         .of_tokens = true,
-                                         .extent = &lab.difference_range};
-  widgets::Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
-  widgets::Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
+  const OtherNumbers mean{.numbers = &lab.mean,
+                          .version = lab.revision,
+                          .ends = {0, std::max(1.0, lab.mean_range.largest)},
+                          .of_tokens = true,
+                          .extent = &lab.mean_range};
+  const OtherNumbers difference{.numbers = &lab.difference,
+                                .version = lab.revision,
+                                .ends = {-most, most},
+                                .of_tokens = true,
+                                .extent = &lab.difference_range};
+  Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
+  Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
   left.other = &mean, right.other = &difference;
   right.width = width_of_differences(frame, l);
   // A difference needs a sign and two decimals; one would only say 0.0.
-  widgets::draw_heatmap(frame, left, {map_left(frame, l, 0), y});
-  widgets::draw_heatmap(frame, right, {map_left(frame, l, 1), y});
-  const float top = y + widgets::column_label_height(frame, left), x = map_left(frame, l, 2) + shift;
+  draw_heatmap(frame, left, {map_left(frame, l, 0), y});
+  draw_heatmap(frame, right, {map_left(frame, l, 1), y});
+  const float top = y + column_label_height(frame, left), x = map_left(frame, l, 2) + shift;
   draw_row_sums(frame, {x, top}, {l.origin.x + l.width - x, static_cast<float>(l.map_height)}, n);
   y += map_block(frame, l);
 }
@@ -434,28 +413,24 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
   const arma::rowvec before(after.n_elem, arma::fill::ones);
   const std::array<std::pair<const char*, const arma::rowvec*>, 2> lines{
       {{"before", &before}, {"after", &after}}};
-  ImDrawList* list = ImGui::GetWindowDrawList();
   for (const auto& [words, numbers] : lines) {
     const float middle = y + frame.metrics.px(12);
-    widgets::draw_text(frame.fonts.sans13, {at.x, middle}, Align::left_middle, packed(frame.palette.dim),
-                       words);
-    widgets::draw_text(frame.fonts.mono12, {at.x + cell * static_cast<float>(after.n_elem), middle},
-                       Align::right_middle, packed(frame.palette.dim),
-                       "sum " + widgets::inspected(arma::accu(*numbers)));
+    draw_text(frame.fonts.sans13, {at.x, middle}, Align::left_middle, frame.palette.dim, words);
+    draw_text(frame.fonts.mono12, {at.x + cell * static_cast<float>(after.n_elem), middle},
+              Align::right_middle, frame.palette.dim, "sum " + inspected(arma::accu(*numbers)));
     const ImVec2 end(at.x + cell * static_cast<float>(after.n_elem), y + frame.metrics.px(24));
     if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({at.x, y}, end))
-      ImGui::SetTooltip("sum %s", widgets::number_text(arma::accu(*numbers)).c_str());
+      ImGui::SetTooltip("sum %s", number_text(arma::accu(*numbers)).c_str());
     y += frame.metrics.px(24);
     for (std::size_t k = 0; k < numbers->n_elem; ++k) {
       const double v = (*numbers)[k];
       const ImVec2 a(at.x + cell * static_cast<float>(k), y), b(a.x + cell - 1, y + height - 1);
       const Rgb ground = render::color_at(render::ColorMap::mask, frame.palette.dark, v / top);
-      list->AddRectFilled(a, b, packed(ground));
-      widgets::draw_text(frame.fonts.mono13, {(a.x + b.x) / 2, (a.y + b.y) / 2}, Align::middle,
-                         packed(readable_on(ground)),
-                         v == 0               ? "×"
-                         : v == std::round(v) ? widgets::fixed(v, 0)
-                                              : widgets::fixed(v, 2));
+      draw_rect(a, b, ground);
+      draw_text(frame.fonts.mono13, {(a.x + b.x) / 2, (a.y + b.y) / 2}, Align::middle, readable_on(ground),
+                v == 0               ? "×"
+                : v == std::round(v) ? fixed(v, 0)
+                                     : fixed(v, 2));
     }
     y += height + frame.metrics.px(6);
   }
@@ -464,7 +439,7 @@ void ten_ones(const Frame& frame, const Layout& l, ImVec2 at, float width) {
 
 void answer(const Frame& frame, ImVec2 at, float width) {
   platform::move_to(at);
-  widgets::paragraph(
+  paragraph(
       frame.fonts.sans14, frame.palette.dim, width,
       "Why does a row no longer sum to 1? It does before dropout; after dropout only the mean over many masks does. In evaluation mode nothing is dropped.");
 }
@@ -491,43 +466,40 @@ void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
   const auto& dropout = frame.displayed.model.dropout;
   heading(frame, l, y, "2", "Nothing is dropped: every mask is all ones, and every mean equals the weights");
   platform::move_to({l.origin.x + frame.metrics.px(18), y + frame.metrics.px(4)});
-  if (dropout.rate == 0 && widgets::button(frame, "laboratory/rate", "Set dropout to 0.5",
-                                           "Sets the dropout rate of the model to 0.5 (Ctrl+Z undoes it)"))
+  if (dropout.rate == 0 && button(frame, "laboratory/rate", "Set dropout to 0.5",
+                                  "Sets the dropout rate of the model to 0.5 (Ctrl+Z undoes it)"))
     frame.commands.edit(core::editing::SetDropoutRate{0.5});
   if (dropout.rate == 0 && !dropout.training) ImGui::SameLine();
-  if (!dropout.training &&
-      widgets::button(frame, "laboratory/training", "Switch to training mode", "D does the same"))
+  if (!dropout.training && button(frame, "laboratory/training", "Switch to training mode", "D does the same"))
     frame.commands.edit(core::editing::SetTraining{true});
   y += 2 * frame.metrics.frame;
 }
 
 void top_line(const Frame& frame, const Layout& l, float& y) {
   platform::move_to({l.origin.x, y});
-  if (widgets::button(frame, "laboratory/back", "‹ Stages", "Esc"))
-    frame.commands.add(set<&Look::tab>(Tab::stages));
+  if (button(frame, "laboratory/back", "‹ Stages", "Esc")) frame.commands.add(set<&Look::tab>(Tab::stages));
   const float x = ImGui::GetItemRectMax().x + frame.metrics.px(16), middle = y + frame.metrics.frame / 2;
-  widgets::draw_text(frame.fonts.sans19, {x, middle}, Align::left_middle, packed(frame.palette.text),
-                     "Dropout laboratory");
+  draw_text(frame.fonts.sans19, {x, middle}, Align::left_middle, frame.palette.text, "Dropout laboratory");
   const float field = frame.metrics.px(64), right = l.origin.x + l.width;
   const char* again = "resample";
-  const float button = widgets::text_width(frame.fonts.sans14, again) + frame.metrics.px(18);
-  platform::move_to({right - button, y});
-  if (widgets::button(frame, "laboratory/again", again, "Samples a mask with the next seed (Space)"))
+  const float again_width = text_width(frame.fonts.sans14, again) + frame.metrics.px(18);
+  platform::move_to({right - again_width, y});
+  if (button(frame, "laboratory/again", again, "Samples a mask with the next seed (Space)"))
     frame.commands.edit(core::editing::SetDropoutSeed{frame.displayed.model.dropout.seed + 1});
-  platform::move_to({right - button - frame.metrics.px(16) - field, y});
+  platform::move_to({right - again_width - frame.metrics.px(16) - field, y});
   const auto step = [](std::uint64_t n, int by) {
     return by > 0 ? std::min<std::uint64_t>(2 * n, Laboratory::max_masks) : std::max<std::uint64_t>(n / 2, 1);
   };
-  if (const auto n = widgets::count_field(frame, "laboratory/masks", "masks",
-                                          frame.displayed.look.laboratory_masks, field, step)) {
+  if (const auto n = count_field(frame, "laboratory/masks", "masks", frame.displayed.look.laboratory_masks,
+                                 field, step)) {
     if (*n >= 1 && *n <= Laboratory::max_masks)
       frame.commands.add(set<&Look::laboratory_masks>(static_cast<std::size_t>(*n)));
     else
       frame.commands.add(
           ShowMessage{"masks: expected a number from 1 to 1024, found " + std::to_string(*n), true});
   }
-  widgets::draw_text(frame.fonts.sans15, {right - button - frame.metrics.px(26) - field, middle},
-                     Align::right_middle, packed(frame.palette.dim), "masks");
+  draw_text(frame.fonts.sans15, {right - again_width - frame.metrics.px(26) - field, middle},
+            Align::right_middle, frame.palette.dim, "masks");
   y += frame.metrics.frame + frame.metrics.px(6);
 }
 
@@ -545,8 +517,7 @@ void draw_laboratory(const Frame& frame) {
   } else {
     nothing_dropped(frame, l, y);
   }
-  platform::move_to(l.origin);
-  ImGui::Dummy({l.width, y - l.origin.y});
+  take_room(l.origin, {l.width, y - l.origin.y});
 }
 
 }  // namespace app::panels

@@ -1,4 +1,4 @@
-#include "app/ui/panels/layers/head_map.hpp"
+#include "app/ui/panels/layers/layers_panel.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,6 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/menus.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 
@@ -23,6 +21,7 @@ struct RoleName {
   const char *name, *brief;
   double (*share)(const HeadRoles&);
 };
+
 constexpr RoleName role_names[]{
     {"previous", "prev", [](const HeadRoles& r) { return r.previous; }},
     {"first token", "first", [](const HeadRoles& r) { return r.first; }},
@@ -33,17 +32,20 @@ constexpr RoleName role_names[]{
 }  // namespace
 
 std::string HeadRole::words() const {
-  return share ? name + " " + widgets::fixed(*share, 2) : name;
+  return share ? name + " " + fixed(*share, 2) : name;
 }
 
 std::string HeadRole::brief() const {
   const auto row = std::ranges::find(role_names, name, &RoleName::name);
-  const std::string number = share ? widgets::fixed(*share, 2) : "";
+  const std::string number = share ? fixed(*share, 2) : "";
   return (row == std::end(role_names) ? name : row->brief) + (number.starts_with("0") ? " " + number.substr(1)
                                                               : number.empty()        ? ""
                                                                                       : " " + number);
 }
 
+namespace {
+
+/// Returns the role with the largest share of a head's weights.
 HeadRole role_among(const HeadRoles& roles) {
   HeadRole best{"diffuse"};
   for (const RoleName& row : role_names)
@@ -51,8 +53,6 @@ HeadRole role_among(const HeadRoles& roles) {
       best = {row.name, share};
   return best;
 }
-
-namespace {
 
 /// Whether an edit of its layer changed what a head attends to; edits of other layers do not make it another
 /// head. Weights of an edited layer are float64, so that all of them differ a little.
@@ -88,28 +88,26 @@ float draw_role(const Frame& frame, const HeadRole& role, ImFont* font, float en
   const float inset = is_measured ? frame.metrics.px(5) : 0;
   std::string words = role.words();
   for (const std::string& shorter : {role.brief(), role.brief().substr(0, role.brief().find(' '))})
-    if (widgets::text_width(font, words) + 2 * inset > room) words = shorter;
-  words = widgets::shortened(font, words, std::max(1.0f, room - 2 * inset));
-  const float width = widgets::text_width(font, words) + 2 * inset, half = frame.metrics.px(8);
+    if (text_width(font, words) + 2 * inset > room) words = shorter;
+  words = shortened(font, words, std::max(1.0f, room - 2 * inset));
+  const float width = text_width(font, words) + 2 * inset, half = frame.metrics.px(8);
   const float left = from_left ? end : end - width;
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (role.source == RoleSource::model)
-    list->AddRectFilled({left, middle - half}, {left + width, middle + half},
-                        packed(frame.palette.control.active), frame.metrics.px(3));
+    draw_rect({left, middle - half}, {left + width, middle + half}, frame.palette.control.active,
+              frame.metrics.px(3));
   else if (role.source == RoleSource::before_edits)
     list->AddRect({left, middle - half}, {left + width, middle + half}, packed(frame.palette.faint),
                   frame.metrics.px(3));
-  widgets::draw_text(font, {left + inset, middle}, widgets::Align::left_middle,
-                     packed(role.source == RoleSource::model ? frame.palette.text : frame.palette.dim),
-                     words);
+  draw_text(font, {left + inset, middle}, Align::left_middle,
+            role.source == RoleSource::model ? frame.palette.text : frame.palette.dim, words);
   return width;
 }
 
 void draw_dots(const Frame& frame, ImVec2 left_top, float right) {
   const float size = frame.metrics.px(2), pitch = frame.metrics.px(6);
   for (float x = left_top.x; x + size <= right; x += pitch)
-    ImGui::GetWindowDrawList()->AddRectFilled({x, left_top.y}, {x + size, left_top.y + size},
-                                              packed(frame.palette.faint));
+    draw_rect({x, left_top.y}, {x + size, left_top.y + size}, frame.palette.faint);
 }
 
 namespace {
@@ -177,21 +175,19 @@ void draw_query(const Map& m) {
                           m.now.block;
   const float cell = m.t.map / static_cast<float>(m.of_head.map.n_rows);
   const float top = std::round(m.corner.y + cell * static_cast<float>(row));
-  widgets::outline(ImGui::GetWindowDrawList(), {m.corner.x - 1, top - 1},
-                   {m.far.x + 1, std::max(top + 3, std::round(top + cell))},
-                   packed(m.frame.palette.selection, 0.65f), 1);
+  outline({m.corner.x - 1, top - 1}, {m.far.x + 1, std::max(top + 3, std::round(top + cell))},
+          packed(m.frame.palette.selection, 0.65f), 1);
 }
 
 void draw_off(const Map& m) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const auto& p = m.frame.palette;
-  list->AddRectFilled(m.corner, m.far, packed(p.ground.back, 0.62f));
+  draw_rect(m.corner, m.far, packed(p.ground.back, 0.62f));
   const float inset = std::min(m.frame.metrics.px(12), m.t.map / 6);
   const ImU32 ink = packed(p.dim);
   list->AddLine({m.corner.x + inset, m.corner.y + inset}, {m.far.x - inset, m.far.y - inset}, ink, 1.5f);
   list->AddLine({m.corner.x + inset, m.far.y - inset}, {m.far.x - inset, m.corner.y + inset}, ink, 1.5f);
-  list->AddRectFilled(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)},
-                      packed(p.accent));
+  draw_rect(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)}, p.accent);
 }
 
 /// Whether the upper right corner of a map is masked, and has room for the entropy.
@@ -203,24 +199,23 @@ bool has_masked_corner(const Map& m) {
 void draw_header(const Map& m) {
   const auto& f = m.frame;
   const float middle = std::round(m.corner.y - m.header);
-  const std::string entropy = widgets::fixed(m.of_head.roles.entropy_bits, m.t.is_small ? 1 : 2);
+  const std::string entropy = fixed(m.of_head.roles.entropy_bits, m.t.is_small ? 1 : 2);
   const float clip = ImGui::GetWindowDrawList()->GetClipRectMax().x;
   float left = m.corner.x, right = std::min(m.far.x + m.t.gap - f.metrics.px(4), clip);
   if (!m.t.is_small) {
-    widgets::draw_text(f.fonts.mono13, {left, middle}, widgets::Align::left_middle,
-                       packed(m.is_chosen ? f.palette.text : f.palette.dim), name_of(m));
-    left += widgets::text_width(f.fonts.mono13, name_of(m)) + f.metrics.px(8);
+    draw_text(f.fonts.mono13, {left, middle}, Align::left_middle,
+              m.is_chosen ? f.palette.text : f.palette.dim, name_of(m));
+    left += text_width(f.fonts.mono13, name_of(m)) + f.metrics.px(8);
   }
   if (has_masked_corner(m)) {
     if (m.far.x <= clip)  // else a part of the number would be read as another
-      widgets::draw_text(
+      draw_text(
           f.fonts.mono12,
           {m.far.x - f.metrics.px(m.t.is_small ? 3 : 6), m.corner.y + f.metrics.px(m.t.is_small ? 8 : 11)},
-          widgets::Align::right_middle, packed(f.palette.dim), entropy);
-  } else if (const float width = widgets::text_width(f.fonts.mono12, entropy);
+          Align::right_middle, f.palette.dim, entropy);
+  } else if (const float width = text_width(f.fonts.mono12, entropy);
              m.far.x - width - left > f.metrics.px(40)) {
-    widgets::draw_text(f.fonts.mono12, {m.far.x, middle}, widgets::Align::right_middle,
-                       packed(f.palette.faint), entropy);
+    draw_text(f.fonts.mono12, {m.far.x, middle}, Align::right_middle, f.palette.faint, entropy);
     right = m.far.x - width - f.metrics.px(6);
   }
   if (right - left > f.metrics.px(14))
@@ -251,30 +246,28 @@ Bar bar_of(const Map& m) {
 void draw_bar(const Map& m) {
   const Bar bar = bar_of(m);
   const auto& p = m.frame.palette;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const float top = std::round(m.far.y + m.t.bar_gap), bottom = top + m.t.bar;
   const float middle = std::round((m.corner.x + m.far.x) / 2), half = (m.far.x - m.corner.x) / 2;
   if (!bar.now) return draw_dots(m.frame, {m.corner.x, top}, m.far.x);
-  list->AddRectFilled({m.corner.x, top}, {m.far.x, bottom}, packed(p.control.rest));
+  draw_rect({m.corner.x, top}, {m.far.x, bottom}, p.control.rest);
   const auto at = [&](double value) {
     return std::round(middle +
                       half * static_cast<float>(bar.end > 0 ? std::clamp(value / bar.end, -1.0, 1.0) : 0));
   };
   const double share = bar.end > 0 ? std::clamp(*bar.now / bar.end, -1.0, 1.0) : 0;
-  list->AddRectFilled(
-      {std::min(middle, at(*bar.now)), top}, {std::max(middle, at(*bar.now)), bottom},
-      packed(render::color_at(m.frame.displayed.look.colors.diverging, p.dark, 0.5 + share / 2)));
+  draw_rect({std::min(middle, at(*bar.now)), top}, {std::max(middle, at(*bar.now)), bottom},
+            render::color_at(m.frame.displayed.look.colors.diverging, p.dark, 0.5 + share / 2));
   const bool differs = bar.before && std::abs(*bar.before - *bar.now) > bar.end * 0.01;
   if (differs)
-    widgets::outline(list, {std::min(middle, at(*bar.before)) - 1, top - 1},
-                     {std::max(middle, at(*bar.before)) + 1, bottom + 1}, packed(p.dim), 1);
-  list->AddRectFilled({middle, top - 1}, {middle + 1, bottom + 1}, packed(p.faint));
+    outline({std::min(middle, at(*bar.before)) - 1, top - 1},
+            {std::max(middle, at(*bar.before)) + 1, bottom + 1}, p.dim, 1);
+  draw_rect({middle, top - 1}, {middle + 1, bottom + 1}, p.faint);
 }
 
 void draw_tooltip(const Map& m) {
   const auto& roles = m.of_head.roles;
   const auto share = [](const char* words, const std::optional<double>& value) {
-    return std::string("\n") + words + ": " + (value ? widgets::fixed(*value, 3) : "–");
+    return std::string("\n") + words + ": " + (value ? fixed(*value, 3) : "–");
   };
   std::string text = "Head " + name_of(m) + (m.is_off ? ", ablated" : "");
   const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -285,18 +278,18 @@ void draw_tooltip(const Map& m) {
   const std::size_t row = index(mouse.y, m.corner.y), column = index(mouse.x, m.corner.x);
   const double weight = m.of_head.map(row, column);
   if (m.now.block == 1)
-    text += ": " + std::to_string(row) + " " + widgets::quoted_token(m.now.names[row]) + " → " +
-            std::to_string(column) + " " + widgets::quoted_token(m.now.names[column]) + "  " +
+    text += ": " + std::to_string(row) + " " + quoted_token(m.now.names[row]) + " → " +
+            std::to_string(column) + " " + quoted_token(m.now.names[column]) + "  " +
             core::text::told_number(weight);
   else
     text += ": 1 cell shows the largest of " + std::to_string(m.now.block) + " × " +
-            std::to_string(m.now.block) + " weights, here " + widgets::fixed(weight, 4);
+            std::to_string(m.now.block) + " weights, here " + fixed(weight, 4);
   if (m.before && m.before->map(row, column) != weight)
     text += "\nbefore the edits: " + core::text::told_number(m.before->map(row, column));
   text += share("previous token", roles.previous) + share("first token", roles.first) +
           share("itself", roles.itself) + share("earlier same token", roles.same_token) +
-          share("induction", roles.induction) +
-          "\nmean entropy of a row: " + widgets::fixed(roles.entropy_bits, 2) + " bits";
+          share("induction", roles.induction) + "\nmean entropy of a row: " + fixed(roles.entropy_bits, 2) +
+          " bits";
   const HeadRole role = role_of(m.frame, m.layer, m.head);
   if (role.source != RoleSource::prompt)
     text += "\non random repeated tokens" +
@@ -306,8 +299,8 @@ void draw_tooltip(const Map& m) {
     text += std::string("\n") +
             (m.frame.pending.layers->shows_effects ? "ablation changes the logit of "
                                                    : "direct attribution to the logit of ") +
-            widgets::quoted_token(m.frame.pending.reading->prediction()->chosen.text) +
-            (m.frame.pending.layers->shows_effects ? " by " : ": ") + widgets::signed_text(*bar.now, 2);
+            quoted_token(m.frame.pending.reading->prediction()->chosen.text) +
+            (m.frame.pending.layers->shows_effects ? " by " : ": ") + signed_text(*bar.now, 2);
   if (m.sight.is_edited) text += "\nThis layer was edited: it is computed in float64.";
   platform::push_font(m.frame.fonts.sans14);
   ImGui::SetTooltip("%s", text.c_str());
@@ -344,11 +337,9 @@ void draw_menu(const Map& m) {
 void handle(const Map& m) {
   const float above = m.header + m.t.header / 2;
   platform::move_to({m.corner.x, m.corner.y - above});
-  const bool pressed = widgets::hit_area(("head " + name_of(m)).c_str(), {m.t.map, m.t.map + above});
+  const bool pressed = hit_area(("head " + name_of(m)).c_str(), {m.t.map, m.t.map + above});
   m.frame.landmarks.mark("layers/" + name_of(m), m.corner, m.far);
-  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
-    widgets::outline(ImGui::GetWindowDrawList(), ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
-                     packed(m.frame.palette.accent), 2);
+  draw_focus(m.frame, ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
   if (pressed) {
     m.frame.commands.add(LookAtLayer{m.layer});
     m.frame.commands.add(set<&Look::head>(m.head));
@@ -356,8 +347,8 @@ void handle(const Map& m) {
   const bool hovered = ImGui::IsItemHovered();
   draw_menu(m);
   if (!hovered) return;
-  widgets::outline(ImGui::GetWindowDrawList(), {m.corner.x - 1, m.corner.y - 1}, {m.far.x + 1, m.far.y + 1},
-                   packed(m.frame.palette.selection, 0.6f), 1);
+  outline({m.corner.x - 1, m.corner.y - 1}, {m.far.x + 1, m.far.y + 1},
+          packed(m.frame.palette.selection, 0.6f), 1);
   if (ImGui::IsMouseHoveringRect(m.corner, m.far)) draw_tooltip(m);
   if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.add(OpenInStages{Stage::weights});
 }
@@ -401,8 +392,7 @@ void draw_head_map(const Frame& frame, const LayersTiling& t, std::size_t layer,
   const Map m = map_at(frame, t, layer, head, corner);
   draw_cells(m);
   if (m.is_chosen)
-    widgets::outline(ImGui::GetWindowDrawList(), {corner.x - 3, corner.y - 3}, {m.far.x + 3, m.far.y + 3},
-                     packed(frame.palette.selection), 2);
+    outline({corner.x - 3, corner.y - 3}, {m.far.x + 3, m.far.y + 3}, frame.palette.selection, 2);
   draw_header(m);
   draw_bar(m);
   handle(m);

@@ -6,16 +6,12 @@
 
 #include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/layers/head_map.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 namespace {
 
 using core::experiment::Reading;
-using widgets::Align;
 
 constexpr float legend_height = 24, label_pitch = 12;
 constexpr std::size_t max_lanes = 3;
@@ -116,7 +112,6 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
                      Rgb ground) {
   if (t.rows.room <= 0) return;
   const Metrics& m = frame.metrics;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const std::size_t n = now.names.size(), marked = marked_token(frame, now);
   const float pitch = t.map / static_cast<float>(n), index = m.px(18);
   const float near = corner.x - m.px(6) - index,
@@ -126,22 +121,22 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
     const float right = near - lane * static_cast<float>(i % t.rows.lanes);
     const bool is_marked = i == marked;
     if (t.rows.lanes > 1 && (i % t.rows.lanes > 0 || is_marked))
-      list->AddRectFilled({right + m.px(2), middle}, {corner.x - m.px(2), middle + 1},
-                          packed(is_marked ? frame.palette.text : frame.palette.strong_line));
+      draw_rect({right + m.px(2), middle}, {corner.x - m.px(2), middle + 1},
+                is_marked ? frame.palette.text : frame.palette.strong_line);
     if (i % t.rows.lanes == 0)
-      widgets::draw_text(frame.fonts.mono12, {corner.x - m.px(6), middle}, Align::right_middle,
-                         packed(is_marked ? frame.palette.text : frame.palette.faint), std::to_string(i));
-    const std::string name = widgets::visible_token(now.names[i]);
-    const std::string shown = widgets::shortened(frame.fonts.sans12, name, lane - m.px(4));
-    const float width = widgets::text_width(frame.fonts.sans12, shown);
-    list->AddRectFilled({right - width - 1, middle - m.px(6)}, {right + 1, middle + m.px(6)}, packed(ground));
-    widgets::draw_text(frame.fonts.sans12, {right, middle}, Align::right_middle,
-                       packed(is_marked ? frame.palette.text : frame.palette.dim), shown);
+      draw_text(frame.fonts.mono12, {corner.x - m.px(6), middle}, Align::right_middle,
+                is_marked ? frame.palette.text : frame.palette.faint, std::to_string(i));
+    const std::string name = visible_token(now.names[i]);
+    const std::string shown = shortened(frame.fonts.sans12, name, lane - m.px(4));
+    const float width = text_width(frame.fonts.sans12, shown);
+    draw_rect({right - width - 1, middle - m.px(6)}, {right + 1, middle + m.px(6)}, ground);
+    draw_text(frame.fonts.sans12, {right, middle}, Align::right_middle,
+              is_marked ? frame.palette.text : frame.palette.dim, shown);
     full_name({right - width, middle - m.px(6)}, {right, middle + m.px(6)}, shown, name);
   });
   if (t.rows.step > 1)  // names are left out
     for (float y = corner.y + m.px(16); y < corner.y + t.map - m.px(14); y += m.px(5))
-      list->AddRectFilled({corner.x - m.px(5), y}, {corner.x - m.px(4), y + 1}, packed(frame.palette.faint));
+      draw_rect({corner.x - m.px(5), y}, {corner.x - m.px(4), y + 1}, frame.palette.faint);
 }
 
 /// The tokens above the maps of the first layer, turned by a quarter.
@@ -149,7 +144,6 @@ void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading
                         Rgb ground) {
   if (t.columns.room <= 0) return;
   const Metrics& m = frame.metrics;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const std::size_t n = now.names.size(), marked = marked_token(frame, now);
   const float pitch = t.map / static_cast<float>(n),
               lane = t.columns.room / static_cast<float>(t.columns.lanes);
@@ -158,14 +152,14 @@ void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading
     const float bottom = corner.y - m.px(3) - lane * static_cast<float>(i % t.columns.lanes);
     const bool is_marked = i == marked;
     if (i % t.columns.lanes > 0)
-      list->AddRectFilled({middle, bottom}, {middle + 1, corner.y - m.px(2)},
-                          packed(is_marked ? frame.palette.text : frame.palette.strong_line));
-    const std::string name = widgets::visible_token(now.names[i]);
-    const std::string shown = widgets::shortened(frame.fonts.sans12, name, lane - m.px(4));
-    const float length = widgets::text_width(frame.fonts.sans12, shown), half = m.px(6);
-    list->AddRectFilled({middle - half, bottom - length - 1}, {middle + half, bottom}, packed(ground));
-    widgets::draw_text_turned(frame.fonts.sans12, {middle, bottom},
-                              packed(is_marked ? frame.palette.text : frame.palette.dim), shown);
+      draw_rect({middle, bottom}, {middle + 1, corner.y - m.px(2)},
+                is_marked ? frame.palette.text : frame.palette.strong_line);
+    const std::string name = visible_token(now.names[i]);
+    const std::string shown = shortened(frame.fonts.sans12, name, lane - m.px(4));
+    const float length = text_width(frame.fonts.sans12, shown), half = m.px(6);
+    draw_rect({middle - half, bottom - length - 1}, {middle + half, bottom}, ground);
+    draw_text_turned(frame.fonts.sans12, {middle, bottom}, is_marked ? frame.palette.text : frame.palette.dim,
+                     shown);
     full_name({middle - half, bottom - length}, {middle + half, bottom}, shown, name);
   });
 }
@@ -175,19 +169,15 @@ void draw_guess(const Frame& frame, const std::string& token, double probability
                 bool is_first) {
   const auto& f = frame;
   const Rgb ink = is_first ? f.palette.text : f.palette.dim;
-  const std::string number = widgets::fixed(probability, is_first ? 2 : 3);
-  const float number_width = widgets::text_width(f.fonts.mono12, number);
-  widgets::draw_text(f.fonts.sans13, {at.x, at.y}, Align::left_middle, packed(ink),
-                     widgets::shortened(f.fonts.sans13, widgets::visible_token(token),
-                                        width - number_width - f.metrics.px(6)));
-  widgets::draw_text(f.fonts.mono12, {at.x + width, at.y}, Align::right_middle, packed(ink), number);
-  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::string number = fixed(probability, is_first ? 2 : 3);
+  const float number_width = text_width(f.fonts.mono12, number);
+  draw_text(f.fonts.sans13, {at.x, at.y}, Align::left_middle, ink,
+            shortened(f.fonts.sans13, visible_token(token), width - number_width - f.metrics.px(6)));
+  draw_text(f.fonts.mono12, {at.x + width, at.y}, Align::right_middle, ink, number);
   const float top = std::round(at.y + f.metrics.px(10)), bottom = top + f.metrics.px(3);
-  list->AddRectFilled({at.x, top}, {at.x + width, bottom}, packed(f.palette.control.rest));
   const Rgb color = render::color_at(f.displayed.look.colors.sequential, f.palette.dark, probability);
-  list->AddRectFilled({at.x, top},
-                      {at.x + width * static_cast<float>(std::clamp(probability, 0.0, 1.0)), bottom},
-                      packed(probability > 0.02 ? color : f.palette.faint));
+  draw_share(f, {at.x, top}, {at.x + width, bottom}, std::clamp(probability, 0.0, 1.0),
+             probability > 0.02 ? color : f.palette.faint);
 }
 
 /// The name of a layer, and its logit lens where there is room.
@@ -198,28 +188,27 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (is_selected) {  // in the margin of the view
     list->PushClipRect({at.x - f.metrics.px(12), list->GetClipRectMin().y}, list->GetClipRectMax(), false);
-    list->AddRectFilled({at.x - f.metrics.px(10), at.y}, {at.x - f.metrics.px(8), at.y + height},
-                        packed(f.palette.selection));
+    draw_rect({at.x - f.metrics.px(10), at.y}, {at.x - f.metrics.px(8), at.y + height}, f.palette.selection);
     list->PopClipRect();
   }
   platform::move_to(at);
-  if (widgets::hit_area(("layer " + std::to_string(layer)).c_str(), {width, height}))
+  if (hit_area(("layer " + std::to_string(layer)).c_str(), {width, height}))
     f.commands.add(LookAtLayer{layer});
   f.landmarks.mark_item("layers/layer/" + std::to_string(layer));
   const std::string name = (t.is_small ? "" : "layer ") + std::to_string(layer);
-  widgets::draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
-                     packed(is_selected ? f.palette.text : f.palette.dim), name);
+  draw_text(f.fonts.sans15, {at.x, at.y + f.metrics.px(7)}, Align::left_middle,
+            is_selected ? f.palette.text : f.palette.dim, name);
   if (f.pending.whole->experiment.layers.contains(layer)) {
-    const float left = at.x + widgets::text_width(f.fonts.sans15, name) + f.metrics.px(6);
-    list->AddRectFilled({left, at.y + f.metrics.px(4)}, {left + f.metrics.px(6), at.y + f.metrics.px(10)},
-                        packed(f.palette.accent));
+    const float left = at.x + text_width(f.fonts.sans15, name) + f.metrics.px(6);
+    draw_rect({left, at.y + f.metrics.px(4)}, {left + f.metrics.px(6), at.y + f.metrics.px(10)},
+              f.palette.accent);
   }
   const Prediction* next = f.pending.reading->prediction();
   if (!next || layer >= next->lens.size()) return;
   const LensToken& guess = next->lens[layer];
   float y = at.y + f.metrics.px(27);
   if (!t.is_small) {
-    widgets::draw_text(f.fonts.sans12, {at.x, y}, Align::left_middle, packed(f.palette.faint), "logit lens");
+    draw_text(f.fonts.sans12, {at.x, y}, Align::left_middle, f.palette.faint, "logit lens");
     if (ImGui::IsWindowHovered() &&
         ImGui::IsMouseHoveringRect({at.x, y - f.metrics.px(8)}, {at.x + width, y + f.metrics.px(8)}))
       ImGui::SetTooltip("The top token if the model ended after this layer");
@@ -236,28 +225,27 @@ struct Legend {
   float x, right, middle;
 
   void words(const std::string& text, Rgb color) {
-    widgets::draw_text(frame.fonts.sans13, {x, middle}, Align::left_middle, packed(color), text);
-    x += widgets::text_width(frame.fonts.sans13, text) + frame.metrics.px(22);
+    draw_text(frame.fonts.sans13, {x, middle}, Align::left_middle, color, text);
+    x += text_width(frame.fonts.sans13, text) + frame.metrics.px(22);
   }
   bool has_room(const std::string& text, float more) const {
-    return x + widgets::text_width(frame.fonts.sans13, text) + frame.metrics.px(more) <= right;
+    return x + text_width(frame.fonts.sans13, text) + frame.metrics.px(more) <= right;
   }
   void scale(core::color::ColorMap map, const std::string& low, const std::string& high,
              const std::string& text) {
     const auto& f = frame;
     const float width = f.metrics.px(66);
     if (!has_room(text, 130)) return;
-    ImDrawList* list = ImGui::GetWindowDrawList();
-    widgets::draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, packed(f.palette.dim), low);
-    x += widgets::text_width(f.fonts.mono12, low) + f.metrics.px(6);
+    draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, f.palette.dim, low);
+    x += text_width(f.fonts.mono12, low) + f.metrics.px(6);
     const int steps = static_cast<int>(width);
     for (int k = 0; k < steps; ++k)
-      list->AddRectFilled({x + static_cast<float>(k), middle - f.metrics.px(3)},
-                          {x + static_cast<float>(k + 1), middle + f.metrics.px(3)},
-                          packed(render::color_at(map, f.palette.dark, (k + 0.5) / steps)));
+      draw_rect({x + static_cast<float>(k), middle - f.metrics.px(3)},
+                {x + static_cast<float>(k + 1), middle + f.metrics.px(3)},
+                render::color_at(map, f.palette.dark, (k + 0.5) / steps));
     x += width + f.metrics.px(6);
-    widgets::draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, packed(f.palette.dim), high);
-    x += widgets::text_width(f.fonts.mono12, high) + f.metrics.px(8);
+    draw_text(f.fonts.mono12, {x, middle}, Align::left_middle, f.palette.dim, high);
+    x += text_width(f.fonts.mono12, high) + f.metrics.px(8);
     words(text, f.palette.faint);
   }
 };
@@ -278,10 +266,10 @@ void draw_sweep(Legend& legend, const Reading& now) {
   legend.x -= frame.metrics.px(12);
   const bool runs = effects.is_sweeping();
   const std::string action = runs ? "Stop" : "Compute";
-  if (widgets::link(frame, "layers/sweep", frame.fonts.sans13, {legend.x, legend.middle}, Align::left_middle,
-                    frame.palette.accent, action))
+  if (link(frame, "layers/sweep", frame.fonts.sans13, {legend.x, legend.middle}, Align::left_middle,
+           frame.palette.accent, action))
     frame.commands.add(SweepHeads{!runs});
-  legend.x += widgets::text_width(frame.fonts.sans13, action) + frame.metrics.px(22);
+  legend.x += text_width(frame.fonts.sans13, action) + frame.metrics.px(22);
 }
 
 void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2 at, float width) {
@@ -305,23 +293,21 @@ void draw_legend(const Frame& frame, const Reading& now, bool has_hollow, ImVec2
   const bool effects = frame.pending.layers->shows_effects;
   const double end = !next ? 0 : effects ? reading.effects().largest() : next->largest_addition;
   if (end > 0) {
-    const std::string number = widgets::fixed(end, end < 10 ? 1 : 0);
-    legend.scale(
-        colors.diverging, "−" + number, "+" + number,
-        (effects ? "ablation effect on " : "to the logit of ") + widgets::quoted_token(next->chosen.text));
+    const std::string number = fixed(end, end < 10 ? 1 : 0);
+    legend.scale(colors.diverging, "−" + number, "+" + number,
+                 (effects ? "ablation effect on " : "to the logit of ") + quoted_token(next->chosen.text));
   }
   if (effects && next) draw_sweep(legend, now);
   if (has_hollow && legend.has_room("measured before the edits", 30)) {
-    widgets::outline(ImGui::GetWindowDrawList(), {legend.x, middle - frame.metrics.px(5)},
-                     {legend.x + frame.metrics.px(20), middle + frame.metrics.px(6)},
-                     packed(frame.palette.faint), 1);
+    outline({legend.x, middle - frame.metrics.px(5)},
+            {legend.x + frame.metrics.px(20), middle + frame.metrics.px(6)}, frame.palette.faint, 1);
     legend.x += frame.metrics.px(26);
     legend.words("measured before the edits", frame.palette.faint);
   }
   const std::string entropies = "corner: entropy, bits";
   if (legend.has_room(entropies, 0))
-    widgets::draw_text(frame.fonts.sans13, {at.x + width, middle}, Align::right_middle,
-                       packed(frame.palette.faint), entropies);
+    draw_text(frame.fonts.sans13, {at.x + width, middle}, Align::right_middle, frame.palette.faint,
+              entropies);
 }
 
 }  // namespace
@@ -393,21 +379,19 @@ void draw_layers(const Frame& frame) {
   if (t.is_small)
     for (std::size_t h = first_column; h < n_heads; ++h) {
       const bool is_selected = h == frame.pending.look.head;
-      widgets::draw_text(frame.fonts.mono12,
-                         {std::round(left + t.column(h) + t.map / 2), start.y + t.top / 2}, Align::middle,
-                         packed(is_selected ? frame.palette.text : frame.palette.dim), std::to_string(h));
+      draw_text(frame.fonts.mono12, {std::round(left + t.column(h) + t.map / 2), start.y + t.top / 2},
+                Align::middle, is_selected ? frame.palette.text : frame.palette.dim, std::to_string(h));
     }
   list->PopClipRect();
   if (t.is_small)
-    widgets::draw_text(frame.fonts.sans13, {view_left, start.y + t.top / 2}, Align::left_middle,
-                       packed(frame.palette.faint), "layer");
+    draw_text(frame.fonts.sans13, {view_left, start.y + t.top / 2}, Align::left_middle, frame.palette.faint,
+              "layer");
   for (std::size_t l = first_row; l < n_layers; ++l) {  // which stay where they are
     const float y = std::round(top + static_cast<float>(l) * t.pitch());
     if (y > clip_max.y) break;
     draw_layer_label(frame, t, l, {view_left, y});
   }
-  platform::move_to(start);
-  ImGui::Dummy({t.width(n_heads), t.height(n_layers)});
+  take_room(start, {t.width(n_heads), t.height(n_layers)});
   ImGui::EndChild();
   if (!is_presented) draw_legend(frame, now, has_hollow, {origin.x, origin.y + height}, room.x);
 }

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "app/ui/frame.hpp"
+#include "core/model/whole_model.hpp"
 
 namespace app::panels {
 
@@ -47,5 +50,77 @@ float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, I
 /// Draws every head of every layer of a whole model as a small map of its weights, and the logit lens of each
 /// layer.
 void draw_layers(const Frame& frame);
+
+/// What the role of a head was measured on.
+enum class RoleSource {
+  model,         ///< random tokens that repeat
+  before_edits,  ///< the same, before the head was edited
+  prompt         ///< this prompt alone
+};
+
+/// What a head does above all.
+struct HeadRole {
+  std::string name;                  ///< "induction", "diffuse" where it does none of it, "ablated"
+  std::optional<double> share = {};  ///< of the weights
+  RoleSource source = RoleSource::prompt;
+
+  std::string words() const;  ///< "induction 0.91"
+  std::string brief() const;  ///< "ind .91"
+};
+
+/// Returns the role that was measured on random tokens where there is one, else that on the prompt.
+HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head);
+
+/// Draws a role from a left end, or up to a right end: measured ones on a badge, those measured before an
+/// edit in an outline. Shortens it to the room; returns its width.
+float draw_role(const Frame& frame, const HeadRole& role, ImFont* font, float end, bool from_left,
+                float middle, float room);
+
+/// Draws one head at the top left corner of its map: map, name, role, entropy and bar.
+void draw_head_map(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
+                   ImVec2 corner);
+
+/// Draws the cells of one head alone, with the tooltip of the one that is pointed at.
+void draw_head_alone(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
+                     ImVec2 corner);
+
+/// Draws the dots of a bar that is not computed, up to right.
+void draw_dots(const Frame& frame, ImVec2 left_top, float right);
+
+/// Whether there is a next token to show: a whole model that has read its prompt.
+bool has_next_token(const Frame& frame);
+
+/// The height of the strip of the next token, in pixels; 0 without one.
+float next_token_height(const Frame& frame);
+
+/// Draws the next token, its probability now and before the edits: on top of the inspector of every view.
+///
+/// A click returns to the most probable token when another one is selected. Marks "next/token" and
+/// "next/probability".
+void draw_next_token(const Frame& frame);
+
+/// Draws, for an audience, the lesson's step or the prompt, and the next token large.
+void draw_presented_prediction(const Frame& frame);
+
+/// Draws the most probable tokens as a table; a click selects one. Marks "next/<id>".
+void draw_token_table(const Frame& frame, float width);
+
+/// A text as a field without wrapping shows it in lines: each line that is too wide ends at a blank, which is
+/// then "\n", and what ends a line of the text is "\r\n". plain_of() takes it back.
+///
+/// fits says whether a line has room; a word that has none stands as it is.
+std::string wrapped(const std::string& plain, const std::function<bool(const std::string& line)>& fits);
+
+/// The text of wrapped lines, or of a beginning of them.
+std::string plain_of(const std::string& lines);
+
+/// Where a place of the text stands in its wrapped lines, in bytes.
+std::size_t place_in_lines(const std::string& lines, std::size_t place_in_text);
+
+/// Draws the most probable tokens, and what the selected head attends to and does to the selected token.
+void draw_selected_head(const Frame& frame);
+
+/// Draws the left column of the Layers view: the model's sizes, prompt, selected layer and edits.
+void draw_whole(const Frame& frame);
 
 }  // namespace app::panels

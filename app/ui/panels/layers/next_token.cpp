@@ -1,4 +1,4 @@
-#include "app/ui/panels/layers/next_token.hpp"
+#include "app/ui/panels/layers/layers_panel.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,14 +7,10 @@
 #include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::panels {
 namespace {
-
-using widgets::Align;
 
 constexpr float strip_height = 96, lowest_color = 0.3f;  // so that a bar of 1 % can be seen
 
@@ -33,18 +29,16 @@ bool is_edited(const Frame& frame) {
 
 /// A bar of a probability, and as an outline what it was before the edits.
 void draw_bar(const Frame& frame, ImVec2 min, ImVec2 max, const NextToken& token) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const auto end_of = [&](double share) {
     return min.x + (max.x - min.x) * static_cast<float>(std::clamp(share, 0.0, 1.0));
   };
-  list->AddRectFilled(min, max, packed(frame.palette.control.rest));
+  draw_rect(min, max, frame.palette.control.rest);
   const double shade = lowest_color + (1 - lowest_color) * token.now;
-  list->AddRectFilled(
-      min, {std::max(min.x + 1, end_of(token.now)), max.y},
-      packed(render::color_at(frame.displayed.look.colors.sequential, frame.palette.dark, shade)));
+  draw_rect(min, {std::max(min.x + 1, end_of(token.now)), max.y},
+            render::color_at(frame.displayed.look.colors.sequential, frame.palette.dark, shade));
   if (is_edited(frame) && std::abs(token.now - token.before) > 0.005)
-    widgets::outline(list, {min.x, min.y - 1}, {std::max(min.x + 3, end_of(token.before)), max.y + 1},
-                     packed(frame.palette.text, 0.75f), 1);
+    outline({min.x, min.y - 1}, {std::max(min.x + 3, end_of(token.before)), max.y + 1},
+            packed(frame.palette.text, 0.75f), 1);
 }
 
 std::string heading(const Frame& frame) {
@@ -62,14 +56,14 @@ std::string choice_words(const Frame& frame) {
 void draw_comparison(const Frame& frame, const Prediction& next, ImVec2 at, float width) {
   const auto& f = frame;
   const auto at_left = [&](const std::string& words, const std::string& number) {
-    widgets::draw_text(f.fonts.sans13, at, Align::left_middle, packed(f.palette.dim), words);
-    widgets::draw_text(f.fonts.mono13, {at.x + widgets::text_width(f.fonts.sans13, words), at.y},
-                       Align::left_middle, packed(f.palette.dim), number);
+    draw_text(f.fonts.sans13, at, Align::left_middle, f.palette.dim, words);
+    draw_text(f.fonts.mono13, {at.x + text_width(f.fonts.sans13, words), at.y}, Align::left_middle,
+              f.palette.dim, number);
   };
   if (is_edited(f)) {
-    at_left("before the edits ", widgets::fixed(next.chosen.before, 4));
-    widgets::draw_text(f.fonts.mono14, {at.x + width, at.y}, Align::right_middle, packed(f.palette.text),
-                       widgets::signed_text(next.chosen.now - next.chosen.before, 4));
+    at_left("before the edits ", fixed(next.chosen.before, 4));
+    draw_text(f.fonts.mono14, {at.x + width, at.y}, Align::right_middle, f.palette.text,
+              signed_text(next.chosen.now - next.chosen.before, 4));
     return;
   }
   const auto second =
@@ -77,40 +71,37 @@ void draw_comparison(const Frame& frame, const Prediction& next, ImVec2 at, floa
   if (second == next.table.end()) return;
   const bool is_first = next.table.front().id == next.chosen.id;
   at_left(is_first ? "then " : "most probable ", "");
-  const float used = widgets::text_width(f.fonts.sans13, is_first ? "then " : "most probable ");
-  const std::string number = widgets::fixed(second->now, 4);
-  const float room = width - used - widgets::text_width(f.fonts.mono13, number) - f.metrics.px(8);
-  widgets::draw_text(f.fonts.sans13, {at.x + used, at.y}, Align::left_middle, packed(f.palette.dim),
-                     widgets::shortened(f.fonts.sans13, widgets::quoted_token(second->text), room));
-  widgets::draw_text(f.fonts.mono13, {at.x + width, at.y}, Align::right_middle, packed(f.palette.dim),
-                     number);
+  const float used = text_width(f.fonts.sans13, is_first ? "then " : "most probable ");
+  const std::string number = fixed(second->now, 4);
+  const float room = width - used - text_width(f.fonts.mono13, number) - f.metrics.px(8);
+  draw_text(f.fonts.sans13, {at.x + used, at.y}, Align::left_middle, f.palette.dim,
+            shortened(f.fonts.sans13, quoted_token(second->text), room));
+  draw_text(f.fonts.mono13, {at.x + width, at.y}, Align::right_middle, f.palette.dim, number);
 }
 
 void draw_row(const Frame& frame, const NextToken& token, bool is_chosen, float width) {
   const auto& f = frame;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = f.metrics.px(20), middle = at.y + height / 2, pad = f.metrics.px(8);
-  const bool pressed = widgets::hit_area(("token " + std::to_string(token.id)).c_str(), {width, height});
+  const bool pressed = hit_area(("token " + std::to_string(token.id)).c_str(), {width, height});
   f.landmarks.mark_item("next/" + std::to_string(token.id));
   if (is_chosen || ImGui::IsItemHovered())
-    ImGui::GetWindowDrawList()->AddRectFilled(
-        {at.x - pad, at.y}, {at.x + width + pad, at.y + height},
-        packed(is_chosen ? f.palette.control.active : f.palette.control.hovered), f.metrics.px(3));
+    draw_rect({at.x - pad, at.y}, {at.x + width + pad, at.y + height},
+              is_chosen ? f.palette.control.active : f.palette.control.hovered, f.metrics.px(3));
   if (pressed)
     f.commands.add(set<&LayersLook::token>(is_chosen && f.pending.layers->token ? std::nullopt
                                                                                 : std::optional(token.id)));
   float right = at.x + width;
   const auto number = [&](const std::string& text, const char* widest, Rgb color) {
-    widgets::draw_text(f.fonts.mono13, {right, middle}, Align::right_middle, packed(color), text);
-    right -= widgets::text_width(f.fonts.mono13, widest) + f.metrics.px(12);
+    draw_text(f.fonts.mono13, {right, middle}, Align::right_middle, color, text);
+    right -= text_width(f.fonts.mono13, widest) + f.metrics.px(12);
   };
-  if (is_edited(f)) number(widgets::signed_text(token.now - token.before, 3), "−0.000", f.palette.dim);
-  number(widgets::fixed(token.now, 4), "0.0000", f.palette.text);
+  if (is_edited(f)) number(signed_text(token.now - token.before, 3), "−0.000", f.palette.dim);
+  number(fixed(token.now, 4), "0.0000", f.palette.text);
   const float left = at.x + width * 0.24f;
   draw_bar(f, {left, middle - f.metrics.px(5)}, {std::max(left + 1, right), middle + f.metrics.px(5)}, token);
-  widgets::draw_text(
-      f.fonts.sans14, {at.x, middle}, Align::left_middle, packed(f.palette.text),
-      widgets::shortened(f.fonts.sans14, widgets::visible_token(token.text), left - at.x - f.metrics.px(6)));
+  draw_text(f.fonts.sans14, {at.x, middle}, Align::left_middle, f.palette.text,
+            shortened(f.fonts.sans14, visible_token(token.text), left - at.x - f.metrics.px(6)));
 }
 
 }  // namespace
@@ -130,35 +121,31 @@ void draw_next_token(const Frame& frame) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, right = at.x + width;
   const auto middle = [&](float y) { return std::round(at.y + f.metrics.px(y)); };
-  widgets::draw_text(f.fonts.sans13, {at.x, middle(8)}, Align::left_middle, packed(f.palette.dim),
-                     heading(frame));
+  draw_text(f.fonts.sans13, {at.x, middle(8)}, Align::left_middle, f.palette.dim, heading(frame));
   const Prediction* next = prediction(frame);
   if (!next) {
     platform::move_to({at.x, at.y + f.metrics.px(20)});
     const std::string& why = why_no_prediction(frame);
-    widgets::paragraph(f.fonts.sans14, f.palette.dim, width, why.empty() ? "Computing…" : why);
+    paragraph(f.fonts.sans14, f.palette.dim, width, why.empty() ? "Computing…" : why);
     return;
   }
-  widgets::draw_text(f.fonts.sans13, {right, middle(8)}, Align::right_middle, packed(f.palette.faint),
-                     choice_words(frame));
-  const std::string number = widgets::fixed(next->chosen.now, 4);
-  const float number_width = widgets::text_width(f.fonts.mono24, number);
-  widgets::draw_text(f.fonts.sans19, {at.x, middle(36)}, Align::left_middle, packed(f.palette.text),
-                     widgets::shortened(f.fonts.sans19, widgets::quoted_token(next->chosen.text),
-                                        width - number_width - f.metrics.px(12)));
-  widgets::draw_text(f.fonts.mono24, {right, middle(36)}, Align::right_middle, packed(f.palette.text),
-                     number);
+  draw_text(f.fonts.sans13, {right, middle(8)}, Align::right_middle, f.palette.faint, choice_words(frame));
+  const std::string number = fixed(next->chosen.now, 4);
+  const float number_width = text_width(f.fonts.mono24, number);
+  draw_text(
+      f.fonts.sans19, {at.x, middle(36)}, Align::left_middle, f.palette.text,
+      shortened(f.fonts.sans19, quoted_token(next->chosen.text), width - number_width - f.metrics.px(12)));
+  draw_text(f.fonts.mono24, {right, middle(36)}, Align::right_middle, f.palette.text, number);
   f.landmarks.mark("next/probability", {right - number_width, middle(24)}, {right, middle(48)});
   draw_bar(f, {at.x, middle(57)}, {right, middle(65)}, next->chosen);
   draw_comparison(f, *next, {at.x, middle(78)}, width);
   platform::move_to({at.x, middle(20)});
-  if (widgets::hit_area("next token", {width, f.metrics.px(70)}))
+  if (hit_area("next token", {width, f.metrics.px(70)}))
     f.commands.add(set<&LayersLook::token>(std::nullopt));
   f.landmarks.mark_item("next/token");
   if (ImGui::IsItemHovered())
-    widgets::tooltip(
-        "The token that the model predicts after the prompt, and its probability. The logit is " +
-        widgets::fixed(next->logit, 2) + ".");
+    tooltip("The token that the model predicts after the prompt, and its probability. The logit is " +
+            fixed(next->logit, 2) + ".");
 }
 
 void draw_token_table(const Frame& frame, float width) {
@@ -166,11 +153,10 @@ void draw_token_table(const Frame& frame, float width) {
   const Prediction* next = prediction(frame);
   if (!next) return;
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float change = widgets::text_width(f.fonts.mono13, "−0.000") + f.metrics.px(12);
-  widgets::draw_text(f.fonts.sans13, at, f.palette.faint, "token");
-  if (is_edited(f)) widgets::draw_text_right(f.fonts.sans13, at.x + width, at.y, f.palette.faint, "change");
-  widgets::draw_text_right(f.fonts.sans13, at.x + width - (is_edited(f) ? change : 0), at.y, f.palette.faint,
-                           "now");
+  const float change = text_width(f.fonts.mono13, "−0.000") + f.metrics.px(12);
+  draw_text(f.fonts.sans13, at, f.palette.faint, "token");
+  if (is_edited(f)) draw_text_right(f.fonts.sans13, at.x + width, at.y, f.palette.faint, "change");
+  draw_text_right(f.fonts.sans13, at.x + width - (is_edited(f) ? change : 0), at.y, f.palette.faint, "now");
   ImGui::Dummy({width, f.metrics.px(18)});
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 0});
   bool is_listed = false;
@@ -181,10 +167,10 @@ void draw_token_table(const Frame& frame, float width) {
   if (!is_listed) draw_row(f, next->chosen, true, width);
   ImGui::PopStyleVar();
   const ImVec2 foot = ImGui::GetCursorScreenPos();
-  widgets::draw_text(f.fonts.sans13, {foot.x, foot.y + f.metrics.px(2)}, f.palette.faint,
-                     widgets::grouped(next->n_others) + " other tokens");
-  widgets::draw_text_right(f.fonts.mono13, foot.x + width - (is_edited(f) ? change : 0),
-                           foot.y + f.metrics.px(2), f.palette.dim, widgets::fixed(next->others, 4));
+  draw_text(f.fonts.sans13, {foot.x, foot.y + f.metrics.px(2)}, f.palette.faint,
+            grouped(next->n_others) + " other tokens");
+  draw_text_right(f.fonts.mono13, foot.x + width - (is_edited(f) ? change : 0), foot.y + f.metrics.px(2),
+                  f.palette.dim, fixed(next->others, 4));
   ImGui::Dummy({width, f.metrics.px(22)});
 }
 
@@ -192,7 +178,7 @@ void draw_presented_prediction(const Frame& frame) {
   const auto& f = frame;
   const float width = ImGui::GetContentRegionAvail().x;
   const auto say = [&](ImFont* font, Rgb color, const std::string& words) {
-    widgets::paragraph(font, color, width, words);
+    paragraph(font, color, width, words);
   };
   if (f.lesson) {
     const core::lessons::Step& step = f.lesson->shown();
@@ -201,11 +187,10 @@ void draw_presented_prediction(const Frame& frame) {
     say(f.fonts.sans12, f.palette.text, step.text);
     const ImVec2 top = ImGui::GetCursorScreenPos();
     ImGui::Indent(f.metrics.px(8));
-    widgets::paragraph(f.fonts.sans12, f.lesson->seen.empty() ? f.palette.text : f.palette.status.good,
-                       width - f.metrics.px(8), f.lesson->seen.empty() ? step.try_it : f.lesson->seen);
+    paragraph(f.fonts.sans12, f.lesson->seen.empty() ? f.palette.text : f.palette.status.good,
+              width - f.metrics.px(8), f.lesson->seen.empty() ? step.try_it : f.lesson->seen);
     ImGui::Unindent(f.metrics.px(8));
-    ImGui::GetWindowDrawList()->AddRectFilled(top, {top.x + f.metrics.px(2), ImGui::GetItemRectMax().y},
-                                              packed(f.palette.accent));
+    draw_rect(top, {top.x + f.metrics.px(2), ImGui::GetItemRectMax().y}, f.palette.accent);
     f.landmarks.mark("present/lesson", top, ImGui::GetItemRectMax());
   } else {
     const auto& whole = *f.pending.whole;
@@ -216,13 +201,12 @@ void draw_presented_prediction(const Frame& frame) {
   const Prediction* next = prediction(f);
   if (!next) return say(f.fonts.sans12, f.palette.dim, why_no_prediction(f));
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const std::string number = widgets::fixed(next->chosen.now, 4);
-  const float number_width = widgets::text_width(f.fonts.mono32, number), middle = at.y + f.metrics.px(16);
-  widgets::draw_text(f.fonts.sans19, {at.x, middle}, Align::left_middle, packed(f.palette.text),
-                     widgets::shortened(f.fonts.sans19, widgets::quoted_token(next->chosen.text),
-                                        width - number_width - f.metrics.px(8)));
-  widgets::draw_text(f.fonts.mono32, {at.x + width, middle}, Align::right_middle, packed(f.palette.text),
-                     number);
+  const std::string number = fixed(next->chosen.now, 4);
+  const float number_width = text_width(f.fonts.mono32, number), middle = at.y + f.metrics.px(16);
+  draw_text(
+      f.fonts.sans19, {at.x, middle}, Align::left_middle, f.palette.text,
+      shortened(f.fonts.sans19, quoted_token(next->chosen.text), width - number_width - f.metrics.px(8)));
+  draw_text(f.fonts.mono32, {at.x + width, middle}, Align::right_middle, f.palette.text, number);
   f.landmarks.mark("next/probability", {at.x + width - number_width, at.y},
                    {at.x + width, at.y + f.metrics.px(32)});
   draw_bar(f, {at.x, at.y + f.metrics.px(36)}, {at.x + width, at.y + f.metrics.px(44)}, next->chosen);

@@ -1,24 +1,309 @@
-#include "app/ui/panels/layers/whole_panel.hpp"
+#include "app/ui/panels/layers/layers_panel.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <numeric>
+#include <string>
 
 #include "app/session/navigation.hpp"
 #include "app/session/whole_reading.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/layers/head_map.hpp"
-#include "app/ui/panels/layers/next_token.hpp"
-#include "app/ui/panels/layers/prompt.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 
 namespace app::panels {
 
+std::string wrapped(const std::string& plain, const std::function<bool(const std::string&)>& fits) {
+  std::string lines;
+  std::size_t begin = 0, blank = std::string::npos;  // of the last line; its last blank
+  const auto wrap = [&] {
+    if (blank == std::string::npos || fits(lines.substr(begin))) return;
+    lines[blank] = '\n';
+    begin = blank + 1, blank = std::string::npos;
+  };
+  for (const char c : plain) {
+    if (c == ' ' || c == '\n') wrap();
+    if (c == '\n') {
+      lines += "\r\n";
+      begin = lines.size(), blank = std::string::npos;
+      continue;
+    }
+    if (c == ' ') blank = lines.size();
+    lines += c;
+  }
+  wrap();
+  return lines;
+}
+
+std::string plain_of(const std::string& lines) {
+  std::string plain;
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    if (lines[k] == '\r') {
+      plain += '\n';
+      if (k + 1 < lines.size() && lines[k + 1] == '\n') ++k;
+    } else {
+      plain += lines[k] == '\n' ? ' ' : lines[k];
+    }
+  }
+  return plain;
+}
+
+std::size_t place_in_lines(const std::string& lines, std::size_t place_in_text) {
+  std::size_t k = 0;
+  for (; k < lines.size() && place_in_text > 0; --place_in_text)
+    k += lines[k] == '\r' && k + 1 < lines.size() && lines[k + 1] == '\n' ? 2 : 1;
+  return k;
+}
+
 namespace {
+
+constexpr std::size_t most_chips = 400;
+constexpr std::ptrdiff_t fewest_lines = 3, most_lines = 7;  // of the field
+constexpr float chips_height = 132;
+
+/// The lines of a field, and how they are broken.
+struct FieldLines {
+  std::string text;
+  std::function<bool(const std::string&)> fits;
+};
+
+int on_prompt(ImGuiInputTextCallbackData* data) {
+  auto& lines = *static_cast<FieldLines*>(data->UserData);
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackResize) {
+    lines.text.resize(static_cast<std::size_t>(data->BufTextLen));
+    data->Buf = lines.text.data();
+  } else if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter) {
+    if (data->EventChar == '\n') data->EventChar = '\r';  // a line of the text ends: see wrapped()
+  } else if (data->EventFlag == ImGuiInputTextFlags_CallbackEdit) {
+    const std::string before(data->Buf, static_cast<std::size_t>(data->BufTextLen));
+    const std::string after = wrapped(plain_of(before), lines.fits);
+    if (after == before) return 0;
+    const std::size_t place = plain_of(before.substr(0, static_cast<std::size_t>(data->CursorPos))).size();
+    data->DeleteChars(0, data->BufTextLen);
+    data->InsertChars(0, after.data(), after.data() + after.size());
+    data->CursorPos = static_cast<int>(place_in_lines(after, place));
+    data->SelectionStart = data->SelectionEnd = data->CursorPos;
+  }
+  return 0;
+}
+
+/// The text that is read, or the one that was typed and cannot be.
+std::string text_of_prompt(const Frame& frame) {
+  const WholeModel& whole = *frame.pending.whole;
+  const auto& refused = frame.pending.layers->refused;
+  return refused ? refused->text : core::experiment::whole_text(*whole.model, whole.experiment);
+}
+
+void draw_field(const Frame& frame, float width) {
+  ImFont* font = frame.fonts.sans15;
+  const float room = width - 2 * ImGui::GetStyle().FramePadding.x - ImGui::GetStyle().ScrollbarSize;
+  FieldLines lines{"", [&](const std::string& line) { return text_width(font, line) <= room; }};
+  const std::string before = text_of_prompt(frame);
+  lines.text = wrapped(before, lines.fits);
+  const auto n = static_cast<float>(
+      std::clamp<std::ptrdiff_t>(1 + std::ranges::count(lines.text, '\n'), fewest_lines, most_lines));
+  const float height = n * platform::font_size(font) + 2 * ImGui::GetStyle().FramePadding.y + 2;
+  platform::push_font(font);
+  lines.text.reserve(lines.text.size() + 64);
+  ImGui::InputTextMultiline("##prompt", lines.text.data(), lines.text.capacity() + 1, {width, height},
+                            ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_CallbackCharFilter |
+                                ImGuiInputTextFlags_CallbackEdit | ImGuiInputTextFlags_NoHorizontalScroll,
+                            on_prompt, &lines);
+  ImGui::PopFont();
+  frame.landmarks.mark_item("whole/prompt");
+  if (ImGui::IsItemActive())
+    outline(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), frame.palette.accent, 2);
+  if (ImGui::IsItemDeactivated() && platform::key_pressed(ImGuiKey_Escape)) return;  // which keeps the text
+  const std::string text = plain_of(lines.text.c_str());
+  if (text != before) frame.commands.add(ReadText{text});
+}
+
+std::string hex_of(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    constexpr const char* digits = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(c);
+    if (!text.empty()) text += ' ';
+    (text += digits[byte >> 4]) += digits[byte & 15];
+  }
+  return text;
+}
+
+void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std::size_t i) {
+  const auto& token = now.tokens[i];
+  const auto of = frame.pending.whole->model->token(token.id);
+  std::string words = "token " + std::to_string(i) + ", id " + std::to_string(token.id);
+  if (token.is_put_in)
+    words += "\nadded by the tokenizer: " + of.piece;
+  else
+    words += "\nbytes " + hex_of(of.bytes) + "\nin the vocabulary: " + of.piece;
+  if (token.is_special) words += "\na special token of the model";
+  if (i + now.experiment.made.size() >= now.tokens.size()) words += "\ngenerated by the model";
+  words += "\nClick to mark its query in every map";
+  ImGui::SetTooltip("%s", words.c_str());
+}
+
+/// As many lines as the tokens need, at most a few.
+float chips_room(const Frame& frame, float width) {
+  const auto& names = frame.pending.reading->readings()->now->names;
+  const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
+  float x = 0, y = height;
+  for (std::size_t i = 0; i < std::min(names.size(), most_chips) && y < frame.metrics.px(chips_height); ++i) {
+    const float chip = std::min(width, text_width(frame.fonts.sans13, visible_token(names[i])) + 2 * inset);
+    if (x + chip > width && x > 0) x = 0, y += height + gap;
+    x += chip + gap;
+  }
+  return std::min(y + frame.metrics.px(12), frame.metrics.px(chips_height));
+}
+
+/// The tokens side by side; a click pins the query.
+void draw_chips(const Frame& frame, float width) {
+  const auto& now = *frame.pending.reading->readings()->now;
+  const auto& pinned = frame.displayed.look.tokens.pinned_query;
+  const std::size_t marked = pinned.value_or(now.place ? now.place->row : now.names.size() - 1);
+  ImFont* font = frame.fonts.sans13;
+  const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  float x = at.x, y = at.y;
+  for (std::size_t i = 0; i < std::min(now.names.size(), most_chips); ++i) {
+    const std::string words = shortened(font, visible_token(now.names[i]), width - 2 * inset);
+    const float chip = text_width(font, words) + 2 * inset;
+    if (x + chip > at.x + width && x > at.x) x = at.x, y += height + gap;
+    const ImVec2 far(x + chip, y + height);
+    draw_rect({x, y}, far, frame.palette.control.active, frame.metrics.px(3));
+    const bool is_special = now.tokens[i].is_special || now.tokens[i].is_put_in;
+    if (i == marked) outline({x - 1, y - 1}, {far.x + 1, far.y + 1}, frame.palette.selection, 2);
+    draw_text(font, {x + inset, y + height / 2}, Align::left_middle,
+              is_special ? frame.palette.accent : frame.palette.text, words);
+    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({x, y}, far)) {
+      chip_tooltip(frame, now, i);
+      if (ImGui::IsMouseClicked(0)) frame.commands.add(PinQuery{i});
+    }
+    frame.landmarks.mark("whole/token/" + std::to_string(i), {x, y}, far);
+    x += chip + gap;
+  }
+  if (now.names.size() > most_chips) {
+    y += height + gap;
+    draw_text(font, {at.x, y + height / 2}, Align::left_middle, frame.palette.faint,
+              "and " + std::to_string(now.names.size() - most_chips) + " more");
+  }
+  ImGui::Dummy({width, y + height - at.y + frame.metrics.px(2)});
+}
+
+/// A label over a field.
+template <class Draw>
+void labeled(const Frame& frame, ImVec2 at, const char* words, bool enabled, Draw draw) {
+  draw_text(frame.fonts.sans13, at, enabled ? frame.palette.dim : frame.palette.faint, words);
+  platform::move_to({at.x, at.y + frame.metrics.px(18)});
+  ImGui::BeginDisabled(!enabled);
+  draw();
+  ImGui::EndDisabled();
+}
+
+void draw_sampling(const Frame& frame, float width) {
+  const LayersLook& look = *frame.pending.layers;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float gap = frame.metrics.px(8), field = std::floor((width - 2 * gap) / 3);
+  labeled(frame, at, "temperature", true, [&] {
+    const auto t = real_field(frame, "whole/temperature", "temperature", look.temperature, field);
+    tooltip("Logits are divided by it before a token is sampled. 0 is greedy: the most probable token");
+    if (!t) return;
+    if (*t >= 0)
+      frame.commands.add(set<&LayersLook::temperature>(*t));
+    else
+      frame.commands.add(ShowMessage{"temperature: expected 0 or a positive number", true});
+  });
+  const bool samples = look.temperature > 0;
+  labeled(frame, {at.x + field + gap, at.y}, "top-k", samples, [&] {
+    if (const auto top = count_field(frame, "whole/top", "top-k", look.top, field))
+      frame.commands.add(set<&LayersLook::top>(static_cast<std::size_t>(*top)));
+    tooltip("Samples among the k most probable tokens; 0 for all");
+  });
+  labeled(frame, {at.x + 2 * (field + gap), at.y}, "seed", samples, [&] {
+    if (const auto seed = count_field(frame, "whole/seed", "seed", look.seed, field))
+      frame.commands.add(set<&LayersLook::seed>(*seed));
+    tooltip("The same seed samples the same tokens");
+  });
+  take_room(at, {width, frame.metrics.px(18) + frame.metrics.frame});
+  if (!samples) paragraph(frame.fonts.sans13, frame.palette.faint, width, "Temperature 0 is greedy.");
+}
+
+void draw_writing(const Frame& frame, float width) {
+  const bool can_write = frame.pending.whole->model->description().causal;
+  ImGui::BeginDisabled(!can_write);
+  if (button(frame, "whole/more", "Generate token",
+             can_write ? "Appends the token that the model predicts"
+                       : "Not possible: tokens of this model attend to later ones"))
+    frame.commands.add(WriteToken{});
+  ImGui::EndDisabled();
+  ImGui::SameLine();
+  if (button(frame, "whole/back", "Remove last", "Removes the last token"))
+    frame.commands.add(WriteToken{true});
+  if (can_write) draw_sampling(frame, width);
+}
+
+/// Prompts that show what heads do.
+struct ExamplePrompt {
+  const char *name, *about, *text;
+};
+
+constexpr ExamplePrompt example_prompts[]{
+    {"Repeated phrase", "Induction heads continue what followed the first time", "egg jam fig and egg jam f"},
+    {"Previous token", "Previous-token heads form a diagonal", "one two three four five six seven eight"},
+    {"Copied name", "Heads copy one of the names",
+     "When Mary and John went to the store, John gave a drink to"},
+    {"Sentence", "Several plausible next tokens",
+     "It is a truth universally acknowledged, that a single man"}};
+
+/// The heading, how many tokens are read of how many, and the menu of examples.
+void draw_heading(const Frame& frame, std::size_t n_tokens, float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  section_heading(frame, width, "PROMPT");
+  const float bottom = ImGui::GetItemRectMax().y, middle = bottom - frame.metrics.px(12);
+  const char* words = "Examples";
+  if (link(frame, "whole/examples", frame.fonts.sans14, {at.x + width - frame.metrics.px(16), middle},
+           Align::right_middle, frame.palette.text, words))
+    ImGui::OpenPopup("examples");
+  draw_combo_arrow(frame, ImGui::GetWindowDrawList(), at.x + width + frame.metrics.px(6), middle);
+  if (n_tokens > 0)
+    draw_text(frame.fonts.mono12,
+              {at.x + width - frame.metrics.px(30) - text_width(frame.fonts.sans14, words), middle},
+              Align::right_middle, frame.palette.faint,
+              std::to_string(n_tokens) + " of " +
+                  grouped(frame.pending.whole->model->description().sizes.n_context));
+  if (ImGui::BeginPopup("examples")) {
+    platform::push_font(frame.fonts.sans15);
+    for (const ExamplePrompt& example : example_prompts) {
+      if (ImGui::MenuItem(example.name)) frame.commands.add(ReadText{example.text});
+      frame.landmarks.mark_item(std::string("whole/example/") + example.name);
+      tooltip(std::string(example.about) + ": " + example.text);
+    }
+    ImGui::PopFont();
+    ImGui::EndPopup();
+  }
+  platform::move_to({at.x, bottom});
+}
+
+/// Draws the prompt, which is read as it is typed, its tokens, and the controls of generation.
+void draw_prompt(const Frame& frame, float width) {
+  const auto* both = frame.pending.reading->readings();
+  draw_heading(frame, both ? both->now->names.size() : 0, width);
+  draw_field(frame, width);
+  if (frame.pending.layers->refused)
+    paragraph(frame.fonts.sans13, frame.palette.status.bad, width,
+              "Not read: " + frame.pending.layers->refused->why);
+  if (both) {
+    const float room = width - ImGui::GetStyle().ScrollbarSize;
+    platform::begin_child("chips", {width, chips_room(frame, room)});
+    ImGui::Dummy({1, 1});
+    draw_chips(frame, room);
+    ImGui::EndChild();
+  }
+  draw_writing(frame, width);
+}
 
 using core::experiment::Reading;
 using core::transformer::HeadRoles;
@@ -31,12 +316,10 @@ void draw_signed_bar(const Frame& frame, ImVec2 left_middle, float right, float 
               bottom = left_middle.y + half;
   share = std::clamp(share, -1.0, 1.0);
   const float to = zero + static_cast<float>(share) * (right - left) / 2;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({left, top}, {right, bottom}, packed(frame.palette.control.rest));
-  list->AddRectFilled(
-      {std::min(zero, to), top}, {std::max(zero, to), bottom},
-      packed(render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + share / 2)));
-  list->AddRectFilled({zero, top - 2}, {zero + 1, bottom + 2}, packed(frame.palette.faint));
+  draw_rect({left, top}, {right, bottom}, frame.palette.control.rest);
+  draw_rect({std::min(zero, to), top}, {std::max(zero, to), bottom},
+            render::color_at(frame.displayed.look.colors.diverging, frame.palette.dark, 0.5 + share / 2));
+  draw_rect({zero, top - 2}, {zero + 1, bottom + 2}, frame.palette.faint);
 }
 
 struct Lines {
@@ -49,9 +332,9 @@ struct Lines {
   void heading(const std::string& words, const char* first, const char* second) const {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float y = at.y + frame.metrics.px(8);
-    widgets::draw_text(frame.fonts.sans15, {at.x, y}, frame.palette.text, words);
-    widgets::draw_text_right(frame.fonts.sans13, at.x + width, y + 1, frame.palette.faint, second);
-    widgets::draw_text_right(frame.fonts.sans13, at.x + width - column(), y + 1, frame.palette.faint, first);
+    draw_text(frame.fonts.sans15, {at.x, y}, frame.palette.text, words);
+    draw_text_right(frame.fonts.sans13, at.x + width, y + 1, frame.palette.faint, second);
+    draw_text_right(frame.fonts.sans13, at.x + width - column(), y + 1, frame.palette.faint, first);
     ImGui::Dummy({width, frame.metrics.px(30)});
   }
 
@@ -61,22 +344,19 @@ struct Lines {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float middle = at.y + frame.metrics.px(10), left = at.x + words_width,
                 right = at.x + width - column() - (first.empty() ? 0 : column()) - frame.metrics.px(4);
-    widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
-                       packed(frame.palette.dim),
-                       widgets::shortened(frame.fonts.sans14, words, words_width - frame.metrics.px(8)));
-    ImDrawList* list = ImGui::GetWindowDrawList();
+    draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, frame.palette.dim,
+              shortened(frame.fonts.sans14, words, words_width - frame.metrics.px(8)));
     const float top = middle - frame.metrics.px(4), bottom = middle + frame.metrics.px(4);
-    list->AddRectFilled({left, top}, {right, bottom}, packed(frame.palette.control.rest));
+    draw_rect({left, top}, {right, bottom}, frame.palette.control.rest);
     if (value)
-      list->AddRectFilled({left, top},
-                          {left + (right - left) * static_cast<float>(std::clamp(*value, 0.0, 1.0)), bottom},
-                          packed(render::color_at(frame.displayed.look.colors.sequential, frame.palette.dark,
-                                                  0.25 + 0.7 * *value)));
+      draw_rect(
+          {left, top}, {left + (right - left) * static_cast<float>(std::clamp(*value, 0.0, 1.0)), bottom},
+          render::color_at(frame.displayed.look.colors.sequential, frame.palette.dark, 0.25 + 0.7 * *value));
     if (!first.empty())
-      widgets::draw_text(frame.fonts.mono13, {at.x + width - column(), middle}, widgets::Align::right_middle,
-                         packed(frame.palette.text), first);
-    widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
-                       packed(first.empty() ? frame.palette.text : frame.palette.dim), second);
+      draw_text(frame.fonts.mono13, {at.x + width - column(), middle}, Align::right_middle,
+                frame.palette.text, first);
+    draw_text(frame.fonts.mono13, {at.x + width, middle}, Align::right_middle,
+              first.empty() ? frame.palette.text : frame.palette.dim, second);
     ImGui::Dummy({width, frame.metrics.px(21)});
   }
 
@@ -85,17 +365,16 @@ struct Lines {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float middle = at.y + frame.metrics.px(10), left = at.x + width * 0.42f,
                 right = at.x + width - column() - frame.metrics.px(8), zero = std::round((left + right) / 2);
-    widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
-                       packed(frame.palette.dim), words);
+    draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, frame.palette.dim, words);
     draw_signed_bar(frame, {left, middle}, right, zero, value && end > 0 ? *value / end : 0);
-    widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
-                       packed(frame.palette.text), value ? widgets::signed_text(*value, 2) : "–");
+    draw_text(frame.fonts.mono13, {at.x + width, middle}, Align::right_middle, frame.palette.text,
+              value ? signed_text(*value, 2) : "–");
     ImGui::Dummy({width, frame.metrics.px(21)});
   }
 };
 
 std::string figure(const std::optional<double>& value) {
-  return value ? widgets::fixed(*value, 2) : "–";
+  return value ? fixed(*value, 2) : "–";
 }
 
 void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usual) {
@@ -110,8 +389,7 @@ void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usua
   row("earlier same token", here.same_token, usual ? usual->same_token : std::nullopt);
   row("induction", here.induction, usual ? usual->induction : std::nullopt);
   if (usual)
-    widgets::tooltip(
-        "Mean weights on this prompt, and on random tokens that repeat, where induction heads show");
+    tooltip("Mean weights on this prompt, and on random tokens that repeat, where induction heads show");
 }
 
 /// The map of the head with all its names, where the maps of so many heads have no room for theirs.
@@ -120,7 +398,7 @@ void draw_names_beside(const Lines& lines, const Reading& now, std::size_t layer
   const auto& sight = *now.layers[layer];
   if (now.layers.size() <= max_named && sight.heads.size() <= max_named) return;
   if (now.block != 1 || now.names.size() > max_tokens) return;
-  const std::string bits = "entropy " + widgets::fixed(sight.heads[head].roles.entropy_bits, 2) + " bits";
+  const std::string bits = "entropy " + fixed(sight.heads[head].roles.entropy_bits, 2) + " bits";
   lines.heading("Weights of this prompt", "", bits.c_str());
   const float height = draw_named_head(lines.frame, layer, head, ImGui::GetCursorScreenPos(), lines.width);
   ImGui::Dummy({lines.width, height + lines.frame.metrics.px(8)});
@@ -133,15 +411,15 @@ void draw_query(const Lines& lines, const Reading& now, const core::transformer:
   const std::size_t n = now.names.size(), row = pinned && *pinned < n ? *pinned
                                                 : now.place           ? now.place->row
                                                                       : n - 1;
-  lines.heading("Row of " + widgets::quoted_token(now.names[row]) + " " + std::to_string(row), "", "weight");
+  lines.heading("Row of " + quoted_token(now.names[row]) + " " + std::to_string(row), "", "weight");
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t count = std::min(n_listed, n);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
                     [&](std::size_t a, std::size_t b) { return head.map(row, a) > head.map(row, b); });
   for (std::size_t k = 0; k < count; ++k)
-    lines.share(std::to_string(order[k]) + "  " + widgets::visible_token(now.names[order[k]]),
-                head.map(row, order[k]), "", widgets::fixed(head.map(row, order[k]), 2), lines.width * 0.44f);
+    lines.share(std::to_string(order[k]) + "  " + visible_token(now.names[order[k]]), head.map(row, order[k]),
+                "", fixed(head.map(row, order[k]), 2), lines.width * 0.44f);
 }
 
 void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool is_off) {
@@ -149,7 +427,7 @@ void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool 
   const WholeReading& reading = *frame.pending.reading;
   const Prediction* next = reading.prediction();
   if (!next || next->table.empty()) return;
-  lines.heading("Effect", "", ("logit of " + widgets::quoted_token(next->chosen.text)).c_str());
+  lines.heading("Effect", "", ("logit of " + quoted_token(next->chosen.text)).c_str());
   std::optional<double> adds;
   if (next->adds && head < next->adds->heads[layer].size()) adds = next->adds->heads[layer][head];
   const auto effect = reading.effects().of({layer, head});
@@ -157,15 +435,14 @@ void draw_effects(const Lines& lines, std::size_t layer, std::size_t head, bool 
       {next->largest_addition, adds ? std::abs(*adds) : 0.0, effect ? std::abs(effect->logit_change) : 0.0});
   lines.change("direct attribution", adds, end);
   if (!next->adds)
-    widgets::tooltip(frame.pending.whole->model->description().is_attached
-                         ? "Not available for an attached model: PyTorch does not tell the parts of a logit."
-                         : "Not defined here: the logits of this model are not sums of what its heads add.");
+    tooltip(frame.pending.whole->model->description().is_attached
+                ? "Not available for an attached model: PyTorch does not tell the parts of a logit."
+                : "Not defined here: the logits of this model are not sums of what its heads add.");
   lines.change("ablation effect", effect ? std::optional(effect->logit_change) : std::nullopt, end);
   if (effect && !is_off)
-    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,
-                       "Ablating it: P(" + widgets::visible_token(next->chosen.text) + ") " +
-                           widgets::fixed(next->chosen.now * 100, 1) + " % → " +
-                           widgets::fixed(effect->probability * 100, 1) + " %");
+    paragraph(frame.fonts.sans14, frame.palette.dim, lines.width,
+              "Ablating it: P(" + visible_token(next->chosen.text) + ") " + fixed(next->chosen.now * 100, 1) +
+                  " % → " + fixed(effect->probability * 100, 1) + " %");
 }
 
 }  // namespace
@@ -181,13 +458,11 @@ void draw_selected_head(const Frame& frame) {
   const auto& sight = now.layers[layer]->heads[head];
   const bool is_off = frame.pending.whole->experiment.heads_off.contains({layer, head});
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + frame.metrics.px(4)},
-                                            {at.x + width, at.y + frame.metrics.px(4) + 1},
-                                            packed(frame.palette.line));
+  draw_rect({at.x, at.y + frame.metrics.px(4)}, {at.x + width, at.y + frame.metrics.px(4) + 1},
+            frame.palette.line);
   const float middle = at.y + frame.metrics.px(26);
-  widgets::draw_text(frame.fonts.sans19, {at.x, middle}, widgets::Align::left_middle,
-                     packed(frame.palette.text),
-                     "Head " + std::to_string(layer) + "." + std::to_string(head));
+  draw_text(frame.fonts.sans19, {at.x, middle}, Align::left_middle, frame.palette.text,
+            "Head " + std::to_string(layer) + "." + std::to_string(head));
   draw_role(frame, role_of(frame, layer, head), frame.fonts.sans14, at.x + width, false, middle, width / 2);
   ImGui::Dummy({width, frame.metrics.px(40)});
   const Lines lines{frame, width};
@@ -198,12 +473,11 @@ void draw_selected_head(const Frame& frame) {
   draw_query(lines, now, sight);
   draw_effects(lines, layer, head, is_off);
   ImGui::Dummy({width, frame.metrics.px(4)});
-  if (widgets::button(frame, "head/stages", "Open in Stages",
-                      "Shows every stage of this head, number by number"))
+  if (button(frame, "head/stages", "Open in Stages", "Shows every stage of this head, number by number"))
     frame.commands.add(OpenInStages{Stage::weights});
   ImGui::SameLine();
-  if (widgets::button(frame, "head/switch", is_off ? "Enable" : "Ablate",
-                      is_off ? "Restores the head (X)" : "Sets the output of this head to zero (X)"))
+  if (button(frame, "head/switch", is_off ? "Enable" : "Ablate",
+             is_off ? "Restores the head (X)" : "Sets the output of this head to zero (X)"))
     frame.commands.add(SwitchHead{layer, head});
 }
 
@@ -215,8 +489,8 @@ constexpr std::size_t most_layer_buttons = 8;
 std::string description(const Frame& frame) {
   const auto& model = frame.pending.whole->model->description();
   const std::string sizes = "A " + model.family + " with " +
-                            widgets::grouped(static_cast<std::size_t>(model.n_parameters)) +
-                            " parameters and " + widgets::grouped(model.sizes.n_vocabulary) + " tokens";
+                            grouped(static_cast<std::size_t>(model.n_parameters)) + " parameters and " +
+                            grouped(model.sizes.n_vocabulary) + " tokens";
   const bool is_own = std::ranges::find(frame.forms.models, model.path) != frame.forms.models.end();
   return sizes + (is_own ? ", trained on Jane Austen’s six novels." : ".");
 }
@@ -224,19 +498,18 @@ std::string description(const Frame& frame) {
 void draw_sizes(const Frame& frame, float width) {
   const auto& model = frame.pending.whole->model->description();
   const auto& sizes = model.sizes;
-  widgets::section_heading(frame, width, "MODEL", model.family);
+  section_heading(frame, width, "MODEL", model.family);
   const std::string name = model.path.filename().string();
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  widgets::draw_text_within(frame.fonts.sans16, at, width, frame.palette.text, name);
+  draw_text_within(frame.fonts.sans16, at, width, frame.palette.text, name);
   ImGui::Dummy({width, frame.metrics.px(22)});
-  widgets::paragraph(frame.fonts.sans13, frame.palette.faint, width, description(frame));
+  paragraph(frame.fonts.sans13, frame.palette.faint, width, description(frame));
   const ImVec2 below = ImGui::GetCursorScreenPos();
   const float pitch = frame.metrics.px(22), half = width / 2;
   float y = below.y + frame.metrics.px(2);
   const auto pair = [&](float x, const char* words, const std::string& number) {
-    widgets::draw_text(frame.fonts.sans14, {x, y}, frame.palette.dim, words);
-    widgets::draw_text_right(frame.fonts.mono13, x + half - frame.metrics.px(12), y, frame.palette.text,
-                             number);
+    draw_text(frame.fonts.sans14, {x, y}, frame.palette.dim, words);
+    draw_text_right(frame.fonts.mono13, x + half - frame.metrics.px(12), y, frame.palette.text, number);
   };
   const std::string heads = std::to_string(sizes.n_heads) +
                             (sizes.kv_heads == sizes.n_heads ? "" : " : " + std::to_string(sizes.kv_heads));
@@ -244,28 +517,26 @@ void draw_sizes(const Frame& frame, float width) {
   pair(at.x + half, "heads", heads);
   y += pitch;
   pair(at.x, "d_model", std::to_string(sizes.d_model));
-  pair(at.x + half, "context", widgets::grouped(sizes.n_context));
-  platform::move_to(below);
-  ImGui::Dummy({width, y + pitch - below.y});
+  pair(at.x + half, "context", grouped(sizes.n_context));
+  take_room(below, {width, y + pitch - below.y});
 }
 
 void rule(const Frame& frame, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float y = std::round(at.y + frame.metrics.px(6));
-  ImGui::GetWindowDrawList()->AddRectFilled({at.x, y}, {at.x + width, y + 1}, packed(frame.palette.line));
+  draw_rect({at.x, y}, {at.x + width, y + 1}, frame.palette.line);
   ImGui::Dummy({width, frame.metrics.px(12)});
 }
 
 /// What a share adds, as a bar from the middle and a number.
-void draw_share(const Frame& frame, const char* words, double value, double end, float width) {
+void draw_addition(const Frame& frame, const char* words, double value, double end, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float middle = at.y + frame.metrics.px(10), left = at.x + frame.metrics.px(60),
               right = at.x + width - frame.metrics.px(64);
-  widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
-                     packed(frame.palette.dim), words);
+  draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, frame.palette.dim, words);
   draw_signed_bar(frame, {left, middle}, right, (left + right) / 2, end > 0 ? value / end : 0);
-  widgets::draw_text(frame.fonts.mono13, {at.x + width, middle}, widgets::Align::right_middle,
-                     packed(frame.palette.text), widgets::signed_text(value, 2));
+  draw_text(frame.fonts.mono13, {at.x + width, middle}, Align::right_middle, frame.palette.text,
+            signed_text(value, 2));
   ImGui::Dummy({width, frame.metrics.px(20)});
 }
 
@@ -283,31 +554,31 @@ void draw_layer_shares(const Frame& frame, float width) {
     end = std::max({end, std::abs(sum), std::abs(adds.mlps[l])});
   }
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  widgets::draw_text_within(
+  draw_text_within(
       frame.fonts.sans14, at, width, frame.palette.dim,
-      "Layer " + std::to_string(layer) + " adds to the logit of " + widgets::quoted_token(next->chosen.text));
+      "Layer " + std::to_string(layer) + " adds to the logit of " + quoted_token(next->chosen.text));
   ImGui::Dummy({width, frame.metrics.px(18)});
-  draw_share(frame, "heads", heads, end, width);
-  draw_share(frame, "MLP", adds.mlps[layer], end, width);
+  draw_addition(frame, "heads", heads, end, width);
+  draw_addition(frame, "MLP", adds.mlps[layer], end, width);
 }
 
 void draw_layers_chooser(const Frame& frame, float width) {
   const std::size_t n = frame.pending.whole->model->description().sizes.n_layers,
                     now = frame.pending.whole->experiment.layer;
-  widgets::section_heading(frame, width, "LAYER", "");
+  section_heading(frame, width, "LAYER", "");
   const ImVec2 heading = ImGui::GetItemRectMax();
-  widgets::draw_text(frame.fonts.sans13, {heading.x, heading.y - frame.metrics.px(12)},
-                     widgets::Align::right_middle, packed(frame.palette.faint), "Page Up · Page Down");
+  draw_text(frame.fonts.sans13, {heading.x, heading.y - frame.metrics.px(12)}, Align::right_middle,
+            frame.palette.faint, "Page Up · Page Down");
   if (n <= most_layer_buttons) {
     std::vector<std::string> words;
     for (std::size_t l = 0; l < n; ++l) words.push_back(std::to_string(l));
-    if (const auto chosen = widgets::segmented(frame, "whole/layer", words, now))
+    if (const auto chosen = segmented(frame, "whole/layer", words, now))
       frame.commands.add(LookAtLayer{*chosen});
   } else {
-    std::vector<widgets::Option> options;
-    for (std::size_t l = 0; l < n; ++l) options.push_back({std::to_string(l), "", false});
-    if (const auto chosen = widgets::combo(frame, "whole/layer", frame.metrics.px(96),
-                                           std::to_string(now) + " of " + std::to_string(n), options, now))
+    std::vector<Option> options;
+    for (std::size_t l = 0; l < n; ++l) options.push_back({std::to_string(l)});
+    if (const auto chosen = combo(frame, "whole/layer", frame.metrics.px(96), options, now,
+                                  std::to_string(now) + " of " + std::to_string(n)))
       frame.commands.add(LookAtLayer{*chosen});
   }
   draw_layer_shares(frame, width);
@@ -317,36 +588,29 @@ void draw_layers_chooser(const Frame& frame, float width) {
 bool draw_edit(const Frame& frame, const std::string& name, const std::string& words, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.frame, cross = height;
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(at, {at.x + width, at.y + height}, packed(frame.palette.control.rest),
-                      frame.metrics.px(3));
+  draw_rect(at, {at.x + width, at.y + height}, frame.palette.control.rest, frame.metrics.px(3));
   const float middle = at.y + height / 2, square = frame.metrics.px(3);
-  list->AddRectFilled({at.x + frame.metrics.px(8), middle - square},
-                      {at.x + frame.metrics.px(8) + 2 * square, middle + square},
-                      packed(frame.palette.accent));
-  widgets::draw_text_within(
-      frame.fonts.sans14, {at.x + frame.metrics.px(22), widgets::centred_y(frame.fonts.sans14, at.y, height)},
-      width - cross - frame.metrics.px(26), frame.palette.text, words);
+  draw_rect({at.x + frame.metrics.px(8), middle - square},
+            {at.x + frame.metrics.px(8) + 2 * square, middle + square}, frame.palette.accent);
+  draw_text_within(frame.fonts.sans14,
+                   {at.x + frame.metrics.px(22), centred_y(frame.fonts.sans14, at.y, height)},
+                   width - cross - frame.metrics.px(26), frame.palette.text, words);
   platform::move_to({at.x + width - cross, at.y});
-  const bool pressed = widgets::hit_area(name.c_str(), {cross, height});
+  const bool pressed = hit_area(name.c_str(), {cross, height});
   frame.landmarks.mark_item(name);
-  widgets::tooltip("Undoes this edit alone");
+  tooltip("Undoes this edit alone");
   const Rgb ink = ImGui::IsItemHovered() || ImGui::IsItemFocused() ? frame.palette.text : frame.palette.dim;
-  const ImVec2 centre(at.x + width - cross / 2, middle);
-  const float arm = frame.metrics.px(4);
-  list->AddLine({centre.x - arm, centre.y - arm}, {centre.x + arm, centre.y + arm}, packed(ink), 1.5f);
-  list->AddLine({centre.x - arm, centre.y + arm}, {centre.x + arm, centre.y - arm}, packed(ink), 1.5f);
-  platform::move_to(at);
-  ImGui::Dummy({width, height + frame.metrics.px(2)});
+  draw_cross({at.x + width - cross / 2, middle}, frame.metrics.px(4), ink, 1.5f);
+  take_room(at, {width, height + frame.metrics.px(2)});
   return pressed;
 }
 
 void draw_edits(const Frame& frame, float width) {
   const auto& experiment = frame.pending.whole->experiment;
   const std::size_t count = experiment.heads_off.size() + experiment.layers.size();
-  widgets::section_heading(frame, width, "EDITS", std::to_string(count));
+  section_heading(frame, width, "EDITS", std::to_string(count));
   if (count == 0) {
-    widgets::paragraph(
+    paragraph(
         frame.fonts.sans14, frame.palette.faint, width,
         "None: the model is as it was opened. X ablates the selected head; every number of a layer can be edited "
         "in Stages.");
@@ -363,12 +627,11 @@ void draw_edits(const Frame& frame, float width) {
     if (draw_edit(frame, "whole/edit/" + std::to_string(layer), words, width))
       frame.commands.add(DropEdits{layer});
   }
-  if (widgets::button(frame, "whole/undo_all", "Undo all",
-                      "Restores the model as it was opened; the prompt stays"))
+  if (button(frame, "whole/undo_all", "Undo all", "Restores the model as it was opened; the prompt stays"))
     frame.commands.add(DropEdits{});
   ImGui::SameLine();
-  if (widgets::button(frame, "whole/compare", "Compare with original",
-                      "Compares this layer, stage by stage, with what it was before the edits"))
+  if (button(frame, "whole/compare", "Compare with original",
+             "Compares this layer, stage by stage, with what it was before the edits"))
     frame.commands.add(CompareEdits{});
 }
 

@@ -9,8 +9,6 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::panels {
@@ -50,8 +48,7 @@ void cover_other_stages(const Frame& frame) {
       if (other.starts_with(block) && is_spoken_of(other) && seen.min.y < rect.max.y &&
           seen.max.y > rect.min.y && seen.min.x < rect.min.x)
         left = std::max(left, seen.max.x);
-    ImGui::GetWindowDrawList()->AddRectFilled({left, rect.min.y}, rect.max,
-                                              packed(frame.palette.ground.back, cover));
+    draw_rect({left, rect.min.y}, rect.max, packed(frame.palette.ground.back, cover));
   }
 }
 
@@ -140,14 +137,13 @@ void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
   const auto hidden = [&](arma::uword i, arma::uword j) {
     return i < mask.n_rows && j < mask.n_cols && mask(i, j) == 0;
   };
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const ImU32 color = packed(frame.palette.accent);
   for (arma::uword i = 0; i <= mask.n_rows; ++i)
     for (arma::uword j = 0; j <= mask.n_cols; ++j) {
       if (j < mask.n_cols && hidden(i, j) != (i > 0 && hidden(i - 1, j)))
-        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j + 1), y(i)}, color);
+        draw_rect({x(j) - 2, y(i) - 2}, {x(j + 1), y(i)}, color);
       if (i < mask.n_rows && hidden(i, j) != (j > 0 && hidden(i, j - 1)))
-        list->AddRectFilled({x(j) - 2, y(i) - 2}, {x(j), y(i + 1)}, color);
+        draw_rect({x(j) - 2, y(i) - 2}, {x(j), y(i + 1)}, color);
     }
 }
 
@@ -172,8 +168,8 @@ void draw_lesson_marks(const Frame& frame, std::string_view panel) {
       draw_hidden_edge(frame, *rect);
       continue;
     }
-    widgets::outline(ImGui::GetWindowDrawList(), {rect->min.x - margin, rect->min.y - margin},
-                     {rect->max.x + margin, rect->max.y + margin}, packed(frame.palette.accent), 2);
+    outline({rect->min.x - margin, rect->min.y - margin}, {rect->max.x + margin, rect->max.y + margin},
+            frame.palette.accent, 2);
   }
 }
 
@@ -221,12 +217,12 @@ void take_guess(const Frame& frame) {
 /// The room for "Try it" left of the words, or above them beside the maps of a whole model.
 float box_label_width(const Frame& frame) {
   if (lesson_is_beside(frame)) return frame.metrics.px(12);
-  return widgets::text_width(frame.fonts.sans15, "✓ Seen") + frame.metrics.px(24);
+  return text_width(frame.fonts.sans15, "✓ Seen") + frame.metrics.px(24);
 }
 
 float box_height(const Frame& frame, float width) {
   const float room = width - box_label_width(frame) - frame.metrics.px(12);
-  return widgets::glossed_height(frame, frame.fonts.sans15, room, invitation(frame)) +
+  return glossed_height(frame, frame.fonts.sans15, room, invitation(frame)) +
          frame.metrics.px(lesson_is_beside(frame) ? 30 : 8);
 }
 
@@ -235,13 +231,11 @@ void draw_progress(const Frame& frame, float x, float middle, float pitch) {
   const LessonState& state = *frame.lesson;
   const std::size_t n = state.lesson->steps.size();
   const float width = pitch - frame.metrics.px(3), half = frame.metrics.px(3);
-  ImDrawList* list = ImGui::GetWindowDrawList();
   for (std::size_t k = 0; k < n; ++k, x += pitch) {
     const Rgb color = k <= state.step ? frame.palette.accent : frame.palette.control.active;
-    list->AddRectFilled({x, middle - half}, {x + width, middle + half}, packed(color));
+    draw_rect({x, middle - half}, {x + width, middle + half}, color);
     if (state.done.contains(k))
-      list->AddRectFilled({x, middle + half + 2}, {x + width, middle + half + 4},
-                          packed(frame.palette.status.good));
+      draw_rect({x, middle + half + 2}, {x + width, middle + half + 4}, frame.palette.status.good);
     frame.landmarks.mark("lesson/progress/" + std::to_string(k), {x, middle - half},
                          {x + width, middle + half});
   }
@@ -257,17 +251,15 @@ void draw_box(const Frame& frame, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = box_height(frame, width), label = box_label_width(frame);
   ImFont* font = frame.fonts.sans15;
-  ImGui::GetWindowDrawList()->AddRectFilled(
-      at, {at.x + width, at.y + height},
-      packed(is_sibling ? frame.palette.ground.raised : frame.palette.ground.panel), frame.metrics.px(3));
+  draw_rect(at, {at.x + width, at.y + height},
+            is_sibling ? frame.palette.ground.raised : frame.palette.ground.panel, frame.metrics.px(3));
   const ImVec2 words(at.x + frame.metrics.px(12), at.y + frame.metrics.px(6));
-  widgets::draw_text(font, words, seen ? frame.palette.status.good : frame.palette.accent,
-                     seen          ? "✓ Seen"
-                     : asks(frame) ? "Guess"
-                                   : "Try it");
+  draw_text(font, words, seen ? frame.palette.status.good : frame.palette.accent,
+            seen          ? "✓ Seen"
+            : asks(frame) ? "Guess"
+                          : "Try it");
   platform::move_to({at.x + label, words.y + frame.metrics.px(is_sibling ? 21 : 0)});
-  widgets::glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12),
-                        invitation(frame));
+  glossed_text(frame, font, frame.palette.text, width - label - frame.metrics.px(12), invitation(frame));
   frame.landmarks.mark(seen ? "lesson/seen" : "lesson/try", at, {at.x + width, at.y + height});
   if (asks(frame)) frame.landmarks.mark("lesson/question", at, {at.x + width, at.y + height});
   platform::move_to({at.x, at.y + height});
@@ -299,8 +291,8 @@ void draw_keys(const Frame& frame, float room) {
                   KeyButton{"lesson/again", "R", "restart this step", GoInLesson{0}},
                   KeyButton{"lesson/leave", "Esc", "leave the lesson", LeaveLesson{}}};
   const auto wide = [&](const KeyButton& key) {
-    return widgets::text_width(frame.fonts.sans14, key.key) + frame.metrics.px(14 + 8 + 24) +
-           widgets::text_width(frame.fonts.sans14, key.words);
+    return text_width(frame.fonts.sans14, key.key) + frame.metrics.px(14 + 8 + 24) +
+           text_width(frame.fonts.sans14, key.words);
   };
   const bool is_sibling = lesson_is_beside(frame);
   if (is_sibling) keys[2].words = "again", keys[3].words = "leave";
@@ -310,35 +302,31 @@ void draw_keys(const Frame& frame, float room) {
     const float before = wide(keys[2]) + wide(keys[3]);
     keys[2].words = "again", keys[3].words = "leave";
     all += wide(keys[2]) + wide(keys[3]) - before;
-    const float title = widgets::text_width(frame.fonts.sans14, keys[1].words);
-    if (all > room)
-      keys[1].words = widgets::shortened(frame.fonts.sans14, keys[1].words, title - (all - room));
+    const float title = text_width(frame.fonts.sans14, keys[1].words);
+    if (all > room) keys[1].words = shortened(frame.fonts.sans14, keys[1].words, title - (all - room));
   }
   ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans14;
   const float height = frame.metrics.px(22);
   const float left = at.x;
   for (KeyButton& key : keys) {
-    const float cap = widgets::text_width(font, key.key) + frame.metrics.px(14);
-    key.words = widgets::shortened(font, key.words, room - cap - frame.metrics.px(8));
-    const float width = cap + frame.metrics.px(8) + widgets::text_width(font, key.words);
+    const float cap = text_width(font, key.key) + frame.metrics.px(14);
+    key.words = shortened(font, key.words, room - cap - frame.metrics.px(8));
+    const float width = cap + frame.metrics.px(8) + text_width(font, key.words);
     if (at.x + width > left + room + 1 && at.x > left) at = {left, at.y + height + frame.metrics.px(6)};
     platform::move_to(at);
-    if (widgets::hit_area(key.name, {width, height})) frame.commands.add(key.command);
+    if (hit_area(key.name, {width, height})) frame.commands.add(key.command);
     frame.landmarks.mark_item(key.name);
     const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
-    ImGui::GetWindowDrawList()->AddRectFilled(
-        at, {at.x + cap, at.y + height},
-        packed(lit ? frame.palette.control.active : frame.palette.control.rest), frame.metrics.px(3));
+    draw_rect(at, {at.x + cap, at.y + height},
+              lit ? frame.palette.control.active : frame.palette.control.rest, frame.metrics.px(3));
     const float middle = at.y + height / 2;
-    widgets::draw_text(font, {at.x + cap / 2, middle}, widgets::Align::middle, packed(frame.palette.text),
-                       key.key);
-    widgets::draw_text(font, {at.x + cap + frame.metrics.px(8), middle}, widgets::Align::left_middle,
-                       packed(lit ? frame.palette.text : frame.palette.dim), key.words);
+    draw_text(font, {at.x + cap / 2, middle}, Align::middle, frame.palette.text, key.key);
+    draw_text(font, {at.x + cap + frame.metrics.px(8), middle}, Align::left_middle,
+              lit ? frame.palette.text : frame.palette.dim, key.words);
     at.x += width + frame.metrics.px(24);
   }
-  platform::move_to({left, at.y});
-  ImGui::Dummy({room, height});
+  take_room({left, at.y}, {room, height});
 }
 
 }  // namespace
@@ -354,19 +342,17 @@ void draw_lesson_beside(const Frame& frame) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x, middle = at.y + f.metrics.px(8);
   const std::string place = step_words(f);
-  widgets::draw_text(f.fonts.sans13, {at.x + width, middle}, widgets::Align::right_middle,
-                     packed(f.palette.faint), place);
-  widgets::draw_text(
-      f.fonts.sans13, {at.x, middle}, widgets::Align::left_middle, packed(f.palette.dim),
-      widgets::shortened(f.fonts.sans13, f.lesson->lesson->title,
-                         width - widgets::text_width(f.fonts.sans13, place) - f.metrics.px(12)));
+  draw_text(f.fonts.sans13, {at.x + width, middle}, Align::right_middle, f.palette.faint, place);
+  draw_text(f.fonts.sans13, {at.x, middle}, Align::left_middle, f.palette.dim,
+            shortened(f.fonts.sans13, f.lesson->lesson->title,
+                      width - text_width(f.fonts.sans13, place) - f.metrics.px(12)));
   const auto n = static_cast<float>(f.lesson->lesson->steps.size());
   draw_progress(f, at.x, at.y + f.metrics.px(24), (width + f.metrics.px(3)) / n);
   ImGui::Dummy({width, f.metrics.px(30)});
-  widgets::paragraph(f.fonts.sans19, f.palette.text, width, step.title);
+  paragraph(f.fonts.sans19, f.palette.text, width, step.title);
   f.landmarks.mark_item("lesson/title");
   ImGui::Dummy({width, 1});
-  widgets::glossed_text(f, f.fonts.sans15, f.palette.text, width, step.text);
+  glossed_text(f, f.fonts.sans15, f.palette.text, width, step.text);
   ImGui::Dummy({width, f.metrics.px(2)});
   draw_box(f, width);
   ImGui::Dummy({width, f.metrics.px(gap)});
@@ -375,9 +361,8 @@ void draw_lesson_beside(const Frame& frame) {
   const ImVec2 end = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(window, {window.x + ImGui::GetWindowWidth(), window.y + ImGui::GetWindowHeight()});
-  list->AddRectFilled({window.x, window.y}, {window.x + f.metrics.px(3), end.y}, packed(f.palette.accent));
-  list->AddRectFilled({window.x, end.y}, {window.x + ImGui::GetWindowWidth(), end.y + 1},
-                      packed(f.palette.line));
+  draw_rect({window.x, window.y}, {window.x + f.metrics.px(3), end.y}, f.palette.accent);
+  draw_rect({window.x, end.y}, {window.x + ImGui::GetWindowWidth(), end.y + 1}, f.palette.line);
   list->PopClipRect();
   f.landmarks.mark("region/lesson", window, {window.x + ImGui::GetWindowWidth(), end.y});
   ImGui::Dummy({width, f.metrics.px(8)});
@@ -386,7 +371,7 @@ void draw_lesson_beside(const Frame& frame) {
 float lesson_panel_height(const Frame& frame, float width) {
   if (!frame.lesson || lesson_is_beside(frame)) return 0;
   const float room = text_width_within(frame, width);
-  const float words = widgets::glossed_height(frame, frame.fonts.sans15, room, frame.lesson->shown().text);
+  const float words = glossed_height(frame, frame.fonts.sans15, room, frame.lesson->shown().text);
   return frame.metrics.px(edges + top_line + title_line + gap + keys_line) + words + box_height(frame, room);
 }
 
@@ -398,31 +383,29 @@ void draw_lesson(const Frame& frame) {
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(window, {window.x + size.x, window.y + size.y});
-  list->AddRectFilled(window, {window.x + size.x, window.y + 1}, packed(frame.palette.line));
-  list->AddRectFilled(window, {window.x + frame.metrics.px(3), window.y + size.y},
-                      packed(frame.palette.accent));
+  draw_rect(window, {window.x + size.x, window.y + 1}, frame.palette.line);
+  draw_rect(window, {window.x + frame.metrics.px(3), window.y + size.y}, frame.palette.accent);
   list->PopClipRect();
 
   const float middle = at.y + frame.metrics.px(top_line) / 2;
-  widgets::draw_text(frame.fonts.sans14, {at.x, middle}, widgets::Align::left_middle,
-                     packed(frame.palette.dim), frame.lesson->lesson->title);
+  draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, frame.palette.dim,
+            frame.lesson->lesson->title);
   const auto n = static_cast<float>(frame.lesson->lesson->steps.size());
   const float pitch = frame.metrics.px(17), bars = at.x + width - pitch * n + frame.metrics.px(3);
   draw_progress(frame, bars, middle, pitch);
-  widgets::draw_text(frame.fonts.sans14, {bars - frame.metrics.px(12), middle}, widgets::Align::right_middle,
-                     packed(frame.palette.dim), "step " + step_words(frame));
+  draw_text(frame.fonts.sans14, {bars - frame.metrics.px(12), middle}, Align::right_middle, frame.palette.dim,
+            "step " + step_words(frame));
   const float title = at.y + frame.metrics.px(top_line);
-  widgets::draw_text(frame.fonts.sans17,
-                     {at.x, widgets::centred_y(frame.fonts.sans17, title, frame.metrics.px(title_line))},
-                     frame.palette.text, step.title);
+  draw_text(frame.fonts.sans17, {at.x, centred_y(frame.fonts.sans17, title, frame.metrics.px(title_line))},
+            frame.palette.text, step.title);
   frame.landmarks.mark("lesson/title", {at.x, title}, {at.x + width, title + frame.metrics.px(title_line)});
   if (is_done(frame) && frame.lesson->seen.empty()) {
-    const float x = at.x + widgets::text_width(frame.fonts.sans17, step.title) + frame.metrics.px(12);
-    widgets::draw_text(frame.fonts.sans14, {x, title + frame.metrics.px(title_line) / 2},
-                       widgets::Align::left_middle, packed(frame.palette.status.good), "✓ done before");
+    const float x = at.x + text_width(frame.fonts.sans17, step.title) + frame.metrics.px(12);
+    draw_text(frame.fonts.sans14, {x, title + frame.metrics.px(title_line) / 2}, Align::left_middle,
+              frame.palette.status.good, "✓ done before");
   }
   platform::move_to({at.x, title + frame.metrics.px(title_line)});
-  widgets::glossed_text(frame, frame.fonts.sans15, frame.palette.text, width, step.text);
+  glossed_text(frame, frame.fonts.sans15, frame.palette.text, width, step.text);
   const ImVec2 box = ImGui::GetCursorScreenPos();
   platform::move_to({at.x, box.y});
   draw_box(frame, width);
@@ -434,16 +417,16 @@ void draw_lesson_words(const Frame& frame) {
   if (!frame.lesson) return;
   const float width = ImGui::GetContentRegionAvail().x;
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  ImGui::GetWindowDrawList()->AddRectFilled(at, {at.x + width, at.y + 1}, packed(frame.palette.line));
+  draw_rect(at, {at.x + width, at.y + 1}, frame.palette.line);
   ImGui::Dummy({width, frame.metrics.px(10)});
-  widgets::paragraph(frame.fonts.sans16, frame.palette.text, width, "Terms of this step");
+  paragraph(frame.fonts.sans16, frame.palette.text, width, "Terms of this step");
   ImGui::Dummy({width, frame.metrics.px(2)});
   for (const std::string& word : frame.lesson->shown().words) {
     const core::lessons::Term* term = core::lessons::find_term(word);
     if (!term) continue;
-    widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, term->word);
+    paragraph(frame.fonts.sans15, frame.palette.text, width, term->word);
     frame.landmarks.mark_item(std::string("lesson/word/") + term->word);
-    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width, term->meaning);
+    paragraph(frame.fonts.sans14, frame.palette.dim, width, term->meaning);
     ImGui::Dummy({width, frame.metrics.px(3)});
   }
 }
@@ -480,7 +463,7 @@ Ends ends_of(const Picture& picture) {
 
 float widest(ImFont* font, const std::vector<std::string>& words) {
   float width = 0;
-  for (const std::string& word : words) width = std::max(width, widgets::text_width(font, word));
+  for (const std::string& word : words) width = std::max(width, text_width(font, word));
   return width;
 }
 
@@ -506,41 +489,39 @@ Placed placed(const Frame& frame, const Picture& p, float room, float row) {
                            ? frame.metrics.px(220)
                            : n * std::clamp(std::max(row * 1.9f, named), 1.0f, frame.metrics.px(72));
   place.cells = std::floor(std::max(n, std::min(wished, room - place.labels - place.ends)));
-  place.title = widgets::text_width(frame.fonts.sans15, p.title);
+  place.title = text_width(frame.fonts.sans15, p.title);
   return place;
 }
 
 /// Lengths instead of colors alone: one column as bars.
 void draw_bars(const Frame& frame, const Placed& place, ImVec2 at, float row) {
   const Picture& p = *place.picture;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   for (std::size_t i = 0; i < p.numbers.n_rows; ++i) {
     const double v = p.numbers(i, 0);
     const float middle = at.y + (static_cast<float>(i) + 0.5f) * row,
                 half = std::max(1.0f, row / 2 - frame.metrics.px(3));
     const float from = at.x + place.labels, to = from + place.cells;
-    widgets::draw_text(
-        frame.fonts.sans13, {from - frame.metrics.px(8), middle}, widgets::Align::right_middle,
-        packed(frame.palette.dim),
-        widgets::shortened(frame.fonts.sans13, p.rows[i], place.labels - frame.metrics.px(10)));
-    list->AddRectFilled({from, middle - half}, {to, middle + half}, packed(frame.palette.control.rest));
+    draw_text(frame.fonts.sans13, {from - frame.metrics.px(8), middle}, Align::right_middle,
+              frame.palette.dim,
+              shortened(frame.fonts.sans13, p.rows[i], place.labels - frame.metrics.px(10)));
+    draw_rect({from, middle - half}, {to, middle + half}, frame.palette.control.rest);
     if (std::isfinite(v) && v > 0)
-      list->AddRectFilled(
-          {from, middle - half}, {from + (to - from) * static_cast<float>(std::min(v, 1.0)), middle + half},
-          packed(render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(v, 0.15))));
-    widgets::draw_text(frame.fonts.mono13, {to - frame.metrics.px(6), middle}, widgets::Align::right_middle,
-                       packed(frame.palette.text), widgets::fixed(v, 2));
+      draw_rect({from, middle - half},
+                {from + (to - from) * static_cast<float>(std::min(v, 1.0)), middle + half},
+                render::color_at(render::ColorMap::weights, frame.palette.dark, std::max(v, 0.15)));
+    draw_text(frame.fonts.mono13, {to - frame.metrics.px(6), middle}, Align::right_middle, frame.palette.text,
+              fixed(v, 2));
   }
 }
 
 void draw_cells(const Frame& frame, const Placed& place, const std::string& name, ImVec2 at, float row) {
   const Picture& p = *place.picture;
-  const widgets::OtherNumbers numbers{.numbers = &p.numbers,
-                                      .version = frame.lesson->version,
-                                      .ends = ends_of(p),
-                                      .rows = &p.rows,
-                                      .columns = p.columns.empty() ? nullptr : &p.columns};
-  widgets::Heatmap map;
+  const OtherNumbers numbers{.numbers = &p.numbers,
+                             .version = frame.lesson->version,
+                             .ends = ends_of(p),
+                             .rows = &p.rows,
+                             .columns = p.columns.empty() ? nullptr : &p.columns};
+  Heatmap map;
   map.place = name;
   map.stage = manner(p);
   map.width = static_cast<int>(place.cells);
@@ -548,14 +529,13 @@ void draw_cells(const Frame& frame, const Placed& place, const std::string& name
   map.label_width = place.labels;
   map.show_bar = false;
   map.other = &numbers;
-  widgets::draw_heatmap(frame, map, at);
+  draw_heatmap(frame, map, at);
 }
 
 void draw_picture(const Frame& frame, const Placed& place, const std::string& name, ImVec2 at, float row) {
   const Picture& p = *place.picture;
-  widgets::draw_text(frame.fonts.sans15,
-                     {at.x, widgets::centred_y(frame.fonts.sans15, at.y, frame.metrics.px(title_height))},
-                     frame.palette.text, p.title);
+  draw_text(frame.fonts.sans15, {at.x, centred_y(frame.fonts.sans15, at.y, frame.metrics.px(title_height))},
+            frame.palette.text, p.title);
   const ImVec2 labels(at.x, at.y + frame.metrics.px(title_height)),
       cells(at.x, labels.y + frame.metrics.px(labels_height));
   if (p.shading == Shading::bars)
@@ -565,16 +545,15 @@ void draw_picture(const Frame& frame, const Placed& place, const std::string& na
   const float bottom = cells.y + row * static_cast<float>(p.numbers.n_rows);
   if (row >= frame.metrics.px(13))
     for (std::size_t i = 0; i < p.ends.size(); ++i)
-      widgets::draw_text(frame.fonts.sans14,
-                         {at.x + place.labels + place.cells + frame.metrics.px(12),
-                          cells.y + (static_cast<float>(i) + 0.5f) * row},
-                         widgets::Align::left_middle, packed(frame.palette.text),
-                         widgets::shortened(frame.fonts.sans14, p.ends[i], place.ends));
+      draw_text(frame.fonts.sans14,
+                {at.x + place.labels + place.cells + frame.metrics.px(12),
+                 cells.y + (static_cast<float>(i) + 0.5f) * row},
+                Align::left_middle, frame.palette.text, shortened(frame.fonts.sans14, p.ends[i], place.ends));
   frame.landmarks.mark(name, {at.x, at.y}, {at.x + place.width(), bottom});
   if (p.note.empty()) return;
-  widgets::draw_text(frame.fonts.sans14,
-                     {at.x + place.labels, bottom + frame.metrics.px(note_height) / 2 + frame.metrics.px(2)},
-                     widgets::Align::left_middle, packed(frame.palette.dim), p.note);
+  draw_text(frame.fonts.sans14,
+            {at.x + place.labels, bottom + frame.metrics.px(note_height) / 2 + frame.metrics.px(2)},
+            Align::left_middle, frame.palette.dim, p.note);
 }
 
 std::size_t most_rows(const std::vector<Picture>& pictures) {
@@ -601,8 +580,7 @@ void draw_exhibit(const Frame& frame) {
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(window, {window.x + size.x, window.y + size.y});
-  list->AddRectFilled({window.x, window.y + size.y - 1}, {window.x + size.x, window.y + size.y},
-                      packed(frame.palette.line));
+  draw_rect({window.x, window.y + size.y - 1}, {window.x + size.x, window.y + size.y}, frame.palette.line);
   list->PopClipRect();
   const float rows = static_cast<float>(std::max<std::size_t>(1, most_rows(pictures)));
   const float row = std::clamp(std::floor((size.y - around_cells(frame)) / rows),
@@ -615,8 +593,7 @@ void draw_exhibit(const Frame& frame) {
     draw_picture(frame, place, "exhibit/" + std::to_string(k), {x, at.y}, row);
     x += place.width() + gap;
   }
-  platform::move_to(at);
-  ImGui::Dummy({room.x, std::max(1.0f, room.y)});
+  take_room(at, {room.x, std::max(1.0f, room.y)});
 }
 
 }  // namespace app::panels

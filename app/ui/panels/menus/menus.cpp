@@ -7,8 +7,6 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 
@@ -39,10 +37,13 @@ void draw_submenu(const Frame& frame, const Situation& situation, std::span<cons
 
 Situation situation_of(const Frame& frame) {
   return {frame.displayed,    frame.pending,  frame.settings,
-          frame.forms,        frame.document, [&frame] { return widgets::all_color_ends(frame); },
+          frame.forms,        frame.document, [&frame] { return all_color_ends(frame); },
           frame.work.progress};
 }
 
+namespace {
+
+/// One of them.
 void draw_action_line(const Frame& frame, const Situation& situation, const Action& action) {
   const std::string why = why_not(action, situation), key = key_words(action, situation.pending);
   const bool on = action.checked && action.checked(situation);
@@ -51,8 +52,10 @@ void draw_action_line(const Frame& frame, const Situation& situation, const Acti
     perform(action, situation, frame.commands);
   frame.landmarks.mark_item("menu/" + action.id);
   if (const std::string& words = why.empty() ? action.about : "Not available: " + why; !words.empty())
-    widgets::tooltip(words);
+    tooltip(words);
 }
+
+}  // namespace
 
 void draw_action_button(const Frame& frame, const Situation& situation, std::span<const Action> all,
                         const char* id, const char* landmark, const char* words) {
@@ -61,7 +64,7 @@ void draw_action_button(const Frame& frame, const Situation& situation, std::spa
   const std::string key = key_words(*action, situation.pending), why = why_not(*action, situation);
   const std::string help =
       why.empty() ? action->title + (key.empty() ? "" : " (" + key + ")") : "Not available: " + why;
-  if (widgets::button(frame, landmark, words, help.c_str())) perform(*action, situation, frame.commands);
+  if (button(frame, landmark, words, help.c_str())) perform(*action, situation, frame.commands);
 }
 
 void draw_action_lines(const Frame& frame, const Situation& situation, std::span<const Action> all,
@@ -98,23 +101,26 @@ void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::si
   ImGui::EndPopup();
 }
 
-void draw_title_area(const Frame& frame, const std::string& name, Stage stage, std::size_t head, ImVec2 min,
-                     ImVec2 size) {
+bool title_item(const Frame& frame, const std::string& name, Stage stage, ImVec2 min, ImVec2 size,
+                const char* remark) {
   platform::move_to(min);
-  if (widgets::hit_area(name.c_str(), size)) {
-    frame.commands.add(set<&Look::large>(stage), set<&Look::tab>(Tab::stages));
-    if (core::attention::info(stage).per_head) frame.commands.add(set<&Look::head>(head));
-  }
+  const bool pressed = hit_area(name.c_str(), size);
   frame.landmarks.mark_item(name);
   const ImVec2 max = ImGui::GetItemRectMax();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
-    widgets::outline(list, {min.x - 3, min.y - 1}, {max.x + 3, max.y + 1}, packed(frame.palette.accent), 2);
+  draw_focus(frame, {min.x - 3, min.y - 1}, {max.x + 3, max.y + 1});
   if (ImGui::IsItemHovered()) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    list->AddRectFilled({min.x, max.y - 1}, {max.x, max.y}, packed(frame.palette.faint));
-    if (const auto* term = widgets::term_of(stage))
-      widgets::explain_term(frame, *term, "Click to show it large; right-click for more.");
+    draw_rect({min.x, max.y - 1}, {max.x, max.y}, frame.palette.faint);
+    if (const auto* term = term_of(stage)) explain_term(frame, *term, remark);
+  }
+  return pressed;
+}
+
+void draw_title_area(const Frame& frame, const std::string& name, Stage stage, std::size_t head, ImVec2 min,
+                     ImVec2 size) {
+  if (title_item(frame, name, stage, min, size, "Click to show it large; right-click for more.")) {
+    frame.commands.add(set<&Look::large>(stage), set<&Look::tab>(Tab::stages));
+    if (core::attention::info(stage).per_head) frame.commands.add(set<&Look::head>(head));
   }
   draw_stage_menu(frame, name.c_str(), stage, head);
 }

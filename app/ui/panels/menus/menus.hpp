@@ -18,9 +18,6 @@ Situation situation_of(const Frame& frame);
 void draw_action_lines(const Frame& frame, const Situation& situation, std::span<const Action> all,
                        const std::string& menu);
 
-/// One of them.
-void draw_action_line(const Frame& frame, const Situation& situation, const Action& action);
-
 /// A button for the action with that id, if there is one, with its title and key as the tooltip, or why it
 /// cannot be done now.
 void draw_action_button(const Frame& frame, const Situation& situation, std::span<const Action> all,
@@ -31,6 +28,11 @@ void draw_action_button(const Frame& frame, const Situation& situation, std::spa
 ///
 /// place parts the menus of items that mean the same stage. Landmarks as of draw_action_lines.
 void draw_stage_menu(const Frame& frame, const char* place, Stage stage, std::size_t head);
+
+/// An item of that name over words that are drawn there, for a stage: explained on hover, with that remark.
+/// True when it was pressed.
+bool title_item(const Frame& frame, const std::string& name, Stage stage, ImVec2 min, ImVec2 size,
+                const char* remark);
 
 /// The title of a stage as an item of that name over words that are drawn there: explained on hover, a press
 /// shows the stage large, a right click opens its menu.

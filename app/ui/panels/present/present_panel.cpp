@@ -8,14 +8,12 @@
 
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/actions/actions.hpp"
 #include "app/ui/panels/menus/menus.hpp"
-#include "app/ui/panels/present/flight.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/graph/explain.hpp"
 #include "core/graph/stages.hpp"
 
@@ -23,19 +21,51 @@ namespace app::panels {
 
 namespace {
 
+using core::attention::Columns;
+using core::attention::Rows;
+using core::attention::StageInfo;
+using core::explain::Cells;
+using core::explain::Place;
+
+/// The cells of a stage's map on the screen, of which a part may be shown.
+struct ShownMap {
+  Landmarks::Rect rect;
+  CellWindow part;
+  /// Where a column and a row begin, in pixels; beyond the map for those that are not shown.
+  float x(double column) const;
+  float y(double row) const;
+};
+
+/// Two curves that meet without a kink: from a cell up and over to a gap between rows, along it into the
+/// target.
+struct FlightPath {
+  std::array<ImVec2, 7> points;  ///< start, two controls, meeting point, two controls, end
+  /// A point of it; t runs from 0 to 1, half of it along each curve.
+  ImVec2 at(float t) const;
+};
+
+constexpr float not_computed = 0.86f, not_again = 0.6f;  // how much of a cell is covered
+
+/// Covers cells from a row and a column on, up to others, as far as the map shows them.
+void cover_cells(const Frame& frame, const ShownMap& map, std::size_t top, std::size_t bottom,
+                 std::size_t left, std::size_t right, float how_much) {
+  const ImVec2 min{map.x(static_cast<double>(left)), map.y(static_cast<double>(top))},
+      max{map.x(static_cast<double>(right)), map.y(static_cast<double>(bottom))};
+  if (min.x < max.x && min.y < max.y) draw_rect(min, max, packed(frame.palette.ground.back, how_much));
+}
+
 /// Where maps stand, and whether zooming leaves them whole.
 struct MapPlace {
   const char* before_name;
   bool shows_all;
 };
+
 constexpr std::array map_places{MapPlace{"present/", true}, MapPlace{"present/from/", true},
                                 MapPlace{"large/", false}, MapPlace{"strip/", false}};
 
 float between(float low, float high, double at, double first, double end) {
   return std::round(low + static_cast<float>((at - first) / (end - first)) * (high - low));
 }
-
-}  // namespace
 
 float ShownMap::x(double column) const {
   return between(rect.min.x, rect.max.x, column, part.left, part.right);
@@ -45,6 +75,7 @@ float ShownMap::y(double row) const {
   return between(rect.min.y, rect.max.y, row, part.top, part.bottom);
 }
 
+/// The map of a stage that is presented, made of, alone or in the strip, whichever is on the screen.
 std::optional<ShownMap> shown_map(const Frame& frame, const core::attention::StageInfo& stage) {
   const auto size = core::attention::shape_of(frame.displayed.model, stage.stage);
   const Shape shape{size.n_rows, size.n_cols};
@@ -52,6 +83,295 @@ std::optional<ShownMap> shown_map(const Frame& frame, const core::attention::Sta
     if (const auto rect = frame.landmarks.find(std::string(place.before_name) + stage.name))
       return ShownMap{*rect, place.shows_all ? whole(shape) : shown_part(frame.displayed.look, shape)};
   return std::nullopt;
+}
+
+void mark_stage(const Frame& frame, const StageInfo& stage, std::size_t now) {
+  if (stage.rows != Rows::queries && stage.rows != Rows::keys) return;
+  if (!stage.present(frame.displayed.model)) return;
+  const auto map = shown_map(frame, stage);
+  if (!map) return;
+  const auto [n_rows, n_columns] = core::attention::shape_of(frame.displayed.model, stage.stage);
+  ImGui::PushClipRect(map->rect.min, map->rect.max, true);
+  if (stage.rows == Rows::queries) cover_cells(frame, *map, 0, now, 0, n_columns, not_again);
+  cover_cells(frame, *map, now + 1, n_rows, 0, n_columns, not_computed);
+  if (stage.columns == Columns::tokens)
+    cover_cells(frame, *map, now, now + 1, now + 1, n_columns, not_computed);
+  ImGui::PopClipRect();
+  const float thick = frame.metrics.px(2), top = map->y(static_cast<double>(now)),
+              bottom = map->y(static_cast<double>(now + 1));
+  if (top < map->rect.min.y || bottom > map->rect.max.y) return;
+  outline({map->rect.min.x - thick, top - thick}, {map->rect.max.x + thick, bottom + thick},
+          frame.palette.accent, thick);
+  frame.landmarks.mark(std::string("decode/new/") + stage.name, {map->rect.min.x, top},
+                       {map->rect.max.x, bottom});
+}
+
+bool shows_decoding(const Frame& frame) {
+  return frame.displayed.look.positions.decoded && frame.displayed.look.tab == Tab::stages &&
+         !frame.displayed.look.large && !frame.displayed.selection.presenting.on;
+}
+
+/// "Token 3 of 6, “journey”: 2 keys and values are kept, 1 is new".
+std::string decoding_words(const Frame& frame, std::size_t now) {
+  const auto& tokens = frame.displayed.sequence().tokens;
+  const std::string which = "Token " + std::to_string(now + 1) + " of " +
+                            std::to_string(frame.displayed.model.n_tokens()) + ", “" + tokens[now] + "”: ";
+  if (now == 0) return which + "its key and value are the first in the cache";
+  return which + std::to_string(now) +
+         (now == 1 ? " key and value is cached, 1 is new" : " keys and values are cached, 1 is new");
+}
+
+}  // namespace
+
+void draw_decoding_marks(const Frame& frame) {
+  if (!shows_decoding(frame)) return;
+  for (const StageInfo& stage : core::attention::stages())
+    mark_stage(frame, stage, *frame.displayed.look.positions.decoded);
+}
+
+float decoding_bar_height(const Frame& frame) {
+  return shows_decoding(frame) ? frame.metrics.px(36) : 0;
+}
+
+void draw_decoding_bar(const Frame& frame) {
+  const auto& now = frame.displayed.look.positions.decoded;
+  if (!now) return;
+  const ImVec2 origin = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  draw_rect(window, {window.x + ImGui::GetWindowWidth(), window.y + 1}, frame.palette.line);
+  const Situation situation = situation_of(frame);
+  const std::vector<Action> all = actions(situation);
+  platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
+  draw_action_button(frame, situation, all, "decode/back", "decode/back", "previous token");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "decode/on", "decode/on", "next token");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "decode/close", "decode/close", "all at once");
+  ImGui::SameLine();
+  const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
+  draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, Align::left_middle, frame.palette.text,
+            shortened(frame.fonts.sans14, decoding_words(frame, *now), std::max(1.0f, origin.x + width - x)));
+  frame.landmarks.mark("decode/words", {x, origin.y}, {origin.x + width, origin.y + frame.metrics.px(36)});
+}
+
+namespace {
+
+ImVec2 bezier(ImVec2 a, ImVec2 b, ImVec2 c, ImVec2 d, float t) {
+  const float s = 1 - t;
+  const float p = s * s * s, q = 3 * s * s * t, r = 3 * s * t * t, u = t * t * t;
+  return {p * a.x + q * b.x + r * c.x + u * d.x, p * a.y + q * b.y + r * c.y + u * d.y};
+}
+
+ImVec2 FlightPath::at(float t) const {
+  const auto& p = points;
+  return t < 0.5f ? bezier(p[0], p[1], p[2], p[3], 2 * t) : bezier(p[3], p[4], p[5], p[6], 2 * t - 1);
+}
+
+}  // namespace
+
+std::optional<CellPlace> place_of(const Frame& frame, const core::explain::Place& place) {
+  const Stage* stage = std::get_if<Stage>(&place.source);
+  if (!stage) return std::nullopt;
+  const core::attention::StageInfo& info = core::attention::info(*stage);
+  if (info.per_head &&
+      core::attention::matrix_of_head(frame.displayed.model, *stage, place.head) !=
+          core::attention::matrix_of_head(frame.displayed.model, *stage, frame.displayed.look.head))
+    return std::nullopt;
+  const auto map = shown_map(frame, info);
+  if (!map) return std::nullopt;
+  const auto row = static_cast<double>(place.row), column = static_cast<double>(place.column);
+  const CellWindow& part = map->part;
+  if (row + 0.5 < part.top || row + 0.5 > part.bottom || column + 0.5 < part.left ||
+      column + 0.5 > part.right)
+    return std::nullopt;
+  return CellPlace{{map->x(column), map->y(row)}, {map->x(column + 1), map->y(row + 1)}};
+}
+
+namespace {
+
+/// The path from one cell to another; k of n parts the lines of several numbers.
+FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPlace& to, std::size_t k,
+                        std::size_t n) {
+  const auto px = [&](float length) { return frame.metrics.px(length); };
+  const float share = n > 1 ? static_cast<float>(k) / static_cast<float>(n - 1) : 0;
+  const ImVec2 start{(from.min.x + from.max.x) / 2, from.min.y};
+  const ImVec2 end{to.min.x + std::min(px(6), (to.max.x - to.min.x) * 0.2f),
+                   to.min.y + std::min(px(5), (to.max.y - to.min.y) * 0.3f)};
+  // Lines come in at the gap above the target's row, whichever side they come from.
+  const bool from_left = start.x <= end.x;
+  const float side = from_left ? -1.0f : 1.0f;
+  const float far = std::abs(end.x - start.x);
+  const float lane = to.min.y - px(1);
+  const ImVec2 meet{end.x + side * std::clamp(far * 0.45f, px(8), std::max(px(8), far - px(12))), lane};
+  // Up by a part of the cell, not over the labels above its map, before it goes to the lane.
+  const float lift = (from.max.y - from.min.y) * (0.25f + 0.25f * (1 - share));
+  const float run = std::max(px(8), std::abs(meet.x - start.x) * 0.2f);
+  const ImVec2 up{start.x, start.y - lift};
+  const ImVec2 before{meet.x + side * run, meet.y};
+  const float last = std::abs(end.x - meet.x);
+  const ImVec2 after{meet.x - side * last * 0.45f, meet.y};
+  const ImVec2 into{end.x + side * last * 0.3f, end.y - px(2)};
+  return {{start, up, before, meet, after, into, end}};
+}
+
+constexpr std::size_t most_numbers = 12;  // more would be a swarm
+constexpr float line_width = 1.5f, behind = 0.75f, ahead = 0.35f;
+constexpr double flying_share = 0.8;  // of a step; then the number stands in its place
+
+/// The numbers that a cell is made of and that are on the screen.
+std::vector<Place> flying(const Frame& frame, const CellRef& to) {
+  std::vector<Place> places;
+  for (const Cells& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, to))
+    for (std::size_t k = 0; k < cells.count() && places.size() < most_numbers; ++k)
+      if (place_of(frame, cells.at(k))) places.push_back(cells.at(k));
+  return places;
+}
+
+void draw_path(ImDrawList* list, const FlightPath& path, float t, Rgb color) {
+  constexpr int pieces = 48;
+  for (int k = 0; k < pieces; ++k) {
+    const float a = static_cast<float>(k) / pieces, b = static_cast<float>(k + 1) / pieces;
+    list->AddLine(path.at(a), path.at(b), packed(color, b <= t ? behind : ahead), line_width);
+  }
+}
+
+/// The box of a number that flies at a place.
+app::Landmarks::Rect box_of(const Frame& frame, ImVec2 at, const std::string& text) {
+  ImFont* font = frame.fonts.mono13;
+  const float half = text_width(font, text) / 2 + frame.metrics.px(4),
+              high = platform::font_size(font) / 2 + frame.metrics.px(2);
+  return {{std::round(at.x - half), std::round(at.y - high)},
+          {std::round(at.x + half), std::round(at.y + high)}};
+}
+
+bool meet(const app::Landmarks::Rect& a, const app::Landmarks::Rect& b) {
+  return a.min.x < b.max.x && b.min.x < a.max.x && a.min.y < b.max.y && b.min.y < a.max.y;
+}
+
+void draw_number(const Frame& frame, ImDrawList* list, const app::Landmarks::Rect& box,
+                 const std::string& text, std::size_t k) {
+  ImFont* font = frame.fonts.mono13;
+  const auto& [min, max] = box;
+  list->AddRectFilled(min, max, packed(frame.palette.ground.back, 0.92f), frame.metrics.px(2));
+  list->AddText(font, platform::font_size(font),
+                {std::round(min.x + frame.metrics.px(4)), std::round(min.y + frame.metrics.px(2))},
+                packed(frame.palette.operand), text.c_str());
+  frame.landmarks.mark("flight/number/" + std::to_string(k), min, max);
+}
+
+/// Slow at both ends.
+float eased(double t) {
+  const double s = std::clamp(t, 0.0, 1.0);
+  return static_cast<float>(s * s * (3 - 2 * s));
+}
+
+void go_on(const Frame& frame, const AnimationLeg& leg) {
+  const auto& flight = frame.displayed.selection.presenting.flight;
+  if (!flight->runs || frame.settings.reduce_motion) return;
+  const double by =
+      static_cast<double>(ImGui::GetIO().DeltaTime) * frame.settings.animation_speed / leg_seconds;
+  frame.commands.add(AdvanceAnimation{std::min(by, 0.25), leg.count});
+}
+
+}  // namespace
+
+void draw_animation(const Frame& frame) {
+  const auto leg = leg_under_way(frame.displayed);
+  if (!leg || frame.forms.dialog != Dialog::none) return;
+  go_on(frame, *leg);
+  const auto target = place_of(frame, {leg->to.stage, leg->to.head, leg->to.row, leg->to.column});
+  if (!target) return;
+  ImDrawList* list = ImGui::GetForegroundDrawList();
+  const auto region = frame.landmarks.find("region/stages");
+  if (region) list->PushClipRect(region->min, region->max);
+  const std::vector<Place> places = flying(frame, leg->to);
+  const double t = leg->share / flying_share;
+  const bool arrived = t >= 1;
+  std::vector<app::Landmarks::Rect> taken;
+  for (std::size_t k = 0; k < places.size() && !arrived; ++k) {
+    const FlightPath path = path_between(frame, *place_of(frame, places[k]), *target, k, places.size());
+    const double wait = 0.25 * static_cast<double>(k) / static_cast<double>(places.size());
+    const float along = eased((t - wait) / 0.75);
+    draw_path(list, path, along, frame.palette.operand);
+    const auto& info = core::attention::info(std::get<Stage>(places[k].source));
+    const double value =
+        frame.displayed.trace.at(info.stage, places[k].head)(places[k].row, places[k].column);
+    // Where two would cover each other the later one waits behind, or in its cell.
+    const std::string text = fixed(value, 4);
+    for (float at = along; at >= 0; at -= 0.01f) {
+      const app::Landmarks::Rect box = box_of(frame, path.at(at), text);
+      if (std::ranges::any_of(taken, [&](const auto& other) { return meet(box, other); })) continue;
+      draw_number(frame, list, box, text, k);
+      taken.push_back(box);
+      break;
+    }
+  }
+  const float thick = frame.metrics.px(2);
+  outline({target->min.x - thick, target->min.y - thick},
+          {target->max.x + thick - 1, target->max.y + thick - 1},
+          packed(frame.palette.operand, arrived ? 1.0f : 0.5f), thick, list);
+  frame.landmarks.mark("flight/target", target->min, target->max);
+  if (region) list->PopClipRect();
+}
+
+namespace {
+
+/// What the step under way does, in words: "Scaled → Masked", or "".
+std::string flight_words(const Frame& frame) {
+  const auto leg = leg_under_way(frame.displayed);
+  if (!leg) return "";
+  const auto& to = core::attention::info(leg->to.stage);
+  std::string from;
+  for (const Cells& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, leg->to)) {
+    const Stage* stage = std::get_if<Stage>(&cells.source);
+    const std::string name = stage ? core::attention::info(*stage).title : "";
+    if (!name.empty() && from.find(name) == from.npos) from += (from.empty() ? "" : ", ") + name;
+  }
+  return std::to_string(leg->index + 1) + " of " + std::to_string(leg->count) + "   " +
+         (from.empty() ? "" : from + " → ") + to.title + " " +
+         fixed(frame.displayed.trace.at(to.stage, leg->to.head)(leg->to.row, leg->to.column), 4);
+}
+
+}  // namespace
+
+float animation_bar_height(const Frame& frame) {
+  const auto& presenting = frame.displayed.selection.presenting;
+  return presenting.flight && !presenting.on ? frame.metrics.px(36) : 0;
+}
+
+void draw_animation_bar(const Frame& frame) {
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const ImVec2 window = ImGui::GetWindowPos();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(window, {window.x + ImGui::GetWindowWidth(), window.y + 1}, packed(frame.palette.line));
+  const Situation situation = situation_of(frame);
+  const std::vector<Action> all = actions(situation);
+  const bool runs =
+      frame.displayed.selection.presenting.flight && frame.displayed.selection.presenting.flight->runs;
+  platform::move_to({origin.x, origin.y + frame.metrics.px(6)});
+  draw_action_button(frame, situation, all, "flight/back", "flight/back", "back");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "flight/play", runs ? "flight/stop" : "flight/play",
+                     runs ? "stop" : "play");
+  ImGui::SameLine();
+  draw_action_button(frame, situation, all, "flight/on", "flight/on", "on");
+  ImGui::SameLine();
+  const float speed = frame.settings.animation_speed;
+  const auto change = [&](const char* name, const char* words, float factor, const char* help) {
+    if (button(frame, name, words, help))
+      frame.commands.add(set<&Settings::animation_speed>(std::clamp(speed * factor, 0.25f, 4.0f)));
+    ImGui::SameLine();
+  };
+  change("flight/slower", "slower", 0.5f, "Half as fast, down to a quarter");
+  change("flight/faster", "faster", 2, "Twice as fast, up to four times");
+  if (button(frame, "flight/close", "close", "Closes the animation (Esc)"))
+    frame.commands.add(set<&Presenting::flight>(std::nullopt));
+  ImGui::SameLine();
+  const float x = ImGui::GetCursorScreenPos().x + frame.metrics.px(8);
+  const std::string words = flight_words(frame) + "   speed " + fixed(speed * 100, 0) + " %";
+  draw_text(frame.fonts.sans14, {x, origin.y + frame.metrics.px(18)}, Align::left_middle, frame.palette.dim,
+            shortened(frame.fonts.sans14, words, std::max(1.0f, origin.x + width - x)));
 }
 
 namespace {
@@ -78,15 +398,15 @@ ImVec2 place_beside(const Frame& frame, const Landmarks::Rect& rect, ImVec2 size
 
 void draw_card(const Frame& frame, const TourStep& step, std::size_t index, bool is_last) {
   const float width = frame.metrics.px(card_width);
-  widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
-                     "Tour, " + std::to_string(index + 1) + " of " + std::to_string(tour_steps().size()));
-  widgets::paragraph(frame.fonts.sans17, frame.palette.text, width, step.title);
-  widgets::paragraph(frame.fonts.sans15, frame.palette.text, width, step.words);
+  paragraph(frame.fonts.sans14, frame.palette.dim, width,
+            "Tour, " + std::to_string(index + 1) + " of " + std::to_string(tour_steps().size()));
+  paragraph(frame.fonts.sans17, frame.palette.text, width, step.title);
+  paragraph(frame.fonts.sans15, frame.palette.text, width, step.words);
   ImGui::Dummy({width, frame.metrics.px(4)});
-  if (widgets::button(frame, "tour/next", is_last ? "Done" : "Next", "Skips this step"))
+  if (button(frame, "tour/next", is_last ? "Done" : "Next", "Skips this step"))
     frame.commands.add(GoOnInTour{});
   ImGui::SameLine();
-  if (widgets::button(frame, "tour/skip", "Skip the tour", "Help → Take the tour starts it again"))
+  if (button(frame, "tour/skip", "Skip the tour", "Help → Take the tour starts it again"))
     frame.commands.add(LeaveTour{});
 }
 
@@ -107,8 +427,8 @@ void draw_tour(const Frame& frame) {
   const Landmarks::Rect rect = place.value_or(Landmarks::Rect{{0, 0}, {0, 0}});
   const float margin = frame.metrics.px(3);
   if (place)
-    widgets::outline(ImGui::GetForegroundDrawList(), {rect.min.x - margin, rect.min.y - margin},
-                     {rect.max.x + margin, rect.max.y + margin}, packed(frame.palette.accent), 2);
+    outline({rect.min.x - margin, rect.min.y - margin}, {rect.max.x + margin, rect.max.y + margin},
+            frame.palette.accent, 2, ImGui::GetForegroundDrawList());
   const ImVec2 guess{frame.metrics.px(card_width + 24), frame.metrics.px(150)};
   ImGui::SetNextWindowPos(place_beside(frame, rect, guess), ImGuiCond_Always);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(10)});
@@ -130,25 +450,49 @@ void draw_tour(const Frame& frame) {
 
 namespace {
 
-using widgets::Align;
-
 /// A key as a cap with words after it; gives where the next begins.
 float draw_cap(const Frame& frame, float right, float middle, const char* key, const char* words) {
   ImFont* font = frame.fonts.sans12;
-  const float words_width = *words ? widgets::text_width(font, words) + frame.metrics.px(6) : 0;
-  const float width = widgets::text_width(font, key) + frame.metrics.px(12), half = frame.metrics.px(9);
+  const float words_width = *words ? text_width(font, words) + frame.metrics.px(6) : 0;
+  const float width = text_width(font, key) + frame.metrics.px(12), half = frame.metrics.px(9);
   const float left = right - width - words_width;
-  ImGui::GetWindowDrawList()->AddRectFilled({left, middle - half}, {left + width, middle + half},
-                                            packed(frame.palette.control.rest), frame.metrics.px(2));
-  widgets::draw_text(font, {left + width / 2, middle}, Align::middle, packed(frame.palette.text), key);
-  widgets::draw_text(font, {left + width + frame.metrics.px(6), middle}, Align::left_middle,
-                     packed(frame.palette.dim), words);
+  draw_rect({left, middle - half}, {left + width, middle + half}, frame.palette.control.rest,
+            frame.metrics.px(2));
+  draw_text(font, {left + width / 2, middle}, Align::middle, frame.palette.text, key);
+  draw_text(font, {left + width + frame.metrics.px(6), middle}, Align::left_middle, frame.palette.dim, words);
   return left - frame.metrics.px(8);
 }
 
 /// Whether all heads of a whole model are presented, and no stage.
 bool presents_heads(const Frame& frame) {
   return frame.pending.whole && frame.displayed.look.tab == Tab::layers;
+}
+
+/// The cell that is presented: the one in flight, else the pinned one.
+std::optional<CellRef> presented_cell(const Frame& frame) {
+  const auto leg = leg_under_way(frame.displayed);
+  return leg ? leg->to : frame.displayed.selection.pinned;
+}
+
+/// The stage that is presented: that of the step in flight, of the pinned cell, of the lesson's step, the one
+/// that was shown large, or the weights.
+Stage presented_stage(const Frame& frame) {
+  const auto present = [&](Stage stage) {
+    return core::attention::info(stage).present(frame.displayed.model);
+  };
+  if (const auto cell = presented_cell(frame); cell && present(cell->stage)) return cell->stage;
+  if (frame.lesson)
+    for (const std::string_view name : frame.lesson->shown().focus)
+      if (name.starts_with("strip/"))
+        if (const auto* stage = core::attention::find_stage(name.substr(6)); stage && present(stage->stage))
+          return stage->stage;
+  if (frame.displayed.look.tab == Tab::heads && present(frame.displayed.look.heads_stage))
+    return frame.displayed.look.heads_stage;
+  if (frame.displayed.look.large && present(*frame.displayed.look.large)) return *frame.displayed.look.large;
+  if (present(Stage::weights)) return Stage::weights;
+  for (const StageInfo& stage : core::attention::stages())
+    if (stage.present(frame.displayed.model)) return stage.stage;
+  return Stage::weights;
 }
 
 /// Which step of the lesson, else which stage of those that there are, from 1.
@@ -189,14 +533,13 @@ float draw_named(const Frame& frame, float right, float middle, float room) {
   const auto& cell = frame.displayed.selection.hovered ? frame.displayed.selection.hovered
                                                        : frame.displayed.selection.pinned;
   if (!cell) return right;
-  const widgets::CellWords words = widgets::cell_words(frame, *cell);
-  const std::string value = widgets::fixed(widgets::cell_value(frame, *cell), 4);
+  const CellWords words = cell_words(frame, *cell);
+  const std::string value = fixed(cell_value(frame, *cell), 4);
   ImFont *sans = frame.fonts.sans12, *mono = frame.fonts.mono12;
-  const std::string text = widgets::shortened(sans, words.subject + words.relation + words.object, room);
-  widgets::draw_text(mono, {right, middle}, Align::right_middle, packed(frame.palette.text), value);
-  const float x =
-      right - widgets::text_width(mono, value) - frame.metrics.px(8) - widgets::text_width(sans, text);
-  widgets::draw_text(sans, {x, middle}, Align::left_middle, packed(frame.palette.text), text);
+  const std::string text = shortened(sans, words.subject + words.relation + words.object, room);
+  draw_text(mono, {right, middle}, Align::right_middle, frame.palette.text, value);
+  const float x = right - text_width(mono, value) - frame.metrics.px(8) - text_width(sans, text);
+  draw_text(sans, {x, middle}, Align::left_middle, frame.palette.text, text);
   frame.landmarks.mark("present/named", {x, middle - 10}, {right, middle + 10});
   return x - frame.metrics.px(20);
 }
@@ -212,9 +555,9 @@ void draw_present_bar(const Frame& frame) {
   const float middle = at.y + size.y / 2, line = std::max(2.0f, frame.metrics.px(1.5f));
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(at, {at.x + size.x, at.y + size.y});  // the progress runs from edge to edge
-  list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, packed(frame.palette.ground.panel));
-  list->AddRectFilled(at, {at.x + size.x, at.y + line}, packed(frame.palette.line));
-  list->AddRectFilled(at, {at.x + size.x * share_done(frame), at.y + line}, packed(frame.palette.accent));
+  draw_rect(at, {at.x + size.x, at.y + size.y}, frame.palette.ground.panel);
+  draw_rect(at, {at.x + size.x, at.y + line}, frame.palette.line);
+  draw_rect(at, {at.x + size.x * share_done(frame), at.y + line}, frame.palette.accent);
   frame.landmarks.mark("present/progress", at, {at.x + size.x * share_done(frame), at.y + line});
   float right = draw_named(frame, at.x + size.x - frame.metrics.px(26), middle, size.x * 0.22f);
   right = draw_cap(frame, right, middle, "F5", "back");
@@ -224,67 +567,55 @@ void draw_present_bar(const Frame& frame) {
   const auto [place, words] = where(frame);
   float x = at.x + frame.metrics.px(26);
   ImFont* font = frame.fonts.sans12;
-  widgets::draw_text(font, {x, middle}, Align::left_middle, packed(frame.palette.dim), place);
-  if (!place.empty()) x += widgets::text_width(font, place) + frame.metrics.px(12);
-  widgets::draw_text(font, {x, middle}, Align::left_middle, packed(frame.palette.text),
-                     widgets::shortened(font, words, std::max(1.0f, right - x)));
+  draw_text(font, {x, middle}, Align::left_middle, frame.palette.dim, place);
+  if (!place.empty()) x += text_width(font, place) + frame.metrics.px(12);
+  draw_text(font, {x, middle}, Align::left_middle, frame.palette.text,
+            shortened(font, words, std::max(1.0f, right - x)));
   list->PopClipRect();
   frame.landmarks.mark("present/bar", at, {at.x + size.x, at.y + size.y});
 }
 
 namespace {
 
-using core::attention::Columns;
-using core::attention::StageInfo;
-
 // At scale 1, which is half the height of the screen in thousandths.
 constexpr float edge = 40, left_share = 0.31f, largest_cell_width = 60, largest_cell_height = 45,
                 small_cell_width = 38, small_cell_height = 21, least_cell_width = 28, labels_room = 64,
                 title_room = 26;
 
-/// The cell that is presented: the one in flight, else the pinned one.
-std::optional<CellRef> presented_cell(const Frame& frame) {
-  const auto leg = leg_under_way(frame.displayed);
-  return leg ? leg->to : frame.displayed.selection.pinned;
-}
-
 /// Of a title with its formula and head.
 float title_width(const Frame& frame, Stage stage, ImFont* font) {
   const StageInfo& info = core::attention::info(stage);
   const float gap = frame.metrics.px(10);
-  float width =
-      widgets::text_width(font, info.title) + gap +
-      widgets::formula_width(frame.fonts.sans12, computed_formula(info, frame.displayed.model, true));
-  const std::string head = widgets::head_words(frame.displayed.model, stage, frame.displayed.look.head);
-  if (frame.displayed.model.n_heads > 1 && !head.empty())
-    width += gap + widgets::text_width(frame.fonts.sans12, head);
+  float width = text_width(font, info.title) + gap +
+                formula_width(frame.fonts.sans12, computed_formula(info, frame.displayed.model, true));
+  const std::string head = head_words(frame.displayed.model, stage, frame.displayed.look.head);
+  if (frame.displayed.model.n_heads > 1 && !head.empty()) width += gap + text_width(frame.fonts.sans12, head);
   return width;
 }
 
 /// The title of a map, whole with its formula and head.
 void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool whole = true) {
   const StageInfo& info = core::attention::info(stage);
-  const float width = widgets::text_width(font, info.title);
-  widgets::draw_text(font, at, widgets::Align::left_top, packed(frame.palette.text), info.title);
+  const float width = text_width(font, info.title);
+  draw_text(font, at, Align::left_top, frame.palette.text, info.title);
   const float lowered =
       std::round(0.797f * (platform::font_size(font) - platform::font_size(frame.fonts.sans12)));
   const float end = at.x + width + frame.metrics.px(10);
-  const float formula =
-      !whole ? 0
-             : widgets::draw_formula(frame.fonts.sans12, {end, at.y + lowered}, packed(frame.palette.dim),
-                                     computed_formula(info, frame.displayed.model, true));
-  const std::string head = widgets::head_words(frame.displayed.model, stage, frame.displayed.look.head);
+  const float formula = !whole ? 0
+                               : draw_formula(frame.fonts.sans12, {end, at.y + lowered}, frame.palette.dim,
+                                              computed_formula(info, frame.displayed.model, true));
+  const std::string head = head_words(frame.displayed.model, stage, frame.displayed.look.head);
   if (whole && frame.displayed.model.n_heads > 1 && !head.empty())
-    widgets::draw_text(frame.fonts.sans12, {end + formula + frame.metrics.px(10), at.y + lowered},
-                       widgets::Align::left_top, packed(frame.palette.faint), head);
+    draw_text(frame.fonts.sans12, {end + formula + frame.metrics.px(10), at.y + lowered}, Align::left_top,
+              frame.palette.faint, head);
   platform::move_to(at);
-  widgets::hit_area((std::string("present/title/") + info.name).c_str(), {width, platform::font_size(font)});
+  hit_area((std::string("present/title/") + info.name).c_str(), {width, platform::font_size(font)});
   frame.landmarks.mark_item(std::string("present/title/") + info.name);
   draw_stage_menu(frame, "present", stage, frame.displayed.look.head);
 }
 
 /// A map at most as large as its room, with whole cells where they can be told apart.
-widgets::Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, ImVec2 largest) {
+Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, ImVec2 largest) {
   const StageInfo& info = core::attention::info(stage);
   const auto& numbers = frame.displayed.trace.at(info.stage, frame.displayed.look.head);
   const auto cell = [](float length, std::size_t n, float most) {
@@ -292,7 +623,7 @@ widgets::Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVe
     return each >= 2 ? std::floor(each) * static_cast<float>(n)
                      : std::min(length, most * static_cast<float>(n));
   };
-  widgets::Heatmap map;
+  Heatmap map;
   map.place = std::string(place) + info.name;
   map.stage = stage;
   map.head = frame.displayed.look.head;
@@ -321,31 +652,30 @@ core::explain::Explanation last_steps(const Frame& frame, const CellRef& cell) {
 
 /// A cell worked out beneath what is said of it.
 struct Worked {
-  widgets::CellWords words;
+  CellWords words;
   core::explain::Explanation steps;
 };
 
 /// At scale 1, with long sums folded.
 float height_of(const Worked& worked) {
   constexpr float heading = 24, reason = 40;
-  return heading + widgets::worked_cell_height(worked.steps) + (worked.words.reason.empty() ? 0 : reason);
+  return heading + worked_cell_height(worked.steps) + (worked.words.reason.empty() ? 0 : reason);
 }
 
 /// Returns where it ends.
 float draw_worked(const Frame& frame, const Worked& worked, ImVec2 at, float width) {
-  const widgets::CellWords& words = worked.words;
+  const CellWords& words = worked.words;
   float x = at.x;
   const auto say = [&](const std::string& piece, Rgb color) {
-    const std::string fitting =
-        widgets::shortened(frame.fonts.sans13, piece, std::max(1.0f, at.x + width - x));
-    widgets::draw_text(frame.fonts.sans13, {x, at.y}, widgets::Align::left_top, packed(color), fitting);
-    x += widgets::text_width(frame.fonts.sans13, fitting);
+    const std::string fitting = shortened(frame.fonts.sans13, piece, std::max(1.0f, at.x + width - x));
+    draw_text(frame.fonts.sans13, {x, at.y}, Align::left_top, color, fitting);
+    x += text_width(frame.fonts.sans13, fitting);
   };
   say(words.subject, frame.palette.text);
   say(words.relation, frame.palette.dim);
   say(words.object, frame.palette.text);
-  widgets::Pen pen{frame, at.x, at.x + width, at.y + frame.metrics.px(24)};
-  widgets::draw_worked_cell(pen, worked.steps);
+  Pen pen{frame, at.x, at.x + width, at.y + frame.metrics.px(24)};
+  draw_worked_cell(pen, worked.steps);
   if (!words.reason.empty()) pen.prose(words.reason, frame.palette.dim);
   return pen.y;
 }
@@ -356,15 +686,14 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
   const std::vector<Stage> sources = sources_of(frame, cell);
   // Narrow maps stand beside each other, where their cells are as high as those of one map.
   const float across = (room.x - m.px(20)) / static_cast<float>(std::max<std::size_t>(1, sources.size()));
-  const bool beside =
-      sources.size() > 1 && std::ranges::all_of(sources, [&](Stage source) {
-        const auto columns =
-            static_cast<float>(frame.displayed.trace.at(source, frame.displayed.look.head).n_cols());
-        return columns * m.px(least_cell_width) + m.px(16) <= across &&
-               widgets::text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
-      });
+  const bool beside = sources.size() > 1 && std::ranges::all_of(sources, [&](Stage source) {
+                        const auto columns = static_cast<float>(
+                            frame.displayed.trace.at(source, frame.displayed.look.head).n_cols());
+                        return columns * m.px(least_cell_width) + m.px(16) <= across &&
+                               text_width(frame.fonts.sans13, core::attention::info(source).title) <= across;
+                      });
   float x = at.x, y = at.y, lowest = at.y;
-  const Worked worked{widgets::cell_words(frame, cell), last_steps(frame, cell)};
+  const Worked worked{cell_words(frame, cell), last_steps(frame, cell)};
   const float needed = m.px(height_of(worked));
   const float rows = beside ? 1 : static_cast<float>(std::max<std::size_t>(1, sources.size()));
   for (const Stage source : sources) {
@@ -373,16 +702,16 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
     const float share = std::max(std::min(wanted, left) - m.px(title_room + 34), m.px(30));
     if (wanted < m.px(title_room + 34 + 30)) break;
     const float wide = beside ? across - m.px(30) : room.x - m.px(20);
-    widgets::Heatmap map = map_of(frame, "present/from/", source, {wide, share},
-                                  {m.px(small_cell_width), m.px(small_cell_height)});
+    Heatmap map = map_of(frame, "present/from/", source, {wide, share},
+                         {m.px(small_cell_width), m.px(small_cell_height)});
     map.row_tokens = false;
-    map.columns = widgets::ColumnLabels::indices;
+    map.columns = ColumnLabels::indices;
     map.label_width = m.px(16);
     map.show_bar = false;
     draw_title(frame, source, frame.fonts.sans13, {x, y}, !beside);
     const float labels = y + m.px(20);
-    const float end = labels + widgets::column_label_height(frame, map) + static_cast<float>(map.height);
-    widgets::draw_heatmap(frame, map, {x, labels});
+    const float end = labels + column_label_height(frame, map) + static_cast<float>(map.height);
+    draw_heatmap(frame, map, {x, labels});
     lowest = std::max(lowest, end + m.px(14));
     if (beside)
       x += across;
@@ -397,31 +726,11 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
                     ImGuiWindowFlags_NoBackground);
   const ImVec2 begin = ImGui::GetCursorScreenPos();
   const float end = draw_worked(frame, worked, {begin.x + m.px(4), begin.y}, room.x);
-  platform::move_to(begin);
-  ImGui::Dummy({1, end - begin.y});
+  take_room(begin, {1, end - begin.y});
   ImGui::EndChild();
 }
 
 }  // namespace
-
-Stage presented_stage(const Frame& frame) {
-  const auto present = [&](Stage stage) {
-    return core::attention::info(stage).present(frame.displayed.model);
-  };
-  if (const auto cell = presented_cell(frame); cell && present(cell->stage)) return cell->stage;
-  if (frame.lesson)
-    for (const std::string_view name : frame.lesson->shown().focus)
-      if (name.starts_with("strip/"))
-        if (const auto* stage = core::attention::find_stage(name.substr(6)); stage && present(stage->stage))
-          return stage->stage;
-  if (frame.displayed.look.tab == Tab::heads && present(frame.displayed.look.heads_stage))
-    return frame.displayed.look.heads_stage;
-  if (frame.displayed.look.large && present(*frame.displayed.look.large)) return *frame.displayed.look.large;
-  if (present(Stage::weights)) return Stage::weights;
-  for (const StageInfo& stage : core::attention::stages())
-    if (stage.present(frame.displayed.model)) return stage.stage;
-  return Stage::weights;
-}
 
 void draw_presented_stage(const Frame& frame) {
   const Metrics& m = frame.metrics;
@@ -436,15 +745,14 @@ void draw_presented_stage(const Frame& frame) {
               {size.x * left_share - m.px(edge) / 2, size.y - m.px(34 + 24 + 8)});
   const float labels = m.px(labels_room);
   const ImVec2 room{size.x - left - labels - m.px(edge), size.y - m.px(34 + title_room + 36 + 40)};
-  widgets::Heatmap map =
-      map_of(frame, "present/", stage, room, {m.px(largest_cell_width), m.px(largest_cell_height)});
+  Heatmap map = map_of(frame, "present/", stage, room, {m.px(largest_cell_width), m.px(largest_cell_height)});
   map.label_width = labels;
   map.show_bar = info.columns != Columns::single;
   const float used =
       labels + std::max(static_cast<float>(map.width), title_width(frame, stage, frame.fonts.sans17));
   const float x = origin.x + left + std::max(0.0f, (size.x - left - m.px(edge) - used) * 0.5f);
   draw_title(frame, stage, frame.fonts.sans17, {std::round(x + labels), top});
-  widgets::draw_heatmap(frame, map, {std::round(x), top + m.px(title_room)});
+  draw_heatmap(frame, map, {std::round(x), top + m.px(title_room)});
 }
 
 }  // namespace app::panels

@@ -1,4 +1,4 @@
-#include "app/ui/panels/stages/large_panel.hpp"
+#include "app/ui/panels/stages/stages_panel.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,23 +6,161 @@
 
 #include "app/session/navigation.hpp"
 #include "app/theme/imgui_compat.hpp"
-#include "app/ui/panels/stages/profiles.hpp"
-#include "app/ui/panels/stages/rotation_panel.hpp"
-#include "app/ui/panels/stages/stages_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 
 namespace app::panels {
+
 namespace {
+
+/// A picture on the screen and what it shows.
+struct PictureFrame {
+  ImVec2 min, max;
+  CellWindow part;
+};
+
+/// The cell whose row and column are shown.
+std::optional<CellRef> chosen_cell(const Frame& frame, const core::attention::StageInfo& stage) {
+  for (const auto& cell : {frame.displayed.selection.pinned, frame.displayed.selection.hovered})
+    if (cell && cell->stage == stage.stage)
+      return cell;  // of any head: the same row and column are looked at in all
+  return std::nullopt;
+}
+
+/// A line of numbers as bars along a side of the picture.
+struct Profile {
+  const Frame& frame;
+  ImVec2 min, max;  // of its ground
+  bool upright;     // numbers run down, bars to the right
+  double from, to;  // what is shown of the numbers, in cells
+  ValueRange extent;
+
+  float along(double cell) const {
+    const float begin = upright ? min.y : min.x, end = upright ? max.y : max.x;
+    return begin + (end - begin) * static_cast<float>((cell - from) / (to - from));
+  }
+  /// How far a number reaches from the side where the bars begin, 0 … 1.
+  float share(double v) const {
+    const double low = std::min(0.0, extent.smallest), high = std::max(0.0, extent.largest);
+    return high > low ? static_cast<float>((v - low) / (high - low)) : 0;
+  }
+  void bar(double first, double last, double v, ImU32 color) const {
+    const float a = std::round(along(first)),
+                b = std::max(a + 1, std::round(along(last)) - (along(last) - along(first) >= 4 ? 1 : 0));
+    const float zero = share(0), end = share(v), low = std::min(zero, end), high = std::max(zero, end);
+    if (upright) {
+      const float w = max.x - min.x;
+      draw_rect({min.x + w * low, a}, {std::max(min.x + w * high, min.x + w * low + 1), b}, color);
+    } else {
+      const float h = max.y - min.y;
+      draw_rect({a, max.y - h * high}, {b, std::min(max.y - h * low, max.y)}, color);
+    }
+  }
+};
+
+/// One bar a cell, or a pixel when there are more cells than pixels: then the one farthest from 0.
+template <class NumberAt>
+void draw_bars(const Profile& p, std::size_t count, std::size_t chosen, NumberAt number) {
+  const float length = p.upright ? p.max.y - p.min.y : p.max.x - p.min.x;
+  const double a_pixel = std::max(1.0, std::ceil((p.to - p.from) / static_cast<double>(length)));
+  const auto step = static_cast<std::size_t>(a_pixel);
+  const ImU32 plain = packed(p.frame.palette.faint), bright = packed(p.frame.palette.selection);
+  const auto first = static_cast<std::size_t>(p.from) / step * step;
+  const auto end = std::min(count, static_cast<std::size_t>(std::ceil(p.to)));
+  ImGui::GetWindowDrawList()->PushClipRect(p.min, p.max, true);
+  for (std::size_t k = first; k < end; k += step) {
+    double v = 0;
+    for (std::size_t i = k; i < std::min(k + step, count); ++i)
+      if (std::isfinite(number(i)) && std::abs(number(i)) > std::abs(v)) v = number(i);
+    const bool is_chosen = chosen >= k && chosen < k + step;
+    if (v != 0 || is_chosen)
+      p.bar(static_cast<double>(k), static_cast<double>(k + step), v, is_chosen ? bright : plain);
+  }
+  ImGui::GetWindowDrawList()->PopClipRect();
+}
+
+void draw_row(const Frame& frame, const core::attention::StageMatrix& stage, const PictureFrame& picture,
+              float top, float room, const CellRef& cell) {
+  const arma::rowvec numbers = stage.row(cell.row);
+  const ValueRange extent = value_range(numbers);
+  const Profile p{frame, {picture.min.x, top}, {picture.max.x, top + room},
+                  false, picture.part.left,    picture.part.right,
+                  extent};
+  draw_rect(p.min, p.max, frame.palette.ground.panel);
+  draw_bars(p, numbers.n_elem, cell.column, [&](std::size_t j) { return numbers[j]; });
+  const float right = picture.min.x - frame.metrics.px(6);
+  const auto text = [&](float y, Rgb color, const std::string& words) {
+    draw_text(frame.fonts.mono12, {right, y}, Align::right_middle, color, words);
+  };
+  text(top + frame.metrics.px(6), frame.palette.faint, end_text(std::max(0.0, extent.largest)));
+  text(top + room / 2, frame.palette.dim, "row " + std::to_string(cell.row));
+  text(top + room - frame.metrics.px(5), frame.palette.faint, end_text(std::min(0.0, extent.smallest)));
+  frame.landmarks.mark("large/row", p.min, p.max);
+}
+
+void draw_column(const Frame& frame, const core::attention::StageMatrix& stage, const PictureFrame& picture,
+                 float left, float room, const CellRef& cell) {
+  arma::vec numbers(stage.n_rows());
+  for (std::size_t i = 0; i < numbers.n_elem; ++i) numbers[i] = stage(i, cell.column);
+  const ValueRange extent = value_range(numbers);
+  const Profile p{frame, {left, picture.min.y}, {left + room, picture.max.y},
+                  true,  picture.part.top,      picture.part.bottom,
+                  extent};
+  draw_rect(p.min, p.max, frame.palette.ground.panel);
+  draw_bars(p, numbers.n_elem, cell.row, [&](std::size_t i) { return numbers[i]; });
+  const float y = picture.min.y - frame.metrics.px(9);
+  draw_text(frame.fonts.mono12, {left, y}, Align::left_middle, frame.palette.faint,
+            end_text(std::min(0.0, extent.smallest)));
+  draw_text(frame.fonts.mono12, {left + room, y}, Align::right_middle, frame.palette.faint,
+            end_text(std::max(0.0, extent.largest)));
+  draw_text(frame.fonts.mono12, {left, y - frame.metrics.px(15)}, Align::left_middle, frame.palette.dim,
+            "column " + std::to_string(cell.column));
+  frame.landmarks.mark("large/column", p.min, p.max);
+}
+
+/// All of the map in a corner, with a frame around what the large picture shows of it.
+void draw_overview(const Frame& frame, const core::attention::StageInfo& stage,
+                   const core::attention::StageMatrix& numbers, const CellWindow& part, ImVec2 at,
+                   float room) {
+  const CellWindow all{0, 0, static_cast<double>(numbers.n_cols()), static_cast<double>(numbers.n_rows())};
+  if (part == all) return;
+  Heatmap map;
+  map.place = "large/overview";
+  map.stage = stage.stage;
+  map.head = frame.displayed.look.head;
+  map.width = map.height = std::max(1, static_cast<int>(room));
+  map.show_numbers = false;
+  map.whole = true;
+  draw_picture(frame, map, at);
+  const auto x = [&](double column) { return at.x + room * static_cast<float>(column / all.right); };
+  const auto y = [&](double row) { return at.y + room * static_cast<float>(row / all.bottom); };
+  outline({std::round(x(part.left)) - 1, std::round(y(part.top)) - 1},
+          {std::round(x(part.right)) + 1, std::round(y(part.bottom)) + 1}, frame.palette.selection, 1);
+  frame.landmarks.mark("large/overview", at, {at.x + room, at.y + room});
+}
+
+/// The row and the column of the pinned, else the hovered cell as lengths, on the same pixels as the picture:
+/// the column right of it and room.x wide, the row below and room.y high, both from the point `at` on; where
+/// they meet, the whole map with the picture's part.
+void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage,
+                   const core::attention::StageMatrix& numbers, const PictureFrame& picture, ImVec2 at,
+                   ImVec2 room) {
+  draw_overview(frame, stage, numbers, picture.part, at, std::min(room.x, room.y));
+  if (const auto cell = chosen_cell(frame, stage)) {
+    draw_row(frame, numbers, picture, at.y, room.y, *cell);
+    draw_column(frame, numbers, picture, at.x, room.x, *cell);
+    return;
+  }
+  draw_text(frame.fonts.sans13, {picture.min.x, at.y + frame.metrics.px(10)}, Align::left_middle,
+            frame.palette.faint,
+            "Hover over a cell or pin one to see its row here and its column at the right.");
+}
 
 using core::attention::Columns;
 using core::attention::StageInfo;
-using widgets::Align;
 
 // At scale 1.
 constexpr float largest_thumbnail = 64, thumbnail_gap = 12, title_height = 28, bar_height = 30,
@@ -46,7 +184,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
                          ? side
                          : std::max(side / 3, std::min(side, side * static_cast<float>(numbers.n_cols()) /
                                                                  static_cast<float>(numbers.n_rows())));
-  widgets::Heatmap map;
+  Heatmap map;
   map.place = name;
   map.stage = stage.stage;
   map.head = frame.displayed.look.head;
@@ -54,21 +192,19 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
   map.show_numbers = false;
   map.whole = true;
   platform::move_to(at);
-  const bool pressed = widgets::hit_area(name.c_str(), {side, side + frame.metrics.px(18)});
+  const bool pressed = hit_area(name.c_str(), {side, side + frame.metrics.px(18)});
   frame.landmarks.mark_item(name);
-  const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+  const bool focused = has_keyboard();
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", stage.title);
   if (pressed) frame.commands.add(set<&Look::large>(stage.stage));
-  widgets::draw_picture(frame, map, at);
+  draw_picture(frame, map, at);
   const bool chosen = frame.displayed.look.large == stage.stage;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   if (chosen || focused)
-    widgets::outline(list, {at.x - 4, at.y - 4}, {at.x + static_cast<float>(map.width) + 4, at.y + side + 4},
-                     packed(focused ? frame.palette.accent : frame.palette.selection), 2);
-  widgets::draw_text(
-      frame.fonts.sans12, {at.x, at.y + side + frame.metrics.px(12)}, Align::left_middle,
-      packed(chosen ? frame.palette.text : frame.palette.dim),
-      widgets::shortened(frame.fonts.sans12, stage.title, side + frame.metrics.px(thumbnail_gap - 2)));
+    outline({at.x - 4, at.y - 4}, {at.x + static_cast<float>(map.width) + 4, at.y + side + 4},
+            focused ? frame.palette.accent : frame.palette.selection, 2);
+  draw_text(frame.fonts.sans12, {at.x, at.y + side + frame.metrics.px(12)}, Align::left_middle,
+            chosen ? frame.palette.text : frame.palette.dim,
+            shortened(frame.fonts.sans12, stage.title, side + frame.metrics.px(thumbnail_gap - 2)));
 }
 
 /// Returns the height of the row.
@@ -112,32 +248,30 @@ void draw_title(const Frame& frame, const StageInfo& stage, float cell, ImVec2 a
   const float middle = at.y + frame.metrics.px(title_height) / 2;
   const float top = std::round(middle - platform::font_size(f.sans17) * 0.56f);
   draw_stage_title(frame, "large/title", stage.stage, f.sans17, {at.x, top});
-  float x =
-      at.x + widgets::text_width(f.sans17, widgets::stage_title(frame, stage.stage)) + frame.metrics.px(10);
-  const auto lowered = [&](ImFont* small) { return top + widgets::baseline_drop(f.sans17, small); };
+  float x = at.x + text_width(f.sans17, stage_title(frame, stage.stage)) + frame.metrics.px(10);
+  const auto lowered = [&](ImFont* small) { return top + baseline_drop(f.sans17, small); };
   std::string words = computed_formula(stage, frame.displayed.model, false);
-  x += widgets::draw_formula(f.sans14, {x, lowered(f.sans14)}, packed(frame.palette.dim), words) +
-       frame.metrics.px(10);
+  x += draw_formula(f.sans14, {x, lowered(f.sans14)}, frame.palette.dim, words) + frame.metrics.px(10);
   if (stage.per_head) {
-    words = widgets::head_words(frame.displayed.model, stage.stage, frame.displayed.look.head);
-    widgets::draw_text(f.sans14, {x, lowered(f.sans14)}, Align::left_top, packed(frame.palette.dim), words);
-    x += widgets::text_width(f.sans14, words) + frame.metrics.px(10);
+    words = head_words(frame.displayed.model, stage.stage, frame.displayed.look.head);
+    draw_text(f.sans14, {x, lowered(f.sans14)}, Align::left_top, frame.palette.dim, words);
+    x += text_width(f.sans14, words) + frame.metrics.px(10);
   }
-  widgets::draw_text(f.mono12, {x, lowered(f.mono12)}, Align::left_top, packed(frame.palette.faint),
-                     core::attention::shape_words(frame.displayed.model, stage.stage));
+  draw_text(f.mono12, {x, lowered(f.mono12)}, Align::left_top, frame.palette.faint,
+            core::attention::shape_words(frame.displayed.model, stage.stage));
   const float right = at.x + width, back = frame.metrics.px(92), fit = frame.metrics.px(36),
               gap = frame.metrics.px(8);
   const float button_top = std::round(middle - frame.metrics.frame / 2);
   platform::move_to({right - back, button_top});
-  if (widgets::button(frame, "large/back", "all stages", "Returns to all stages (Esc, L)"))
+  if (button(frame, "large/back", "all stages", "Returns to all stages (Esc, L)"))
     frame.commands.add(set<&Look::large>(std::nullopt));
   platform::move_to({right - back - gap - fit, button_top});
-  if (widgets::button(frame, "large/fit", "fit", "Shows all cells again (F)"))
+  if (button(frame, "large/fit", "fit", "Shows all cells again (F)"))
     frame.commands.add(set<&Look::zoomed>({}));
-  const std::string measure = cell >= 1 ? "1 cell = " + widgets::fixed(cell, cell < 10 ? 1 : 0) + " px"
-                                        : "1 px = " + widgets::fixed(1 / cell, 1) + " cells";
-  widgets::draw_text(f.mono12, {right - back - fit - 2 * gap, middle}, Align::right_middle,
-                     packed(frame.palette.dim), measure);
+  const std::string measure = cell >= 1 ? "1 cell = " + fixed(cell, cell < 10 ? 1 : 0) + " px"
+                                        : "1 px = " + fixed(1 / cell, 1) + " cells";
+  draw_text(f.mono12, {right - back - fit - 2 * gap, middle}, Align::right_middle, frame.palette.dim,
+            measure);
 }
 
 }  // namespace
@@ -153,18 +287,18 @@ void draw_large(const Frame& frame) {
                     ImGui::GetContentRegionAvail().y - (turns ? turning_height(frame) : 0)};
   const float thumbnails = draw_thumbnails(frame, origin, room.x);
 
-  widgets::Heatmap map;
+  Heatmap map;
   map.place = std::string("large/") + stage.name;
   map.stage = stage.stage;
   map.head = frame.displayed.look.head;
   map.label_width = m.px(92);
   map.show_bar = stage.columns != Columns::single;
   if (frame.displayed.look.gutters && stage.columns == Columns::tokens) map.gutter_width = m.px(54);
-  const float gutters = map.gutter_width * static_cast<float>(widgets::gutter_count(stage.stage));
+  const float gutters = map.gutter_width * static_cast<float>(gutter_count(stage.stage));
   const float profile = m.px(profile_room), top = origin.y + thumbnails + m.px(title_height);
   const float across = room.x - map.label_width - gutters - profile - m.px(40);
   map.width = std::max(1, static_cast<int>(across));  // the height of the labels depends on it
-  const float labels = std::max(widgets::column_label_height(frame, map), m.px(profile_heading));
+  const float labels = std::max(column_label_height(frame, map), m.px(profile_heading));
   const float down = origin.y + room.y - top - labels - m.px(bar_height) - profile - m.px(16);
   const ImVec2 size =
       picture_size(frame, stage, numbers, {std::max(m.px(60), across), std::max(m.px(60), down)});
@@ -177,18 +311,17 @@ void draw_large(const Frame& frame) {
   const CellWindow part = shown_part(frame.displayed.look, {numbers.n_rows(), numbers.n_cols()});
   draw_title(frame, stage, size.x / static_cast<float>(part.right - part.left),
              {origin.x, origin.y + thumbnails}, room.x);
-  const float lowered = std::max(0.0f, m.px(profile_heading) - widgets::column_label_height(frame, map));
-  widgets::draw_heatmap(frame, map, {origin.x, top + lowered});
+  const float lowered = std::max(0.0f, m.px(profile_heading) - column_label_height(frame, map));
+  draw_heatmap(frame, map, {origin.x, top + lowered});
   handle_stage(frame, stage.stage);
   const ImVec2 corner{std::round(origin.x + map.label_width),
-                      std::round(top + lowered + widgets::column_label_height(frame, map))};
+                      std::round(top + lowered + column_label_height(frame, map))};
   const ImVec2 far{corner.x + size.x, corner.y + size.y};
   draw_profiles(frame, stage, numbers, {corner, far, part},
                 {far.x + gutters + m.px(14), far.y + m.px(bar_height)}, profiles);
   const float bottom = far.y + m.px(bar_height) + profiles.y + m.px(8);
   if (turns) draw_turning(frame, {origin.x, bottom}, room.x);
-  platform::move_to(origin);
-  ImGui::Dummy({room.x, std::max(1.0f, bottom + (turns ? turning_height(frame) : 0) - origin.y)});
+  take_room(origin, {room.x, std::max(1.0f, bottom + (turns ? turning_height(frame) : 0) - origin.y)});
 }
 
 }  // namespace app::panels

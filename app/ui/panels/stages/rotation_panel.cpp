@@ -1,8 +1,10 @@
-#include "app/ui/panels/stages/rotation_panel.hpp"
+#include "app/ui/panels/stages/stages_panel.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +12,7 @@
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
+#include "core/base/positions.hpp"
 #include "core/editing/edit.hpp"
 #include "core/graph/address.hpp"
 #include "core/graph/mistakes.hpp"
@@ -20,7 +21,37 @@ namespace app::panels {
 
 namespace {
 
-using widgets::Align;
+/// A pair of columns of the query and the key that are pictured.
+struct TurningPair {
+  std::size_t index = 0;
+  core::positions::RotaryPair now;
+  double longest = 1;     ///< the length of an arrow that reaches the rim
+  double most_share = 1;  ///< what the bars of all pairs end at
+  bool is_held = false;   ///< one of its arrows is being moved
+};
+
+// At scale 1: a pair's column, and what lies between two.
+constexpr float pair_width = 182, pair_gap = 24;
+
+/// An arrow that was moved: the two numbers of its pair before the turn.
+struct MovedArrow {
+  bool of_key = false;
+  std::size_t pair = 0;
+  core::positions::Arrow numbers;
+  bool is_held = true;  ///< until it is let go
+};
+
+/// The chosen query and key of a head as they are before they turn, and where.
+struct TurningChoice {
+  core::positions::Rotary rotary;
+  std::size_t head = 0, query = 0, key = 0, n_queries = 0, n_keys = 0;
+  Stage query_stage = Stage::queries, key_stage = Stage::keys;
+  arma::rowvec query_row, key_row;  ///< with what a held arrow stands for
+  std::int64_t query_at = 0, key_at = 0;
+  core::positions::RotaryDot meet(double query_place, double key_place) const {
+    return core::positions::rotary_dot(rotary, query_row, key_row, query_place, key_place);
+  }
+};
 
 /// Distances across, scores up.
 struct Plot {
@@ -33,24 +64,22 @@ struct Plot {
 };
 
 void draw_plot_frame(const Frame& frame, const Plot& plot) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(plot.min, plot.max, packed(frame.palette.ground.back));
+  draw_rect(plot.min, plot.max, frame.palette.ground.back);
   for (const double score : {plot.low, 0.0, plot.high}) {
     const float y = std::round(plot.at(0, score).y);
-    list->AddRectFilled({plot.min.x, y}, {plot.max.x, y + 1}, packed(frame.palette.line));
-    widgets::draw_text(frame.fonts.mono12, {plot.min.x - frame.metrics.px(6), y}, Align::right_middle,
-                       packed(frame.palette.dim), score == 0 ? "0" : widgets::fixed(score, 2));
+    draw_rect({plot.min.x, y}, {plot.max.x, y + 1}, frame.palette.line);
+    draw_text(frame.fonts.mono12, {plot.min.x - frame.metrics.px(6), y}, Align::right_middle,
+              frame.palette.dim, score == 0 ? "0" : fixed(score, 2));
   }
   for (int quarter = 0; quarter <= 4; ++quarter) {
     const double distance = plot.furthest * quarter / 4;
-    widgets::draw_text(frame.fonts.mono12, {plot.at(distance, 0).x, plot.max.y + frame.metrics.px(11)},
-                       Align::middle, packed(frame.palette.dim),
-                       widgets::fixed(distance, distance == std::floor(distance) ? 0 : 1));
+    draw_text(frame.fonts.mono12, {plot.at(distance, 0).x, plot.max.y + frame.metrics.px(11)}, Align::middle,
+              frame.palette.dim, fixed(distance, distance == std::floor(distance) ? 0 : 1));
   }
 }
 
-}  // namespace
-
+/// A score at every distance of query and key from 0 to `furthest`, with dots where tokens can stand and the
+/// distance of now marked; a press goes to a distance, which is returned.
 std::optional<double> draw_turning_curve(const Frame& frame, ImVec2 at, ImVec2 size, double furthest,
                                          double distance, const std::function<double(double)>& score) {
   constexpr double steps_of_one = 8, most_steps = 2048;
@@ -77,22 +106,18 @@ std::optional<double> draw_turning_curve(const Frame& frame, ImVec2 at, ImVec2 s
       list->AddCircleFilled(plot.at(d, score(d)), frame.metrics.px(2), packed(frame.palette.text));
   if (distance >= 0 && distance <= furthest) {
     const ImVec2 now = plot.at(distance, score(distance));
-    list->AddRectFilled({std::round(now.x), plot.min.y}, {std::round(now.x) + 1, plot.max.y},
-                        packed(frame.palette.selection));
+    draw_rect({std::round(now.x), plot.min.y}, {std::round(now.x) + 1, plot.max.y}, frame.palette.selection);
     list->AddCircleFilled(now, frame.metrics.px(5), packed(frame.palette.selection));
   }
   platform::move_to(plot.min);
-  widgets::hit_area("positions/curve", {plot.max.x - plot.min.x, plot.max.y - plot.min.y});
+  hit_area("positions/curve", {plot.max.x - plot.min.x, plot.max.y - plot.min.y});
   frame.landmarks.mark_item("positions/curve");
   if (!ImGui::IsItemActive()) return std::nullopt;
   const double share = (ImGui::GetMousePos().x - plot.min.x) / (plot.max.x - plot.min.x);
   return std::round(std::clamp(share, 0.0, 1.0) * furthest);
 }
 
-namespace {
-
 using core::positions::Arrow;
-using widgets::Align;
 
 constexpr float tip_room = 9;  // at scale 1
 constexpr double degrees = 180 / std::numbers::pi;
@@ -189,12 +214,12 @@ void draw_angle(const Frame& frame, const Dial& dial, Arrow query, Arrow key) {
   const float r = frame.metrics.px(small ? 16 : 26);
   arc(dial, from, from + by, r, packed(frame.palette.text), 1.5f);
   const double size = std::fabs(by) * degrees;
-  const std::string words = widgets::fixed(size, small && size >= 57 ? 0 : 1) + "°";
-  const ImVec2 half{widgets::text_width(frame.fonts.mono12, words) / 2 + 2, frame.metrics.px(7)};
+  const std::string words = fixed(size, small && size >= 57 ? 0 : 1) + "°";
+  const ImVec2 half{text_width(frame.fonts.mono12, words) / 2 + 2, frame.metrics.px(7)};
   const ImVec2 at = place_of_angle(frame, dial, from, by, r, half);
-  ImGui::GetWindowDrawList()->AddRectFilled({at.x - half.x, at.y - half.y}, {at.x + half.x, at.y + half.y},
-                                            packed(frame.palette.ground.back, 0.85f));
-  widgets::draw_text(frame.fonts.mono12, at, Align::middle, packed(frame.palette.text), words);
+  draw_rect({at.x - half.x, at.y - half.y}, {at.x + half.x, at.y + half.y},
+            packed(frame.palette.ground.back, 0.85f));
+  draw_text(frame.fonts.mono12, at, Align::middle, frame.palette.text, words);
 }
 
 /// The tip of an arrow as an item; dragged, the numbers before the turn become those that lead to the mouse.
@@ -207,7 +232,7 @@ std::optional<MovedArrow> drag_tip(const Frame& frame, const Dial& dial, const T
   const float room = frame.metrics.px(tip_room);
   const ImVec2 tip = dial.point(after);
   platform::move_to({tip.x - room, tip.y - room});
-  widgets::hit_area(name.c_str(), {2 * room, 2 * room});
+  hit_area(name.c_str(), {2 * room, 2 * room});
   frame.landmarks.mark_item(name);
   if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
@@ -228,44 +253,42 @@ float rim(const Frame& frame) {
 }
 
 void draw_turn_line(const Frame& frame, ImVec2 at, const char* words, double angle, Rgb color) {
-  widgets::draw_text(frame.fonts.sans13, at, Align::left_middle, packed(frame.palette.dim), words);
-  widgets::draw_text(frame.fonts.mono12, {at.x + frame.metrics.px(pair_width), at.y}, Align::right_middle,
-                     packed(color), widgets::fixed(angle * degrees, 2) + "°");
+  draw_text(frame.fonts.sans13, at, Align::left_middle, frame.palette.dim, words);
+  draw_text(frame.fonts.mono12, {at.x + frame.metrics.px(pair_width), at.y}, Align::right_middle, color,
+            fixed(angle * degrees, 2) + "°");
 }
 
 /// The share as a bar with zero in the middle, and as a number.
 void draw_share(const Frame& frame, const TurningPair& pair, ImVec2 at) {
-  widgets::draw_text(frame.fonts.sans13, at, Align::left_middle, packed(frame.palette.dim), "share");
+  draw_text(frame.fonts.sans13, at, Align::left_middle, frame.palette.dim, "share");
   const float left = at.x + frame.metrics.px(42), width = frame.metrics.px(72), zero = left + width / 2;
   const float top = at.y - frame.metrics.px(5), bottom = at.y + frame.metrics.px(5);
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled({left, top}, {left + width, bottom}, packed(frame.palette.control.rest));
+  draw_rect({left, top}, {left + width, bottom}, frame.palette.control.rest);
   const double part = pair.most_share > 0 ? pair.now.share / pair.most_share : 0;
   const float length = std::max(2.0f, static_cast<float>(std::fabs(part)) * width / 2);
   const Rgb color =
       render::color_at(render::ColorMap::values, frame.palette.dark, 0.5 + (part < 0 ? -0.35 : 0.35));
-  list->AddRectFilled({part < 0 ? zero - length : zero, top}, {part < 0 ? zero : zero + length, bottom},
-                      packed(color));
-  widgets::draw_text(frame.fonts.mono13, {at.x + frame.metrics.px(pair_width), at.y}, Align::right_middle,
-                     packed(frame.palette.text), widgets::fixed(pair.now.share, 4));
+  draw_rect({part < 0 ? zero - length : zero, top}, {part < 0 ? zero : zero + length, bottom}, color);
+  draw_text(frame.fonts.mono13, {at.x + frame.metrics.px(pair_width), at.y}, Align::right_middle,
+            frame.palette.text, fixed(pair.now.share, 4));
 }
 
-}  // namespace
-
+/// How high a pair is, in pixels.
 float pair_height(const Frame& frame) {
   return 2 * rim(frame) + frame.metrics.px(138);
 }
 
+/// A pair as two arrows on a circle, white of the query and pink of the key, with their turns as arcs, the
+/// angle between them and the share in the score; and the arrow whose tip the mouse holds or has let go.
 std::optional<MovedArrow> draw_turning_circle(const Frame& frame, const TurningPair& pair, ImVec2 at) {
   const auto& m = frame.metrics;
   const auto& p = frame.palette;
   const auto& now = pair.now;
   const std::string name = "pair " + std::to_string(pair.index);
-  widgets::draw_text(frame.fonts.sans14, {at.x, at.y + m.px(9)}, Align::left_middle, packed(p.text), name);
-  widgets::draw_text(
-      frame.fonts.sans12, {at.x + widgets::text_width(frame.fonts.sans14, name) + m.px(10), at.y + m.px(9)},
-      Align::left_middle, packed(p.faint),
-      "columns " + std::to_string(now.columns.first) + ", " + std::to_string(now.columns.second));
+  draw_text(frame.fonts.sans14, {at.x, at.y + m.px(9)}, Align::left_middle, p.text, name);
+  draw_text(frame.fonts.sans12, {at.x + text_width(frame.fonts.sans14, name) + m.px(10), at.y + m.px(9)},
+            Align::left_middle, p.faint,
+            "columns " + std::to_string(now.columns.first) + ", " + std::to_string(now.columns.second));
   const Dial dial{{std::round(at.x + m.px(pair_width / 2)), std::round(at.y + m.px(36) + rim(frame))},
                   rim(frame),
                   pair.longest};
@@ -289,8 +312,6 @@ std::optional<MovedArrow> draw_turning_circle(const Frame& frame, const TurningP
   draw_share(frame, pair, {at.x, lines + m.px(42)});
   return query ? query : key;
 }
-
-namespace {
 
 using core::attention::Model;
 
@@ -323,15 +344,14 @@ std::optional<std::size_t> token_field(const Frame& frame, const char* words, st
   const auto& m = frame.metrics;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImFont* font = frame.fonts.sans15;
-  const float y = widgets::centred_y(font, at.y, m.frame);
-  widgets::draw_text(font, {at.x, y}, frame.palette.dim, words);
+  const float y = centred_y(font, at.y, m.frame);
+  draw_text(font, {at.x, y}, frame.palette.dim, words);
   platform::move_to({at.x + m.px(48), at.y});
   const auto step = [&](std::uint64_t v, int by) {
     return by > 0 ? std::min<std::uint64_t>(v + 1, names.size() - 1) : v > 0 ? v - 1 : 0;
   };
-  const auto typed =
-      widgets::count_field(frame, std::string("positions/") + words, words, now, m.px(44), step);
-  widgets::draw_text_within(font, {at.x + m.px(98), y}, m.px(64), color, names[now]);
+  const auto typed = count_field(frame, std::string("positions/") + words, words, now, m.px(44), step);
+  draw_text_within(font, {at.x + m.px(98), y}, m.px(64), color, names[now]);
   platform::move_to({at.x + m.px(170), at.y});
   if (!typed || *typed < names.size()) return typed;
   frame.commands.add(ShowMessage{std::string(words) + ": expected a number below " +
@@ -341,8 +361,7 @@ std::optional<std::size_t> token_field(const Frame& frame, const char* words, st
   return std::nullopt;
 }
 
-}  // namespace
-
+/// The row and the column of the pinned cell, else the last query and the first key.
 TurningChoice turning_choice(const Frame& frame) {
   const Model& model = frame.displayed.model;
   const PositionsLook& look = frame.displayed.look.positions;
@@ -365,6 +384,7 @@ TurningChoice turning_choice(const Frame& frame) {
   return c;
 }
 
+/// A line in which both are chosen and put back to where their tokens stand.
 void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, float width) {
   const auto& m = frame.metrics;
   const auto& sequence = frame.displayed.sequence();
@@ -373,22 +393,17 @@ void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, 
     pin(frame, c, *query, c.key);
   if (const auto key = token_field(frame, "key", c.key, sequence.keys(), frame.palette.operand))
     pin(frame, c, c.query, *key);
-  if (widgets::button(frame, "positions/reset", "as placed",
-                      "Query and key at the positions of their tokens"))
+  if (button(frame, "positions/reset", "as placed", "Query and key at the positions of their tokens"))
     as_they_stand(frame);
   const float x = ImGui::GetItemRectMax().x + m.px(12);
   const bool is_wrong = core::mistakes::deviates(frame.displayed.model);
-  const std::string shared = widgets::head_words(frame.displayed.model, Stage::keys, c.head);
+  const std::string shared = head_words(frame.displayed.model, Stage::keys, c.head);
   const std::string words = is_wrong ? "the model has a bug; this view rotates pairs as they should be"
                                      : "drag a tip to override its numbers · keys of " + shared;
-  widgets::draw_text_within(frame.fonts.sans14, {x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
-                            at.x + width - x, is_wrong ? frame.palette.status.warning : frame.palette.faint,
-                            words);
+  draw_text_within(frame.fonts.sans14, {x, centred_y(frame.fonts.sans14, at.y, m.frame)}, at.x + width - x,
+                   is_wrong ? frame.palette.status.warning : frame.palette.faint, words);
 }
 
-namespace {
-
-using core::attention::Model;
 using core::positions::RotaryDot;
 
 constexpr float curve_width = 270;      // at scale 1
@@ -451,8 +466,8 @@ void slider(const Frame& frame, const char* words, const char* name, std::int64_
             std::int64_t last, std::optional<std::int64_t> PositionsLook::*place, float width) {
   const auto& m = frame.metrics;
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  widgets::draw_text(frame.fonts.sans14, {at.x, widgets::centred_y(frame.fonts.sans14, at.y, m.frame)},
-                     frame.palette.dim, words);
+  draw_text(frame.fonts.sans14, {at.x, centred_y(frame.fonts.sans14, at.y, m.frame)}, frame.palette.dim,
+            words);
   platform::move_to({at.x + m.px(64), at.y});
   ImGui::SetNextItemWidth(width - m.px(64));
   std::int64_t value = now;
@@ -470,7 +485,7 @@ void slider(const Frame& frame, const char* words, const char* name, std::int64_
 void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
   const auto& m = frame.metrics;
   const float width = m.px(curve_width), plot = pair_height(frame) - m.px(24 + 8 + 28 + 28 + 16);
-  widgets::draw_text(frame.fonts.sans14, at, frame.palette.text, "score against distance");
+  draw_text(frame.fonts.sans14, at, frame.palette.text, "score against distance");
   const auto span = static_cast<std::int64_t>(std::max({least_span, c.n_queries, c.n_keys}));
   const auto to = draw_turning_curve(frame, {at.x, at.y + m.px(24)}, {width, plot}, static_cast<double>(span),
                                      static_cast<double>(c.query_at - c.key_at), [&](double d) {
@@ -485,9 +500,9 @@ void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
   slider(frame, "query at", "positions/query_at", c.query_at, first, last, &PositionsLook::query_at, width);
   slider(frame, "key at", "positions/key_at", c.key_at, first, last, &PositionsLook::key_at, width);
   const ImVec2 below = ImGui::GetCursorScreenPos();
-  widgets::draw_text(frame.fonts.sans14, below, frame.palette.dim, "distance, query − key");
-  widgets::draw_text_right(frame.fonts.mono14, below.x + width, below.y, frame.palette.text,
-                           std::to_string(c.query_at - c.key_at));
+  draw_text(frame.fonts.sans14, below, frame.palette.dim, "distance, query − key");
+  draw_text_right(frame.fonts.mono14, below.x + width, below.y, frame.palette.text,
+                  std::to_string(c.query_at - c.key_at));
 }
 
 /// "0.0138 + 0.2614 − 0.3446 = −0.0694"; of many pairs the sum alone.
@@ -496,25 +511,25 @@ std::string sum_words(const RotaryDot& now) {
   for (const auto& pair : now.pairs) {
     if (now.pairs.size() > few_pairs) break;
     if (words.empty())
-      words = widgets::fixed(pair.share, 4);
+      words = fixed(pair.share, 4);
     else
-      words += (pair.share < 0 ? " − " : " + ") + widgets::fixed(std::fabs(pair.share), 4);
+      words += (pair.share < 0 ? " − " : " + ") + fixed(std::fabs(pair.share), 4);
   }
   if (now.pairs.size() > few_pairs) words = "sum of " + std::to_string(now.pairs.size()) + " pairs";
   if (now.unrotated != 0)
-    words += (now.unrotated < 0 ? " − " : " + ") + widgets::fixed(std::fabs(now.unrotated), 4) +
+    words += (now.unrotated < 0 ? " − " : " + ") + fixed(std::fabs(now.unrotated), 4) +
              " of columns that are not rotated";
-  return words + " = " + widgets::fixed(now.score, 4);
+  return words + " = " + fixed(now.score, 4);
 }
 
 void draw_sum(const Frame& frame, const TurningChoice& c, const RotaryDot& now, ImVec2 at, float width) {
   const auto& sequence = frame.displayed.sequence();
   const std::string of =
       "score of " + sequence.tokens[c.query] + " and " + sequence.keys()[c.key] + ", before scaling";
-  const float words = widgets::text_width(frame.fonts.sans14, of);
-  widgets::draw_text_within(frame.fonts.mono14, at, width - words - frame.metrics.px(16), frame.palette.text,
-                            sum_words(now));
-  widgets::draw_text_right(frame.fonts.sans14, at.x + width, at.y, frame.palette.dim, of);
+  const float words = text_width(frame.fonts.sans14, of);
+  draw_text_within(frame.fonts.mono14, at, width - words - frame.metrics.px(16), frame.palette.text,
+                   sum_words(now));
+  draw_text_right(frame.fonts.sans14, at.x + width, at.y, frame.palette.dim, of);
   frame.landmarks.mark("positions/sum", at, {at.x + width, at.y + frame.metrics.px(18)});
 }
 
@@ -537,8 +552,8 @@ void draw_turning(const Frame& frame, ImVec2 at, float width) {
   const ImVec2 top{at.x, at.y + m.frame + m.px(10)};
   if (!std::isfinite(now.score)) {
     platform::move_to(top);
-    widgets::paragraph(frame.fonts.sans14, frame.palette.dim, width,
-                       "This query or this key is not made of finite numbers.");
+    paragraph(frame.fonts.sans14, frame.palette.dim, width,
+              "This query or this key is not made of finite numbers.");
     return;
   }
   const float all = m.px(static_cast<float>(now.pairs.size()) * (pair_width + pair_gap) - pair_gap);

@@ -11,14 +11,9 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/panels/menus/menus.hpp"
-#include "app/ui/panels/stages/large_panel.hpp"
-#include "app/ui/panels/stages/rotation_panel.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/text.hpp"
 #include "core/editing/edit.hpp"
 #include "core/editing/presets.hpp"
@@ -28,6 +23,11 @@ namespace app::panels {
 
 namespace {
 
+/// The way from the dropout mask's title to many masks.
+constexpr const char* laboratory_link = "laboratory";
+/// What leads to the picture from the titles of the strip.
+constexpr const char* turning_link = "as arrows";
+
 void switch_large(const Frame& frame, Stage stage) {
   frame.commands.add(
       set<&Look::large>(frame.pending.look.large == stage ? std::nullopt : std::optional(stage)));
@@ -36,24 +36,13 @@ void switch_large(const Frame& frame, Stage stage) {
 }  // namespace
 
 void draw_stage_title(const Frame& frame, const std::string& name, Stage stage, ImFont* font, ImVec2 at) {
-  const std::string words = widgets::stage_title(frame, stage);
-  const ImVec2 size{widgets::text_width(font, words), platform::font_size(font) + 2};
-  platform::move_to({std::round(at.x), std::round(at.y)});
-  const bool pressed = widgets::hit_area(name.c_str(), size);
-  frame.landmarks.mark_item(name);
-  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  widgets::draw_text(font, at, widgets::Align::left_top, packed(frame.palette.text), words);
-  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
-    widgets::outline(list, {min.x - 3, min.y - 1}, {max.x + 3, max.y + 1}, packed(frame.palette.accent), 2);
-  if (pressed) switch_large(frame, stage);
-  if (ImGui::IsItemHovered()) {
-    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    list->AddRectFilled({min.x, max.y - 1}, {max.x, max.y}, packed(frame.palette.faint));
-    const char* remark = frame.displayed.look.large ? "A click goes back to all stages."
-                                                    : "Click to show it large; right-click for more.";
-    if (const auto* term = widgets::term_of(stage)) widgets::explain_term(frame, *term, remark);
-  }
+  const std::string words = stage_title(frame, stage);
+  draw_text(font, at, Align::left_top, frame.palette.text, words);
+  const ImVec2 size{text_width(font, words), platform::font_size(font) + 2};
+  const char* remark = frame.displayed.look.large ? "A click goes back to all stages."
+                                                  : "Click to show it large; right-click for more.";
+  if (title_item(frame, name, stage, {std::round(at.x), std::round(at.y)}, size, remark))
+    switch_large(frame, stage);
   draw_stage_menu(frame, "title", stage, frame.displayed.look.head);
 }
 
@@ -62,13 +51,14 @@ void handle_stage(const Frame& frame, Stage stage) {
     switch_large(frame, stage);
 }
 
+namespace {
+
+/// Whose numbers a stage shows when heads share them: "group 0 (heads 0, 1)"; else "".
 std::string group_words(const Frame& frame, Stage stage) {
   const auto& model = frame.displayed.model;
   const bool shared = core::attention::n_matrices(model, stage) < model.n_heads;
-  return shared ? widgets::head_words(model, stage, frame.displayed.look.head) : "";
+  return shared ? head_words(model, stage, frame.displayed.look.head) : "";
 }
-
-namespace {
 
 using core::attention::Columns;
 using core::attention::StageInfo;
@@ -100,7 +90,7 @@ struct Block {
   int decimals = no_numbers;
   float picture = 0;  ///< width of all cells
   bool named = false;
-  widgets::Heatmap map;
+  Heatmap map;
   ImVec2 title, labels;  ///< top left of the title's text and of the labels above the picture
   float title_end = 0;
   std::string code;  ///< its line of PyTorch, where that is shown
@@ -124,11 +114,12 @@ struct Row {
 constexpr float lowest_cell = 17, highest_cell = 40, widest_cell = 64, narrowest_cell = 26;
 constexpr float plain_cell = 13, least_plain_cell = 8, pill_height = 18, code_height = 17;
 constexpr float largest_map = 420, least_picture = 40;
+
 constexpr std::size_t most_rows_with_numbers = 32, most_columns_with_numbers = 32,
                       most_columns_beside = 16;  // of a map with its bar at the right
 
 float grown(const Frame& frame, float length) {
-  return std::round(frame.metrics.px(length) * widgets::text_growth(frame));
+  return std::round(frame.metrics.px(length) * text_growth(frame));
 }
 
 /// Why a stage changes nothing, or nothing when it does.
@@ -177,8 +168,8 @@ float group_width(const Frame& frame, Stage stage) {
                     : stage == Stage::dropout_mask && !frame.metrics.compact ? laboratory_link
                                                                              : "";
   const float gap = frame.metrics.px(10);
-  return (*way ? widgets::text_width(frame.fonts.sans13, way) + gap : 0) +
-         (words.empty() ? 0 : widgets::text_width(frame.fonts.sans13, words) + gap);
+  return (*way ? text_width(frame.fonts.sans13, way) + gap : 0) +
+         (words.empty() ? 0 : text_width(frame.fonts.sans13, words) + gap);
 }
 
 ImFont* title_font(const Frame& frame) {
@@ -186,12 +177,12 @@ ImFont* title_font(const Frame& frame) {
 }
 
 float pill_width(const Frame& frame, const Pill& pill) {
-  return widgets::text_width(frame.fonts.sans12, pill.words) + frame.metrics.px(8 + 8 + 6 + 8);
+  return text_width(frame.fonts.sans12, pill.words) + frame.metrics.px(8 + 8 + 6 + 8);
 }
 
 float least_title(const Frame& frame, const Block& b) {
-  float width = widgets::text_width(title_font(frame), widgets::stage_title(frame, b.stage->stage)) +
-                group_width(frame, b.stage->stage);
+  float width =
+      text_width(title_font(frame), stage_title(frame, b.stage->stage)) + group_width(frame, b.stage->stage);
   for (const Pill& pill : b.pills) width += pill_width(frame, pill) + frame.metrics.px(8);
   return width;
 }
@@ -202,7 +193,7 @@ float widest_name(const Frame& frame) {
   float widest = 0;
   for (const auto* names : {&sequence.tokens, &sequence.keys()})
     for (std::size_t i = 0; i < std::min<std::size_t>(names->size(), 512); ++i)
-      widest = std::max(widest, widgets::text_width(frame.fonts.sans13, widgets::visible_token((*names)[i])));
+      widest = std::max(widest, text_width(frame.fonts.sans13, visible_token((*names)[i])));
   return std::min(std::ceil(widest), frame.metrics.px(64));
 }
 
@@ -225,19 +216,19 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   const std::size_t n =
       stage.per_head ? std::max<std::size_t>(1, core::attention::n_matrices(model, stage.stage)) : 1;
   // The numbers of a large stage are not read for the width of one of them, least of all of every head.
-  float low_room = has_numbers ? 0 : widgets::usual_bar_low_room(frame, b.map);
+  float low_room = has_numbers ? 0 : usual_bar_low_room(frame, b.map);
   for (std::size_t k = 0; has_numbers && k < n; ++k) {
     const std::size_t head = k * (stage.per_head ? model.n_heads / n : 1);
     b.map.head = head;
-    low_room = std::max(low_room, widgets::bar_low_room(frame, b.map));
-    if (b.map.bar_beside) b.around = std::max(b.around, widgets::bar_room(frame, b.map));
-    const core::text::NumberNeeds needs = widgets::needs_of_stage(frame, stage.stage, head),
-                                  brief = widgets::needs_of_stage(frame, stage.stage, head, 0.01);
+    low_room = std::max(low_room, bar_low_room(frame, b.map));
+    if (b.map.bar_beside) b.around = std::max(b.around, bar_room(frame, b.map));
+    const core::text::NumberNeeds needs = needs_of_stage(frame, stage.stage, head),
+                                  brief = needs_of_stage(frame, stage.stage, head, 0.01);
     for (int d = 0; d < 5; ++d) {
       const int characters = d == hundredths ? brief.characters(0) : needs.characters(d == tight ? 2 : d);
-      const float digit = widgets::text_width(frame.fonts.mono12, "0"),
+      const float digit = text_width(frame.fonts.mono12, "0"),
                   width = d == tight ? std::ceil(digit * static_cast<float>(characters)) + 1
-                                     : widgets::cell_width_for(frame, characters);
+                                     : cell_width_for(frame, characters);
       b.cell.at(static_cast<std::size_t>(d)) = std::max(b.cell.at(static_cast<std::size_t>(d)), width);
     }
   }
@@ -246,10 +237,10 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
     b.code = core::explain::code_line(model, stage.stage);
   b.names = std::max(b.names, low_room + m.px(1));
   // The low end of a bar needs no more than what the gap before it leaves free.
-  b.indices = std::max(index + m.px(10), low_room - m.px(widgets::bar_end_in_gap));
+  b.indices = std::max(index + m.px(10), low_room - m.px(bar_end_in_gap));
   if (frame.displayed.look.gutters && b.square) {
     b.map.gutter_width = m.px(42);
-    b.around += m.px(42) * static_cast<float>(widgets::gutter_count(stage.stage));
+    b.around += m.px(42) * static_cast<float>(gutter_count(stage.stage));
   }
   return b;
 }
@@ -263,7 +254,7 @@ float gap_before(const Frame& frame, std::span<const Block> blocks, std::size_t 
 std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
   const core::attention::Sequence& sequence = frame.displayed.sequence();
   const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
-  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(n - 1));
+  const float index = text_width(frame.fonts.mono12, std::to_string(n - 1));
   const float name = widest_name(frame);
   const bool normed = core::attention::info(Stage::normed_queries).present(frame.displayed.model);
   std::array<std::vector<Block>, 4> lines;
@@ -451,9 +442,8 @@ float place(const Frame& frame, std::vector<Row>& rows, float width, float squar
       b.map.show_numbers = b.has_numbers();
       b.map.hundredths = b.decimals == hundredths;
       b.map.row_tokens = b.named;
-      b.map.columns = !compact || (b.is_main && b.square) ? widgets::ColumnLabels::tokens
-                                                          : widgets::ColumnLabels::indices;
-      highest = std::max(highest, widgets::column_label_height(frame, b.map));
+      b.map.columns = !compact || (b.is_main && b.square) ? ColumnLabels::tokens : ColumnLabels::indices;
+      highest = std::max(highest, column_label_height(frame, b.map));
     }
     const float spare = std::max(0.0f, width - used_width(frame, row.blocks));
     const bool grouped = row.line == 1 && row.first && row.blocks.size() > 2;  // Q, K and V stand together
@@ -469,7 +459,7 @@ float place(const Frame& frame, std::vector<Row>& rows, float width, float squar
       }
       b.title = {x, y};
       const float above = y + px(compact ? 20 : 21);
-      b.labels = {x, above + highest - widgets::column_label_height(frame, b.map)};
+      b.labels = {x, above + highest - column_label_height(frame, b.map)};
       const float picture_bottom = above + highest + static_cast<float>(b.map.height);
       const bool bar_below = b.map.show_bar && !b.map.bar_beside;
       b.code_top = picture_bottom + px(!bar_below ? 6 : 20);
@@ -527,48 +517,35 @@ std::string heading(const Frame& frame, int line) {
 void draw_heading(const Frame& frame, const Row& row, ImVec2 origin) {
   if (frame.metrics.compact || !row.first) return;
   const float y = origin.y + row.heading;
-  widgets::draw_text(frame.fonts.mono12, {origin.x, y}, widgets::Align::left_middle,
-                     packed(frame.palette.faint), std::to_string(row.line));
+  draw_text(frame.fonts.mono12, {origin.x, y}, Align::left_middle, frame.palette.faint,
+            std::to_string(row.line));
   const std::string words = heading(frame, row.line);
   const ImVec2 at{origin.x + frame.metrics.px(18), y};
-  widgets::draw_text(frame.fonts.sans14, at, widgets::Align::left_middle, packed(frame.palette.dim), words);
+  draw_text(frame.fonts.sans14, at, Align::left_middle, frame.palette.dim, words);
   frame.landmarks.mark("strip/heading/" + std::to_string(row.line), {at.x, at.y - frame.metrics.px(8)},
-                       {at.x + widgets::text_width(frame.fonts.sans14, words), at.y + frame.metrics.px(8)});
+                       {at.x + text_width(frame.fonts.sans14, words), at.y + frame.metrics.px(8)});
 }
 
 /// The line that leads from the end of one row back to the beginning of the next.
 void draw_return(const Frame& frame, const Row& from, const Row& to, ImVec2 origin, float width) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const float right = origin.x + width - 1, y = origin.y + to.heading;
   const float top = origin.y + from.bottom - frame.metrics.px(3);
-  const float words =
-      frame.metrics.compact || !to.first
-          ? 0
-          : widgets::text_width(frame.fonts.sans14, heading(frame, to.line)) + frame.metrics.px(32);
+  const float words = frame.metrics.compact || !to.first
+                          ? 0
+                          : text_width(frame.fonts.sans14, heading(frame, to.line)) + frame.metrics.px(32);
   const ImU32 color = packed(frame.palette.strong_line);
-  list->AddRectFilled({right - 1, top}, {right, y}, color);
-  widgets::draw_arrow(list, {right, y}, {origin.x + words, y}, color, frame.metrics.px(6));
+  draw_rect({right - 1, top}, {right, y}, color);
+  draw_arrow({right, y}, {origin.x + words, y}, color, frame.metrics.px(6));
 }
 
-/// A link behind the title of the dropout mask, where there is room.
-void draw_way_to_laboratory(const Frame& frame, ImVec2 at, float end) {
-  const char* words = laboratory_link;
-  if (at.x + widgets::text_width(frame.fonts.sans13, words) > end) return;
-  if (widgets::link(frame, "strip/laboratory", frame.fonts.sans13, at, widgets::Align::left_middle,
-                    frame.palette.accent, words))
-    perform("tab/laboratory", situation_of(frame), frame.commands);
-  if (ImGui::IsItemHovered()) ImGui::SetTooltip("Many masks, their mean, and its convergence");
-}
-
-/// A link behind the titles of what turned, where there is room.
-void draw_way_to_positions(const Frame& frame, Stage stage, ImVec2 at, float end) {
-  const char* words = turning_link;
-  if (at.x + widgets::text_width(frame.fonts.sans13, words) > end) return;
-  if (widgets::link(frame, std::string("strip/positions/") + core::attention::info(stage).name,
-                    frame.fonts.sans13, at, widgets::Align::left_middle, frame.palette.accent, words))
-    frame.commands.add(set<&Look::large>(stage));
-  if (ImGui::IsItemHovered())
-    ImGui::SetTooltip("The rotary pairs of a query and a key, their angles and the score");
+/// A link behind a title, where there is room; true when it was pressed.
+bool draw_way(const Frame& frame, const std::string& name, const char* words, const char* help, ImVec2 at,
+              float end) {
+  ImFont* font = frame.fonts.sans13;
+  if (at.x + text_width(font, words) > end) return false;
+  const bool pressed = link(frame, name, font, at, Align::left_middle, frame.palette.accent, words);
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", help);
+  return pressed;
 }
 
 /// The line of PyTorch below a map.
@@ -576,18 +553,16 @@ void draw_code(const Frame& frame, const Block& b, ImVec2 origin) {
   if (b.code.empty()) return;
   const float inset = frame.metrics.px(8), left = origin.x + b.title.x + b.map.label_width,
               top = origin.y + b.code_top, height = grown(frame, code_height);
-  const std::string words =
-      widgets::shortened(frame.fonts.mono12, b.code, origin.x + b.title_end - left - 2 * inset);
-  const float right = left + widgets::text_width(frame.fonts.mono12, words) + 2 * inset;
-  ImGui::GetWindowDrawList()->AddRectFilled({left, top}, {right, top + height},
-                                            packed(frame.palette.ground.raised), frame.metrics.px(3));
-  widgets::draw_text(frame.fonts.mono12, {left + inset, top + height / 2}, widgets::Align::left_middle,
-                     packed(frame.palette.dim), words);
+  const std::string words = shortened(frame.fonts.mono12, b.code, origin.x + b.title_end - left - 2 * inset);
+  const float right = left + text_width(frame.fonts.mono12, words) + 2 * inset;
+  draw_rect({left, top}, {right, top + height}, frame.palette.ground.raised, frame.metrics.px(3));
+  draw_text(frame.fonts.mono12, {left + inset, top + height / 2}, Align::left_middle, frame.palette.dim,
+            words);
   platform::move_to({left, top});
-  if (widgets::hit_area((std::string("code ") + b.stage->name).c_str(), {right - left, height}))
+  if (hit_area((std::string("code ") + b.stage->name).c_str(), {right - left, height}))
     frame.commands.add(CopyText{b.code});
   frame.landmarks.mark_item(std::string("strip/code/") + b.stage->name);
-  widgets::tooltip(b.code + "\nClick to copy it");
+  tooltip(b.code + "\nClick to copy it");
 }
 
 /// Draws a pill that ends at right; a press turns its stage on.
@@ -597,18 +572,17 @@ void draw_pill(const Frame& frame, const Pill& pill, float right, float middle) 
   const ImVec2 min{right - width, std::round(middle - height / 2)};
   platform::move_to(min);
   const std::string name = std::string("strip/pill/") + pill.stage->name;
-  const bool pressed = widgets::hit_area(name.c_str(), {width, height});
+  const bool pressed = hit_area(name.c_str(), {width, height});
   frame.landmarks.mark_item(name);
   const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(min, {right, min.y + height},
-                      packed(lit ? frame.palette.control.hovered : frame.palette.control.rest), m.px(3));
+  draw_rect(min, {right, min.y + height}, lit ? frame.palette.control.hovered : frame.palette.control.rest,
+            m.px(3));
   const ImVec2 square{min.x + m.px(8), std::round(middle - side / 2)};
-  list->AddRectFilled(square, {square.x + side, square.y + side},
-                      packed(render::color_at(render::ColorMap::mask, frame.palette.dark, 1)));
-  widgets::draw_text(frame.fonts.sans12, {square.x + side + m.px(6), middle}, widgets::Align::left_middle,
-                     packed(lit ? frame.palette.text : frame.palette.dim), pill.words);
-  widgets::tooltip(pill.help);
+  draw_rect(square, {square.x + side, square.y + side},
+            render::color_at(render::ColorMap::mask, frame.palette.dark, 1));
+  draw_text(frame.fonts.sans12, {square.x + side + m.px(6), middle}, Align::left_middle,
+            lit ? frame.palette.text : frame.palette.dim, pill.words);
+  tooltip(pill.help);
   if (pressed) frame.commands.edit(pill.turn_on);
 }
 
@@ -618,50 +592,52 @@ void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
   const auto& f = frame.fonts;
   ImFont* title = title_font(frame);
   ImFont* formula = frame.metrics.compact ? f.sans13 : f.sans14;
-  const auto lowered = [&](ImFont* small) { return widgets::baseline_drop(title, small); };
+  const auto lowered = [&](ImFont* small) { return baseline_drop(title, small); };
   ImVec2 at{origin.x + s.title.x, origin.y + s.title.y};
   const float middle = at.y + platform::font_size(title) / 2, gap = frame.metrics.px(10);
   float end = origin.x + s.title_end;
   draw_stage_title(frame, std::string("strip/title/") + stage.name, stage.stage, title, at);
-  at.x += widgets::text_width(title, widgets::stage_title(frame, stage.stage)) + gap;
+  at.x += text_width(title, stage_title(frame, stage.stage)) + gap;
   float right = std::min(end, std::max(at.x, origin.x + s.title.x + s.map.label_width + s.picture));
   for (const Pill& pill : s.pills) {
     right = std::max(right, at.x + pill_width(frame, pill));
     draw_pill(frame, pill, right, middle);
     end = right = right - pill_width(frame, pill) - frame.metrics.px(8);
   }
-  const std::string words = widgets::stage_formula(frame, stage.stage, frame.metrics.compact);
+  const std::string words = stage_formula(frame, stage.stage, frame.metrics.compact);
   const float group = group_width(frame, stage.stage);
-  if (const float width = widgets::formula_width(formula, words);
-      !words.empty() && at.x + width + group <= end) {
-    widgets::draw_formula(formula, {at.x, at.y + lowered(formula)}, packed(frame.palette.dim), words);
+  if (const float width = formula_width(formula, words); !words.empty() && at.x + width + group <= end) {
+    draw_formula(formula, {at.x, at.y + lowered(formula)}, frame.palette.dim, words);
     platform::move_to(at);
-    if (widgets::hit_area((std::string("formula ") + stage.name).c_str(),
-                          {width, platform::font_size(title)})) {
+    if (hit_area((std::string("formula ") + stage.name).c_str(), {width, platform::font_size(title)})) {
       std::set<Stage> lines = frame.pending.look.code_lines;
       if (lines.erase(stage.stage) == 0) lines.insert(stage.stage);
       frame.commands.add(set<&Look::code_lines>(std::move(lines)));
     }
     frame.landmarks.mark_item(std::string("strip/formula/") + stage.name);
-    widgets::tooltip("Click for the line of PyTorch that computes it");
+    tooltip("Click for the line of PyTorch that computes it");
     at.x += width + gap;
   }
   const std::string shape = core::attention::shape_words(frame.displayed.model, stage.stage);
-  if (const float width = widgets::text_width(f.mono12, shape); at.x + width + group <= end) {
-    widgets::draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, widgets::Align::left_top,
-                       packed(frame.palette.faint), shape);
+  if (const float width = text_width(f.mono12, shape); at.x + width + group <= end) {
+    draw_text(f.mono12, {at.x, at.y + lowered(f.mono12)}, Align::left_top, frame.palette.faint, shape);
     at.x += width + gap;
   }
   if (const std::string group_name = group_words(frame, stage.stage); !group_name.empty()) {
-    const float top = at.y + lowered(f.sans13), width = widgets::text_width(f.sans13, group_name);
-    widgets::draw_text(f.sans13, {at.x, top}, widgets::Align::left_top, packed(frame.palette.dim),
-                       group_name);
+    const float top = at.y + lowered(f.sans13), width = text_width(f.sans13, group_name);
+    draw_text(f.sans13, {at.x, top}, Align::left_top, frame.palette.dim, group_name);
     frame.landmarks.mark(std::string("strip/group/") + stage.name, {at.x, top},
                          {at.x + width, top + platform::font_size(f.sans13)});
     at.x += width + gap;
   }
-  if (has_turning(frame, stage.stage)) draw_way_to_positions(frame, stage.stage, {at.x, middle}, end);
-  if (stage.stage == Stage::dropout_mask) draw_way_to_laboratory(frame, {at.x, middle}, end);
+  if (has_turning(frame, stage.stage) &&
+      draw_way(frame, std::string("strip/positions/") + stage.name, turning_link,
+               "The rotary pairs of a query and a key, their angles and the score", {at.x, middle}, end))
+    frame.commands.add(set<&Look::large>(stage.stage));
+  if (stage.stage == Stage::dropout_mask &&
+      draw_way(frame, "strip/laboratory", laboratory_link, "Many masks, their mean, and its convergence",
+               {at.x, middle}, end))
+    perform("tab/laboratory", situation_of(frame), frame.commands);
 }
 
 /// Thin arrows between neighbours, where there is room and one leads to the other.
@@ -669,15 +645,14 @@ void draw_arrow_between(const Frame& frame, const Block& a, const Block& b, ImVe
   const bool siblings = (core::attention::info(b.map.stage).line == 1 && b.map.stage != Stage::queries) ||
                         a.map.stage == Stage::key_embeddings || b.map.stage == Stage::position_bias;
   const float from = origin.x + a.title.x + a.map.label_width + static_cast<float>(a.map.width) +
-                     (a.map.bar_beside ? widgets::bar_room(frame, a.map) : 0) +
-                     a.map.gutter_width * static_cast<float>(widgets::gutter_count(a.map.stage)) +
-                     frame.metrics.px(4);
+                     (a.map.bar_beside ? bar_room(frame, a.map) : 0) +
+                     a.map.gutter_width * static_cast<float>(gutter_count(a.map.stage)) + frame.metrics.px(4);
   const float to = origin.x + b.title.x - frame.metrics.px(frame.metrics.compact ? 0 : 3);
   if (siblings || to - from < frame.metrics.px(10)) return;
-  const float y = origin.y + a.labels.y + widgets::column_label_height(frame, a.map) +
-                  static_cast<float>(a.map.height) / 2;
-  widgets::draw_arrow(ImGui::GetWindowDrawList(), {from, y}, {std::min(to, from + frame.metrics.px(90)), y},
-                      packed(frame.palette.faint), frame.metrics.px(6));
+  const float y =
+      origin.y + a.labels.y + column_label_height(frame, a.map) + static_cast<float>(a.map.height) / 2;
+  draw_arrow({from, y}, {std::min(to, from + frame.metrics.px(90)), y}, packed(frame.palette.faint),
+             frame.metrics.px(6));
 }
 
 bool is_folded(const Frame& frame, const StageInfo& stage) {
@@ -702,16 +677,15 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
   for (const StageInfo& stage : core::attention::stages()) {
     if (!is_folded(frame, stage)) continue;
     if (x == origin.x) {
-      widgets::draw_text(font, {x, middle}, widgets::Align::left_middle, packed(frame.palette.faint),
-                         "folded:");
-      x += widgets::text_width(font, "folded:") + frame.metrics.px(10);
+      draw_text(font, {x, middle}, Align::left_middle, frame.palette.faint, "folded:");
+      x += text_width(font, "folded:") + frame.metrics.px(10);
     }
-    if (x + widgets::text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
-    if (widgets::link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle},
-                      widgets::Align::left_middle, frame.palette.accent, stage.title))
+    if (x + text_width(font, stage.title) > origin.x + width) break;  // the View menu has them all
+    if (link(frame, std::string("strip/unfold/") + stage.name, font, {x, middle}, Align::left_middle,
+             frame.palette.accent, stage.title))
       frame.commands.add(FoldStage{stage.stage, false});
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("Shows this stage in the strip again");
-    x += widgets::text_width(font, stage.title) + frame.metrics.px(14);
+    x += text_width(font, stage.title) + frame.metrics.px(14);
   }
   return y + frame.metrics.px(folded_height);
 }
@@ -719,11 +693,11 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
 /// The stage with its title, labels and bar, whose low end may stick out at the left, for lessons.
 void mark_block(const Frame& frame, const Block& s, ImVec2 origin) {
   const bool below = s.map.show_bar && !s.map.bar_beside;
-  const float low_end = below ? widgets::text_width(frame.fonts.mono12, "−00.00") + frame.metrics.px(5) : 0;
+  const float low_end = below ? text_width(frame.fonts.mono12, "−00.00") + frame.metrics.px(5) : 0;
   const float left = origin.x + s.title.x, top = origin.y + s.title.y;
-  const float bottom = origin.y + s.labels.y + widgets::column_label_height(frame, s.map) +
+  const float bottom = origin.y + s.labels.y + column_label_height(frame, s.map) +
                        static_cast<float>(s.map.height) +
-                       (below ? widgets::bar_room(frame, s.map) : frame.metrics.px(6));
+                       (below ? bar_room(frame, s.map) : frame.metrics.px(6));
   frame.landmarks.mark(std::string("block/") + core::attention::info(s.map.stage).name,
                        {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width(), bottom});
 }
@@ -775,7 +749,7 @@ void draw_stages(const Frame& frame) {
       const Block& s = rows[r].blocks[k];
       draw_title(frame, s, origin);
       if (k > 0) draw_arrow_between(frame, rows[r].blocks[k - 1], s, origin);
-      widgets::draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
+      draw_heatmap(frame, s.map, {origin.x + s.labels.x, origin.y + s.labels.y});
       handle_stage(frame, s.map.stage);
       draw_code(frame, s, origin);
       mark_block(frame, s, origin);

@@ -9,15 +9,11 @@
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/editing/presets.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::panels {
 namespace {
-
-using widgets::Align;
 
 struct Box {
   ImVec2 min, max;
@@ -42,7 +38,7 @@ void draw_example(const Frame& frame, const Box& box) {
   const auto cell = [](float room, std::size_t count) {
     return std::floor(room / static_cast<float>(count));
   };
-  widgets::Heatmap map;
+  Heatmap map;
   map.place = "start/weights";
   map.head = 0;
   map.label_width = labels;
@@ -53,10 +49,10 @@ void draw_example(const Frame& frame, const Box& box) {
   if (map.width <= 0 || map.height <= 0) return;
   map.show_bar = false;
   map.whole = true;
-  widgets::draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(6)}, Align::left_middle,
-                     packed(frame.palette.text), "Weights");
+  draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(6)}, Align::left_middle, frame.palette.text,
+            "Weights");
   ImGui::BeginDisabled();  // the card takes the mouse
-  widgets::draw_heatmap(frame, map, {box.min.x, box.min.y + top});
+  draw_heatmap(frame, map, {box.min.x, box.min.y + top});
   ImGui::EndDisabled();
 }
 
@@ -71,24 +67,21 @@ void draw_lesson_picture(const Frame& frame, const Box& box) {
   const auto& m = frame.metrics;
   const auto [lesson, step] = lesson_at_hand(frame);
   const auto n = static_cast<float>(lesson->steps.size());
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  widgets::draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(8)}, Align::left_middle,
-                     packed(frame.palette.text),
-                     widgets::shortened(frame.fonts.sans16, lesson->title, box.width()));
+  draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(8)}, Align::left_middle, frame.palette.text,
+            shortened(frame.fonts.sans16, lesson->title, box.width()));
   const float pitch = box.width() / n, bars = box.min.y + m.px(28);
   for (std::size_t k = 0; k < lesson->steps.size(); ++k) {
     const float x = box.min.x + pitch * static_cast<float>(k);
-    list->AddRectFilled({x, bars}, {x + pitch - m.px(3), bars + m.px(4)},
-                        packed(k < step ? frame.palette.accent : frame.palette.control.active));
+    draw_rect({x, bars}, {x + pitch - m.px(3), bars + m.px(4)},
+              k < step ? frame.palette.accent : frame.palette.control.active);
   }
   float y = bars + m.px(22);
   for (std::size_t k = step; k < lesson->steps.size(); ++k) {
-    widgets::draw_text(frame.fonts.mono13, {box.min.x, y}, Align::left_middle, packed(frame.palette.faint),
-                       std::to_string(k + 1));
-    widgets::draw_text(
-        frame.fonts.sans14, {box.min.x + m.px(28), y}, Align::left_middle,
-        packed(k == step ? frame.palette.text : frame.palette.dim),
-        widgets::shortened(frame.fonts.sans14, lesson->steps[k].title, box.width() - m.px(28)));
+    draw_text(frame.fonts.mono13, {box.min.x, y}, Align::left_middle, frame.palette.faint,
+              std::to_string(k + 1));
+    draw_text(frame.fonts.sans14, {box.min.x + m.px(28), y}, Align::left_middle,
+              k == step ? frame.palette.text : frame.palette.dim,
+              shortened(frame.fonts.sans14, lesson->steps[k].title, box.width() - m.px(28)));
     y += m.px(23);
     if (y > box.max.y - m.px(8)) break;
   }
@@ -104,7 +97,6 @@ void draw_model_picture(const Frame& frame, const Box& box) {
                                  static_cast<float>(side - 1) * gap) /
                                 static_cast<float>(side));
   if (each < 1) return;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const auto color = [&](double weight) {
     return packed(render::color_at(render::ColorMap::weights, frame.palette.dark, weight));
   };
@@ -116,13 +108,12 @@ void draw_model_picture(const Frame& frame, const Box& box) {
       const auto edge = [&](float corner, std::size_t k, std::size_t n) {
         return corner + std::round(each * static_cast<float>(k) / static_cast<float>(n));
       };
-      list->AddRectFilled(a, {a.x + each, a.y + each}, color(0));
+      draw_rect(a, {a.x + each, a.y + each}, color(0));
       for (std::size_t i = 0; i < map.n_rows; ++i)
         for (std::size_t j = 0; j < map.n_cols; ++j)
           if (map(i, j) > 0)
-            list->AddRectFilled({edge(a.x, j, map.n_cols), edge(a.y, i, map.n_rows)},
-                                {edge(a.x, j + 1, map.n_cols), edge(a.y, i + 1, map.n_rows)},
-                                color(map(i, j)));
+            draw_rect({edge(a.x, j, map.n_cols), edge(a.y, i, map.n_rows)},
+                      {edge(a.x, j + 1, map.n_cols), edge(a.y, i + 1, map.n_rows)}, color(map(i, j)));
     }
 }
 
@@ -131,7 +122,7 @@ std::string model_words(const Frame& frame) {
   if (frame.forms.models.empty()) return "No model lies beside the program.";
   if (!frame.work.start_model) return frame.forms.models.front().filename().string();
   const auto& model = frame.work.start_model->model->description();
-  return widgets::grouped(static_cast<std::size_t>(model.n_parameters)) + " parameters, " +
+  return grouped(static_cast<std::size_t>(model.n_parameters)) + " parameters, " +
          std::to_string(model.sizes.n_layers) + " layers of " + std::to_string(model.sizes.n_heads) +
          " heads";
 }
@@ -168,10 +159,10 @@ std::vector<Door> doors(const Frame& frame) {
 void draw_caps(const Frame& frame, const std::vector<std::string>& keys, float right, float middle) {
   ImFont* font = frame.fonts.sans13;
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
-    const float width = widgets::text_width(font, *key) + frame.metrics.px(12), half = frame.metrics.px(10);
-    ImGui::GetWindowDrawList()->AddRectFilled({right - width, middle - half}, {right, middle + half},
-                                              packed(frame.palette.control.rest), frame.metrics.px(3));
-    widgets::draw_text(font, {right - width / 2, middle}, Align::middle, packed(frame.palette.text), *key);
+    const float width = text_width(font, *key) + frame.metrics.px(12), half = frame.metrics.px(10);
+    draw_rect({right - width, middle - half}, {right, middle + half}, frame.palette.control.rest,
+              frame.metrics.px(3));
+    draw_text(font, {right - width / 2, middle}, Align::middle, frame.palette.text, *key);
     right -= width + frame.metrics.px(8);
   }
 }
@@ -189,17 +180,15 @@ void draw_door(const Frame& frame, const Door& door, std::size_t index, const Bo
   }
   platform::move_to(card.min);
   if (index == 0) ImGui::SetItemDefaultFocus();
-  const bool pressed = widgets::hit_area(door.name, {card.width(), card.height()});
+  const bool pressed = hit_area(door.name, {card.width(), card.height()});
   frame.landmarks.mark_item(door.name);
   const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
-  list->AddRectFilled(card.min, card.max, packed(p.ground.back), m.px(3));
-  list->AddRectFilled(text.min, text.max, packed(lit ? p.ground.raised : p.ground.panel), m.px(3));
+  draw_rect(card.min, card.max, p.ground.back, m.px(3));
+  draw_rect(text.min, text.max, lit ? p.ground.raised : p.ground.panel, m.px(3));
   list->AddRect(card.min, card.max, packed(p.line), m.px(3));
   if (ImGui::IsItemFocused())
-    widgets::outline(list, {card.min.x - 3, card.min.y - 3}, {card.max.x + 3, card.max.y + 3},
-                     packed(p.accent), 2);
-  const bool typed =
-      frame.forms.dialog == Dialog::none && widgets::typed_letters() == std::to_string(index + 1);
+    outline({card.min.x - 3, card.min.y - 3}, {card.max.x + 3, card.max.y + 3}, p.accent, 2);
+  const bool typed = frame.forms.dialog == Dialog::none && typed_letters() == std::to_string(index + 1);
   if (pressed || typed)
     for (const Command& command : door.opens) frame.commands.add(command);
   list->PushClipRect(picture.min, picture.max, true);
@@ -207,13 +196,11 @@ void draw_door(const Frame& frame, const Door& door, std::size_t index, const Bo
                {{picture.min.x + pad, picture.min.y + pad}, {picture.max.x - pad, picture.max.y - pad / 2}});
   list->PopClipRect();
   const float left = text.min.x + pad, width = text.width() - 2 * pad;
-  widgets::draw_text(frame.fonts.sans17, {left, text.min.y + m.px(24)}, Align::left_middle, packed(p.text),
-                     door.title);
+  draw_text(frame.fonts.sans17, {left, text.min.y + m.px(24)}, Align::left_middle, p.text, door.title);
   draw_caps(frame, {std::to_string(index + 1)}, text.max.x - pad, text.min.y + m.px(24));
-  widgets::draw_two_lines(frame.fonts.sans14, {left, text.min.y + m.px(44)}, width, m.px(19), p.dim,
-                          door.words);
-  widgets::draw_text(frame.fonts.sans13, {left, text.max.y - m.px(22)}, Align::left_middle, packed(p.faint),
-                     widgets::shortened(frame.fonts.sans13, door.foot, width));
+  draw_two_lines(frame.fonts.sans14, {left, text.min.y + m.px(44)}, width, m.px(19), p.dim, door.words);
+  draw_text(frame.fonts.sans13, {left, text.max.y - m.px(22)}, Align::left_middle, p.faint,
+            shortened(frame.fonts.sans13, door.foot, width));
 }
 
 /// The files that were opened last, each a link.
@@ -222,20 +209,17 @@ void draw_recent(const Frame& frame, ImVec2 at, float width) {
   const auto& recent = frame.document.recent;
   if (recent.empty()) return;
   const auto& m = frame.metrics;
-  widgets::draw_text(frame.fonts.sans13, {at.x, at.y}, Align::left_middle, packed(frame.palette.dim),
-                     "RECENT");
+  draw_text(frame.fonts.sans13, {at.x, at.y}, Align::left_middle, frame.palette.dim, "RECENT");
   const float pitch = width / static_cast<float>(most);
   for (std::size_t k = 0; k < std::min(most, recent.size()); ++k) {
     const float x = at.x + pitch * static_cast<float>(k), room = pitch - m.px(16);
     const std::string name = recent[k].filename().string();
-    if (widgets::link(frame, "start/recent/" + std::to_string(k), frame.fonts.sans15, {x, at.y + m.px(26)},
-                      Align::left_middle, frame.palette.text,
-                      widgets::shortened(frame.fonts.sans15, name, room)))
+    if (link(frame, "start/recent/" + std::to_string(k), frame.fonts.sans15, {x, at.y + m.px(26)},
+             Align::left_middle, frame.palette.text, shortened(frame.fonts.sans15, name, room)))
       frame.commands.add(set<&Forms::start_page>(false), OpenFile{recent[k]});
-    widgets::tooltip(recent[k].string());
-    widgets::draw_text(frame.fonts.sans13, {x, at.y + m.px(46)}, Align::left_middle,
-                       packed(frame.palette.dim),
-                       widgets::shortened(frame.fonts.sans13, recent[k].parent_path().string(), room));
+    tooltip(recent[k].string());
+    draw_text(frame.fonts.sans13, {x, at.y + m.px(46)}, Align::left_middle, frame.palette.dim,
+              shortened(frame.fonts.sans13, recent[k].parent_path().string(), room));
   }
 }
 
@@ -251,21 +235,20 @@ void draw_start(const Frame& frame) {
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->PushClipRect(window, {window.x + size.x, window.y + size.y});
-  list->AddRectFilled(window, {window.x + size.x, window.y + size.y}, packed(frame.palette.ground.back));
+  draw_rect(window, {window.x + size.x, window.y + size.y}, frame.palette.ground.back);
   list->PopClipRect();
   const bool is_wide = size.x >= 1500 * m.scale, is_tall = size.x >= 1100 * m.scale;
   const float margin = m.px(is_wide ? 96 : is_tall ? 56 : 24), gap = m.px(is_wide ? 32 : 24);
   const float left = window.x + margin, width = size.x - 2 * margin;
   float y = window.y + m.px(is_tall ? 44 : 24);
-  widgets::draw_text(frame.fonts.sans19, {left, y}, Align::left_middle, packed(frame.palette.text),
-                     "Take attention apart, number by number");
+  draw_text(frame.fonts.sans19, {left, y}, Align::left_middle, frame.palette.text,
+            "Take attention apart, number by number");
   y += m.px(30);
-  widgets::draw_text(
-      frame.fonts.sans15, {left, y}, Align::left_middle, packed(frame.palette.dim),
-      widgets::shortened(frame.fonts.sans15,
-                         "Every number of the layer is on the screen. Change one, and all that "
-                         "depend on it follow at once.",
-                         width));
+  draw_text(frame.fonts.sans15, {left, y}, Align::left_middle, frame.palette.dim,
+            shortened(frame.fonts.sans15,
+                      "Every number of the layer is on the screen. Change one, and all that "
+                      "depend on it follow at once.",
+                      width));
   y += m.px(28);
   const std::vector<Door> all = doors(frame);
   const auto n = static_cast<float>(all.size());
@@ -282,18 +265,15 @@ void draw_start(const Frame& frame) {
   y += is_tall ? card.y : (card.y + gap) * n - gap;
   draw_recent(frame, {left, y + m.px(30)}, width);
   const float line = window.y + size.y - m.px(44), middle = line + m.px(20);
-  ImGui::GetWindowDrawList()->AddRectFilled({left, line}, {left + width, line + 1},
-                                            packed(frame.palette.line));
+  draw_rect({left, line}, {left + width, line + 1}, frame.palette.line);
   const std::string words = "or drop a file here, or ";
-  widgets::draw_text(frame.fonts.sans14, {left, middle}, Align::left_middle, packed(frame.palette.dim),
-                     words);
-  if (widgets::link(frame, "start/open", frame.fonts.sans14,
-                    {left + widgets::text_width(frame.fonts.sans14, words), middle}, Align::left_middle,
-                    frame.palette.accent, "open one…"))
+  draw_text(frame.fonts.sans14, {left, middle}, Align::left_middle, frame.palette.dim, words);
+  if (link(frame, "start/open", frame.fonts.sans14, {left + text_width(frame.fonts.sans14, words), middle},
+           Align::left_middle, frame.palette.accent, "open one…"))
     frame.commands.add(ShowDialog{Dialog::open});
-  const float box = m.px(24) + widgets::text_width(frame.fonts.sans15, "show at start");
+  const float box = m.px(24) + text_width(frame.fonts.sans15, "show at start");
   platform::move_to({left + width - box, middle - m.frame / 2});
-  if (const auto on = widgets::checkbox(frame, "start/show", "show at start", frame.settings.start_page))
+  if (const auto on = checkbox(frame, "start/show", "show at start", frame.settings.start_page))
     frame.commands.add(set<&Settings::start_page>(*on));
 }
 

@@ -9,14 +9,22 @@
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::panels {
 
 using core::attention::Stage;
 
 namespace {
+
+/// Where the rows and the columns of the token view lie on the screen.
+struct TokenLayout {
+  float queries = 0, lines = 0, keys = 0, takes = 0;  ///< left edges; lines run from lines to keys
+  float query_width = 0, key_width = 0, bar_width = 0, right = 0;
+  float top = 0, pitch = 1, box = 1;  ///< of row 0, between rows, and the height of a token's box
+  std::size_t first = 0, end = 0;     ///< rows that can be seen
+
+  float middle(std::size_t row) const { return top + (static_cast<float>(row) + 0.5f) * pitch; }
+};
 
 constexpr std::size_t most_chip_lines = 3;
 
@@ -33,17 +41,16 @@ void draw_chip(const Frame& frame, std::size_t h, ImVec2 at, float width) {
   const bool pressed = ImGui::Button(("##" + name).c_str(), {width, frame.metrics.frame});
   ImGui::PopStyleColor();
   frame.landmarks.mark_item(name);
-  widgets::tooltip((on ? "Hides the lines of head " : "Shows the lines of head ") + std::to_string(h));
-  ImDrawList* list = ImGui::GetWindowDrawList();
+  tooltip((on ? "Hides the lines of head " : "Shows the lines of head ") + std::to_string(h));
   const float middle = at.y + frame.metrics.frame / 2, half = frame.metrics.px(5);
   const ImVec2 min{at.x + frame.metrics.px(8), std::round(middle - half)},
       max{min.x + 2 * half, min.y + 2 * half};
   if (on)
-    list->AddRectFilled(min, max, packed(p.head(h)), frame.metrics.px(2));
+    draw_rect(min, max, p.head(h), frame.metrics.px(2));
   else
-    widgets::outline(list, min, max, packed(p.faint), 1);
-  widgets::draw_text(frame.fonts.mono13, {at.x + width - frame.metrics.px(7), middle},
-                     widgets::Align::right_middle, packed(on ? p.text : p.faint), std::to_string(h));
+    outline(min, max, p.faint, 1);
+  draw_text(frame.fonts.mono13, {at.x + width - frame.metrics.px(7), middle}, Align::right_middle,
+            on ? p.text : p.faint, std::to_string(h));
   if (!pressed) return;
   std::set<std::size_t> silent = frame.pending.look.tokens.silent_heads;
   if (on)
@@ -62,18 +69,21 @@ std::vector<std::size_t> heads_with_lines(const Frame& frame) {
   return heads;
 }
 
+namespace {
+
+/// A switch for every head, and for all of them; scrolls when they are very many.
 void draw_token_chips(const Frame& frame, float width) {
   const auto& m = frame.metrics;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const std::size_t n = frame.displayed.trace.n_heads();
   const float label = m.px(52), buttons = m.px(110), gap = m.px(4), pitch = m.frame + gap;
-  const float chip = m.px(24) + widgets::text_width(frame.fonts.mono13, std::to_string(n - 1)) + m.px(8);
+  const float chip = m.px(24) + text_width(frame.fonts.mono13, std::to_string(n - 1)) + m.px(8);
   const float room = std::max(chip, width - label - buttons);
   const auto per_line = std::max<std::size_t>(1, static_cast<std::size_t>((room + gap) / (chip + gap)));
   const std::size_t lines = (n + per_line - 1) / per_line;
   const float height = static_cast<float>(std::min(lines, most_chip_lines)) * pitch;
-  widgets::draw_text(frame.fonts.sans15, {origin.x, origin.y + m.frame / 2}, widgets::Align::left_middle,
-                     packed(frame.palette.dim), "heads");
+  draw_text(frame.fonts.sans15, {origin.x, origin.y + m.frame / 2}, Align::left_middle, frame.palette.dim,
+            "heads");
 
   const float chips_width = static_cast<float>(std::min(n, per_line)) * (chip + gap);
   platform::move_to({origin.x + label, origin.y});
@@ -90,22 +100,17 @@ void draw_token_chips(const Frame& frame, float width) {
 
   platform::move_to({origin.x + label + chips_width + m.px(10), origin.y});
   if (n > 1) {
-    if (widgets::button(frame, "tokens/all", "all", "Shows the lines of every head"))
+    if (button(frame, "tokens/all", "all", "Shows the lines of every head"))
       frame.commands.add(set<&TokensLook::silent_heads>({}));
     ImGui::SameLine();
-    if (widgets::button(frame, "tokens/none", "none", "Hides all lines")) {
+    if (button(frame, "tokens/none", "none", "Hides all lines")) {
       std::set<std::size_t> all;
       for (std::size_t h = 0; h < n; ++h) all.insert(h);
       frame.commands.add(set<&TokensLook::silent_heads>(std::move(all)));
     }
   }
-  platform::move_to(origin);
-  ImGui::Dummy({width, height});
+  take_room(origin, {width, height});
 }
-
-namespace {
-
-using widgets::Align;
 
 constexpr float most_grey = 0.21f;
 constexpr int bends = 22, smooth_bends = 56;  // of a line; of one that is thick or bright among few
@@ -113,6 +118,7 @@ constexpr int bends = 22, smooth_bends = 56;  // of a line; of one that is thick
 const std::vector<std::string>& tokens_of(const Frame& frame) {
   return frame.displayed.sequence().tokens;
 }
+
 const std::vector<std::string>& keys_of(const Frame& frame) {
   return frame.displayed.sequence().keys();
 }
@@ -139,22 +145,20 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
   const float middle = l.middle(row), top = std::round(middle - l.box / 2);
   const ImVec2 min{left, top}, max{left + width, top + l.box};
   const float rounding = l.box >= frame.metrics.px(20) ? frame.metrics.px(3) : 0;
-  list->AddRectFilled(min, max, packed(style.ground), rounding);
-  if (style.hatched)
-    widgets::hatch(list, min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.6f));
+  draw_rect(min, max, style.ground, rounding);
+  if (style.hatched) hatch(min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.6f));
   const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbours do not touch
   if (style.outline)
     platform::rect(list, {min.x - around / 2, min.y - around / 2}, {max.x + around / 2, max.y + around / 2},
                    packed(*style.outline), around, rounding);
-  const float index = widgets::text_width(frame.fonts.mono12, std::to_string(style.tokens.size() - 1));
+  const float index = text_width(frame.fonts.mono12, std::to_string(style.tokens.size() - 1));
   const float left_text = left + frame.metrics.px(8) + index;
-  widgets::draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle,
-                     packed(frame.palette.faint), std::to_string(row));
+  draw_text(frame.fonts.mono12, {left_text, middle}, Align::right_middle, frame.palette.faint,
+            std::to_string(row));
   ImFont* font = l.box >= frame.metrics.px(20) ? frame.fonts.sans15 : frame.fonts.sans12;
   const float from = left_text + frame.metrics.px(8);
-  widgets::draw_text(font, {from, middle}, Align::left_middle, packed(style.ink),
-                     widgets::shortened(font, widgets::visible_token(style.tokens[row]),
-                                        left + width - from - frame.metrics.px(4)));
+  draw_text(font, {from, middle}, Align::left_middle, style.ink,
+            shortened(font, visible_token(style.tokens[row]), left + width - from - frame.metrics.px(4)));
 }
 
 void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
@@ -163,12 +167,12 @@ void draw_query(const Frame& frame, const TokenLayout& l, std::size_t i) {
              hovered = frame.displayed.look.tokens.hovered_query == i;
   platform::move_to({l.queries, std::round(l.middle(i) - l.pitch / 2)});
   const std::string name = "tokens/query/" + std::to_string(i);
-  const bool pressed = widgets::hit_area(name.c_str(), {l.query_width, l.pitch});
+  const bool pressed = hit_area(name.c_str(), {l.query_width, l.pitch});
   frame.landmarks.mark_item(name);
-  const bool focused = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+  const bool focused = has_keyboard();
   if (ImGui::IsItemHovered()) {
     frame.commands.add(set<&TokensLook::hovered_query>(i));
-    if (widgets::text_width(frame.fonts.sans12, tokens_of(frame)[i]) > l.query_width - frame.metrics.px(44))
+    if (text_width(frame.fonts.sans12, tokens_of(frame)[i]) > l.query_width - frame.metrics.px(44))
       ImGui::SetTooltip("%s", tokens_of(frame)[i].c_str());
   }
   if (pressed) frame.commands.add(PinQuery{i});
@@ -208,8 +212,7 @@ bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::si
   });
 }
 
-}  // namespace
-
+/// Nothing without a query of interest.
 Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
   if (!query) return {};
@@ -223,6 +226,7 @@ Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
   return takes;
 }
 
+/// The queries at the left, each to hover and to press, and the keys at the right.
 void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
   for (std::size_t row = l.first; row < l.end; ++row) {
@@ -231,8 +235,6 @@ void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vecto
       draw_key(frame, l, row, query && is_taken(frame, heads, *query, row));
   }
 }
-
-namespace {
 
 /// Where a line stands between its ends: the curve of draw_token_lines() as a function of the place across.
 struct Across {
@@ -252,20 +254,17 @@ struct Across {
 
 /// What a line says when the mouse is on it.
 void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
-  const std::string words =
-      widgets::cell_words(frame, {Stage::weights, line.head, line.query, line.key}).heading;
+  const std::string words = cell_words(frame, {Stage::weights, line.head, line.query, line.key}).heading;
   ImGui::BeginTooltip();
   platform::push_font(frame.fonts.sans14);
   ImGui::TextUnformatted(words.c_str());
   ImGui::TextColored(vec(frame.palette.dim), "weight in head %zu", line.head);
   platform::push_font(frame.fonts.mono14);
-  ImGui::TextUnformatted(widgets::number_text(line.weight).c_str());
+  ImGui::TextUnformatted(number_text(line.weight).c_str());
   ImGui::PopFont();
   ImGui::PopFont();
   ImGui::EndTooltip();
 }
-
-}  // namespace
 
 void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines& lines,
                       const std::vector<std::size_t>& heads) {
@@ -312,26 +311,24 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
   draw_line_tooltip(frame, *nearest.line);
 }
 
+/// The sums as bars, a part for each head.
 void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
                 const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
   if (!query) return;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
   std::string said;  // of the keys above
   for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
     if (frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && takes.sums[j] == 0) {
-      const std::string why = widgets::why_hidden(frame, *query, j);
+      const std::string why = why_hidden(frame, *query, j);
       if (std::exchange(said, why) != why)
-        widgets::draw_text(frame.fonts.sans13, {l.takes, std::round(l.middle(j))}, Align::left_middle,
-                           packed(frame.palette.faint),
-                           widgets::shortened(frame.fonts.sans13, why, l.right - l.takes));
+        draw_text(frame.fonts.sans13, {l.takes, std::round(l.middle(j))}, Align::left_middle,
+                  frame.palette.faint, shortened(frame.fonts.sans13, why, l.right - l.takes));
       continue;
     }
     said.clear();
     const float middle = std::round(l.middle(j));
-    list->AddRectFilled({l.takes, middle - half}, {l.takes + l.bar_width, middle + half},
-                        packed(frame.palette.control.rest));
+    draw_rect({l.takes, middle - half}, {l.takes + l.bar_width, middle + half}, frame.palette.control.rest);
     double sum = 0;
     for (const std::size_t h : heads) {
       const double weight = frame.displayed.trace.at(Stage::weights, h)(*query, j), before = sum;
@@ -340,26 +337,21 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
       const auto x = [&](double at) {
         return l.takes + l.bar_width * static_cast<float>(std::min(at / takes.top, 1.0));
       };
-      list->AddRectFilled({x(before), middle - half}, {x(sum), middle + half}, packed(frame.palette.head(h)));
+      draw_rect({x(before), middle - half}, {x(sum), middle + half}, frame.palette.head(h));
     }
     const bool taken = is_taken(frame, heads, *query, j);
-    widgets::draw_text(frame.fonts.mono13, {l.right, middle}, Align::right_middle,
-                       packed(taken ? frame.palette.text : frame.palette.faint),
-                       widgets::fixed(takes.sums[j], takes.sums[j] < 10 ? 4 : 3));
+    draw_text(frame.fonts.mono13, {l.right, middle}, Align::right_middle,
+              taken ? frame.palette.text : frame.palette.faint,
+              fixed(takes.sums[j], takes.sums[j] < 10 ? 4 : 3));
   }
 }
-
-namespace {
-
-using widgets::Align;
 
 constexpr std::size_t most_drawn_lines = 3000;
 constexpr const char *keys_title = "Keys", *keys_words = "keys attended to";
 
 /// A title with its explanation on the same line.
 float title_width(const Frame& frame, const char* title, const char* words) {
-  return widgets::text_width(frame.fonts.sans16, title) + frame.metrics.px(10) +
-         widgets::text_width(frame.fonts.sans13, words);
+  return text_width(frame.fonts.sans16, title) + frame.metrics.px(10) + text_width(frame.fonts.sans13, words);
 }
 
 /// Queries stand at the left, keys at the right, from the same top.
@@ -378,10 +370,10 @@ TokenLayout columns(const Frame& frame, float left, float width) {
   const core::attention::Sequence& sequence = frame.displayed.sequence();
   for (const auto* tokens : {&sequence.tokens, &sequence.keys()})
     for (const std::string& token : *tokens)
-      longest = std::max(longest, widgets::text_width(frame.fonts.sans15, widgets::visible_token(token)));
-  const float digits = widgets::text_width(frame.fonts.mono12, std::to_string(n_rows(frame) - 1));
+      longest = std::max(longest, text_width(frame.fonts.sans15, visible_token(token)));
+  const float digits = text_width(frame.fonts.mono12, std::to_string(n_rows(frame) - 1));
   l.query_width = l.key_width = std::round(std::clamp(longest + digits + m.px(26), narrow, wide));
-  const float number = widgets::text_width(frame.fonts.mono13, "0.0000") + m.px(10);
+  const float number = text_width(frame.fonts.mono13, "0.0000") + m.px(10);
   l.bar_width = std::round(std::clamp(width * 0.15f, m.px(60), m.px(150)));
   l.queries = left + 2;  // room for an outline
   l.lines = l.queries + l.query_width + m.px(6);
@@ -408,12 +400,11 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
                  std::size_t n_heads) {
   const float middle = origin.y + frame.metrics.px(8), below = origin.y + frame.metrics.px(26);
   const auto title = [&](float x, const char* words, const char* explanation, float room) {
-    widgets::draw_text(frame.fonts.sans16, {x, middle}, Align::left_middle, packed(frame.palette.text),
-                       words);
+    draw_text(frame.fonts.sans16, {x, middle}, Align::left_middle, frame.palette.text, words);
     const float all = title_width(frame, words, explanation);
-    const float beside = all - widgets::text_width(frame.fonts.sans13, explanation);
-    widgets::draw_text(frame.fonts.sans13, all <= room ? ImVec2(x + beside, middle) : ImVec2(x, below),
-                       Align::left_middle, packed(frame.palette.dim), explanation);
+    const float beside = all - text_width(frame.fonts.sans13, explanation);
+    draw_text(frame.fonts.sans13, all <= room ? ImVec2(x + beside, middle) : ImVec2(x, below),
+              Align::left_middle, frame.palette.dim, explanation);
   };
   title(l.queries, "Queries", "attended by", l.keys - l.queries);
   title(l.keys, keys_title, keys_words, l.takes - l.keys - frame.metrics.px(8));
@@ -421,15 +412,14 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
   if (!query) return;
   const std::string& token = frame.displayed.sequence().tokens[*query];
   const float room = l.right - l.takes;
-  const std::string name = widgets::shortened(
-      frame.fonts.sans16, widgets::visible_token(token),
-      std::max(frame.metrics.px(30), room - widgets::text_width(frame.fonts.sans16, "What  attends to")));
-  title(
-      l.takes, ("What " + name + " attends to").c_str(),
-      widgets::shortened(frame.fonts.sans13,
-                         "sum of " + head_count(n_heads) + ", 0 to " + widgets::number_text(takes.top), room)
-          .c_str(),
-      0);
+  const std::string name =
+      shortened(frame.fonts.sans16, visible_token(token),
+                std::max(frame.metrics.px(30), room - text_width(frame.fonts.sans16, "What  attends to")));
+  title(l.takes, ("What " + name + " attends to").c_str(),
+        shortened(frame.fonts.sans13, "sum of " + head_count(n_heads) + ", 0 to " + number_text(takes.top),
+                  room)
+            .c_str(),
+        0);
 }
 
 /// What is drawn of what there is, in one honest line.
@@ -439,7 +429,7 @@ std::string count_words(const Frame& frame, const TokenLines& lines) {
       std::to_string(lines.lines.size()) + " of " + std::to_string(lines.visible) + " lines drawn";
   if (lines.above > lines.lines.size())
     words = "The strongest " + words + ", " + std::to_string(lines.above) + " are not hidden";
-  words += "; they carry " + widgets::fixed(lines.total > 0 ? lines.carried / lines.total * 100 : 0, 1) +
+  words += "; they carry " + fixed(lines.total > 0 ? lines.carried / lines.total * 100 : 0, 1) +
            " % of the weight. ";
   words += frame.displayed.model.dropout.active() ? "Weights before dropout." : "Thickness is the weight.";
   return words;
@@ -470,8 +460,7 @@ void draw_rows(const Frame& frame, TokenLayout l, const TokenLines& lines, const
   draw_token_lines(frame, l, lines, heads);
   draw_token_boxes(frame, l, heads);
   draw_takes(frame, l, takes, heads);
-  platform::move_to(start);
-  ImGui::Dummy({1, static_cast<float>(n) * l.pitch + 4});
+  take_room(start, {1, static_cast<float>(n) * l.pitch + 4});
 }
 
 }  // namespace
@@ -497,9 +486,8 @@ void draw_tokens(const Frame& frame) {
   platform::begin_child("token rows", {std::max(1.0f, room.x), height});
   draw_rows(frame, layout, lines, takes, heads, height);
   ImGui::EndChild();
-  widgets::draw_text(frame.fonts.sans14, {origin.x, top + height + foot / 2 + m.px(2)}, Align::left_middle,
-                     packed(frame.palette.dim),
-                     widgets::shortened(frame.fonts.sans14, count_words(frame, lines), width));
+  draw_text(frame.fonts.sans14, {origin.x, top + height + foot / 2 + m.px(2)}, Align::left_middle,
+            frame.palette.dim, shortened(frame.fonts.sans14, count_words(frame, lines), width));
 }
 
 }  // namespace app::panels

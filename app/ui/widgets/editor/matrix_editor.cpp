@@ -6,9 +6,8 @@
 
 #include "app/screen/painter.hpp"
 #include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/fields.hpp"
-#include "app/ui/widgets/hit_area.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
@@ -17,6 +16,12 @@
 namespace app::widgets {
 
 namespace {
+
+using namespace core::editing;
+using platform::key_pressed;
+
+/// The name of the field in which a cell's number is typed.
+inline constexpr const char* cell_field = "edit/typing";
 
 MatrixGrid::Range visible(float from, float to, float pitch, std::size_t n) {
   const auto index = [n](float cells) {
@@ -79,6 +84,10 @@ ImVec2 MatrixGrid::scroll_to(std::size_t row, std::size_t column) const {
           outside(min.y, min.y + pitch.y, view_min.y + header_height, view_max.y)};
 }
 
+namespace {
+
+/// A grid whose columns are as wide as fit, at least so that their numbers do; origin and view are still to
+/// be set.
 MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width,
                        float width, float numbers_width) {
   MatrixGrid grid;
@@ -92,8 +101,6 @@ MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n
     grid.pitch.x = std::floor((width - label_width) / whole);
   return grid;
 }
-
-namespace {
 
 namespace formats = core::formats;
 
@@ -136,8 +143,6 @@ arma::mat pasted_numbers(std::string_view text) {
 
 namespace {
 
-using namespace core::editing;
-
 std::string landmark(std::size_t row) {
   return "edit/token/" + std::to_string(row);
 }
@@ -145,6 +150,7 @@ std::string landmark(std::size_t row) {
 struct Box {
   ImVec2 min, max;
 };
+
 Box label_box(const EditorFrame& e, std::size_t row) {
   const ImVec2 min(e.grid.label_left(), e.grid.cell_min(row, 0).y);
   return {min, {min.x + e.grid.label_width - e.grid.gap, min.y + e.grid.cell_size().y}};
@@ -162,7 +168,7 @@ void draw_label(const EditorFrame& e, std::size_t row) {
     draw_text_right(mono, max.x - m.px(8), centred_y(mono, min.y, height), p.faint, index);
   } else {
     ImFont* sans = e.frame.fonts.sans15;
-    if (e.matrix.tokens) ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(p.control.rest), m.px(3));
+    if (e.matrix.tokens) draw_rect(min, max, p.control.rest, m.px(3));
     draw_text(mono, {min.x + m.px(7), centred_y(mono, min.y, height)}, p.faint, index);
     const float x = min.x + m.px(7) + text_width(mono, index) + m.px(7);
     draw_text_within(sans, {x, centred_y(sans, min.y, height)}, max.x - x - m.px(3),
@@ -173,7 +179,7 @@ void draw_label(const EditorFrame& e, std::size_t row) {
     ImDrawList* list = ImGui::GetWindowDrawList();
     const float left = min.x - m.px(6);  // outside of the grid, like a marker beside a line
     list->PushClipRect({left, e.grid.view_min.y + e.grid.header_height}, {min.x, e.grid.view_max.y});
-    list->AddRectFilled({left, min.y}, {left + m.px(2), max.y}, packed(p.operand));
+    draw_rect({left, min.y}, {left + m.px(2), max.y}, p.operand);
     list->PopClipRect();
   }
   e.frame.landmarks.mark(landmark(row), {min.x, std::max(min.y, e.grid.view_min.y + e.grid.header_height)},
@@ -221,8 +227,7 @@ void drag_token(const EditorFrame& e) {
   if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
     const auto [min, max] = label_box(e, to);
     const float line = to > *from ? max.y : min.y - e.grid.gap;
-    ImGui::GetWindowDrawList()->AddRectFilled({min.x, line}, {max.x, line + e.grid.gap},
-                                              packed(e.frame.palette.accent));
+    draw_rect({min.x, line}, {max.x, line + e.grid.gap}, e.frame.palette.accent);
   } else if (ImGui::IsItemDeactivated()) {
     e.frame.commands.edit(MoveToken{e.matrix.place.nth, *from, to});
   }
@@ -265,8 +270,10 @@ namespace {
 constexpr double value_per_pixel = 0.01, coarse = 10, fine = 0.1;
 constexpr float drag_threshold = 3;   // pixels
 constexpr double clean_digits = 1e9;  // dragged numbers are kept to so many parts, lest 0.1 + 0.2 show
+
 constexpr std::size_t few_cells =
     4096;  // up to here every number counts for the decimals, not only the visible ones
+
 constexpr float least_padding = 6;  // of a cell, left and right together, at scale 1
 constexpr double strongest = 0.22;  // of the map on either side: the number must stay the loudest thing
 
@@ -335,7 +342,7 @@ void draw_cell(const EditorFrame& e, std::size_t row, std::size_t column, double
   const ImVec2 min = e.grid.cell_min(row, column), size = e.grid.cell_size(),
                max(min.x + size.x, min.y + size.y);
   const Rgb ground = ground_of(p, number, largest);
-  ImGui::GetWindowDrawList()->AddRectFilled(min, max, packed(ground), e.frame.metrics.px(3));
+  draw_rect(min, max, ground, e.frame.metrics.px(3));
   const Rgb ink = std::isfinite(number) ? readable_on(ground) : p.status.bad;
   const std::string text = format.fits ? cell_text(number, format, false) : "…";
   const float spare = size.x - text_width(font, text);
@@ -367,7 +374,7 @@ void draw_cells(const EditorFrame& e) {
       cursor && cursor->row < m.n_rows() && cursor->column < m.n_cols()) {
     const ImVec2 min = g.cell_min(cursor->row, cursor->column),
                  max(min.x + g.cell_size().x, min.y + g.cell_size().y);
-    outline(ImGui::GetWindowDrawList(), min, max, packed(e.frame.palette.accent), 2);
+    outline(min, max, e.frame.palette.accent, 2);
   }
   ImGui::PopClipRect();
 }
@@ -396,6 +403,29 @@ void drag_number(const EditorFrame& e) {
   e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor->row, cursor->column, number});
 }
 
+/// Puts the cursor on a cell.
+void put_cursor(const Frame& frame, std::size_t row, std::size_t column) {
+  frame.commands.add(set<&Selection::cursor>(EditCursor{row, column}));
+}
+
+/// Moves the cursor as far as the matrix goes and scrolls it into sight.
+void move(const EditorFrame& e, long rows, long columns) {
+  const auto moved = [](std::size_t from, long by, std::size_t n) {
+    return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
+  };
+  const std::size_t row = moved(e.frame.pending.selection.cursor->row, rows, e.grid.n_rows);
+  const std::size_t column = moved(e.frame.pending.selection.cursor->column, columns, e.grid.n_columns);
+  const ImVec2 scroll = e.grid.scroll_to(row, column);
+  ImGui::SetScrollX(ImGui::GetScrollX() + scroll.x);
+  ImGui::SetScrollY(ImGui::GetScrollY() + scroll.y);
+  put_cursor(e.frame, row, column);
+}
+
+/// Starts typing at the cursor; selected: the first letter replaces the text.
+void start_typing(const Frame& frame, std::string text, bool selected) {
+  frame.commands.add(set<&Forms::typed>(Typed{cell_field, std::move(text), true, selected}));
+}
+
 /// A right click on a number: the menu of the cell under the cursor.
 void cell_menu(const EditorFrame& e, bool over) {
   constexpr const char* name = "number";
@@ -420,6 +450,10 @@ void cell_menu(const EditorFrame& e, bool over) {
       e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor->row, cursor->column, 0});
   }
   ImGui::EndPopup();
+}
+
+bool is_typing_cell(const Forms& forms) {
+  return forms.typed && forms.typed->field == cell_field;
 }
 
 void edit_by_mouse(const EditorFrame& e) {
@@ -472,50 +506,7 @@ float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, ImVec
   return around + grid.pitch.y * std::max(1.0f, std::floor((room.y - around) / grid.pitch.y));
 }
 
-void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) {
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
-  const bool visible = ImGui::BeginChild("matrix", size, false,
-                                         ImGuiWindowFlags_HorizontalScrollbar | ImGuiWindowFlags_NoNavInputs);
-  ImGui::PopStyleVar();
-  if (visible) {
-    const float bar = ImGui::GetStyle().ScrollbarSize;
-    EditorFrame editor{frame, matrix, grid_for(frame, matrix, size.x)};
-    if (editor.grid.size().y > size.y) editor.grid = grid_for(frame, matrix, size.x - bar);
-    MatrixGrid& grid = editor.grid;
-    grid.view_min = ImGui::GetWindowPos();
-    const ImVec2 whole = grid.size();
-    grid.view_max = {grid.view_min.x + size.x - (whole.y > size.y ? bar : 0),
-                     grid.view_min.y + size.y - (whole.x > size.x ? bar : 0)};
-    grid.origin = ImGui::GetCursorScreenPos();
-    follow_focus(frame);
-    draw_cells(editor);
-    draw_column_labels(editor);
-    typing_field(editor);
-    row_labels(editor);
-    edit_by_mouse(editor);
-    if (frame.pending.selection.cursor && ImGui::IsWindowFocused()) edit_by_keys(editor);
-    platform::move_to(grid.origin);
-    ImGui::Dummy(whole);
-  }
-  ImGui::EndChild();
-}
-
 namespace {
-
-using platform::key_pressed;
-
-/// Moves the cursor as far as the matrix goes and scrolls it into sight.
-void move(const EditorFrame& e, long rows, long columns) {
-  const auto moved = [](std::size_t from, long by, std::size_t n) {
-    return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
-  };
-  const std::size_t row = moved(e.frame.pending.selection.cursor->row, rows, e.grid.n_rows);
-  const std::size_t column = moved(e.frame.pending.selection.cursor->column, columns, e.grid.n_columns);
-  const ImVec2 scroll = e.grid.scroll_to(row, column);
-  ImGui::SetScrollX(ImGui::GetScrollX() + scroll.x);
-  ImGui::SetScrollY(ImGui::GetScrollY() + scroll.y);
-  put_cursor(e.frame, row, column);
-}
 
 /// One cell on; behind the last column of a row comes the next row.
 void move_to_next(const EditorFrame& e, bool back) {
@@ -525,6 +516,44 @@ void move_to_next(const EditorFrame& e, bool back) {
     return move(e, 1, cursor.row + 1 < e.grid.n_rows ? -all : 0);
   if (back && cursor.column == 0) return move(e, -1, cursor.row > 0 ? all : 0);
   move(e, 0, back ? -1 : 1);
+}
+
+void commit(const EditorFrame& e, const std::string& text) {
+  const auto& cursor = *e.frame.pending.selection.cursor;
+  if (text == core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return;
+  if (const auto number = read_number(text))
+    e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
+  else
+    e.frame.commands.add(ShowMessage{"row " + std::to_string(cursor.row) + ", column " +
+                                         std::to_string(cursor.column) + ": expected a number, found \"" +
+                                         text + "\"",
+                                     true});
+}
+
+/// The field over the cursor's cell while a number is typed.
+void typing_field(const EditorFrame& e) {
+  const auto& cursor = e.frame.pending.selection.cursor;
+  if (!is_typing_cell(e.frame.forms) || !cursor || cursor->row >= e.grid.n_rows ||
+      cursor->column >= e.grid.n_columns)
+    return;
+  const std::string text = e.frame.forms.typed->text;
+  FieldStyle style;
+  style.width = e.grid.cell_size().x, style.font = e.frame.fonts.mono14, style.alignment = Alignment::right;
+  platform::move_to(e.grid.cell_min(cursor->row, cursor->column));
+  const FieldAnswer answer = text_field(e.frame, cell_field, "", style);
+  const bool escaped = key_pressed(ImGuiKey_Escape, false);
+  const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false);
+  const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow),
+             tab = key_pressed(ImGuiKey_Tab);
+  if (answer.left) {
+    if (!escaped) commit(e, answer.text.value_or(text));
+    if (entered) move(e, 1, 0);
+  } else if (up || down || tab || (entered && e.frame.forms.typed->waiting)) {
+    commit(e, text);
+    e.frame.commands.add(set<&Forms::typed>(std::nullopt));
+  }
+  if (tab) move_to_next(e, ImGui::GetIO().KeyShift);
+  if (up || down || (entered && !answer.left)) move(e, up ? -1 : 1, 0);
 }
 
 void paste(const EditorFrame& e) {
@@ -555,32 +584,7 @@ long page_rows(const EditorFrame& e) {
   return std::max(1L, static_cast<long>(rows.end - rows.first) - 1);
 }
 
-void commit(const EditorFrame& e, const std::string& text) {
-  const auto& cursor = *e.frame.pending.selection.cursor;
-  if (text == core::text::number_text(e.matrix.numbers.at(cursor.row, cursor.column))) return;
-  if (const auto number = read_number(text))
-    e.frame.commands.edit(core::editing::SetCell{e.matrix.place, cursor.row, cursor.column, *number});
-  else
-    e.frame.commands.add(ShowMessage{"row " + std::to_string(cursor.row) + ", column " +
-                                         std::to_string(cursor.column) + ": expected a number, found \"" +
-                                         text + "\"",
-                                     true});
-}
-
-}  // namespace
-
-bool is_typing_cell(const Forms& forms) {
-  return forms.typed && forms.typed->field == cell_field;
-}
-
-void put_cursor(const Frame& frame, std::size_t row, std::size_t column) {
-  frame.commands.add(set<&Selection::cursor>(EditCursor{row, column}));
-}
-
-void start_typing(const Frame& frame, std::string text, bool selected) {
-  frame.commands.add(set<&Forms::typed>(Typed{cell_field, std::move(text), true, selected}));
-}
-
+/// Walks, deletes, pastes and starts typing; the editor has the keyboard.
 void edit_by_keys(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto& cursor = *e.frame.pending.selection.cursor;
@@ -607,29 +611,33 @@ void edit_by_keys(const EditorFrame& e) {
     start_typing(e.frame, digits, false);
 }
 
-void typing_field(const EditorFrame& e) {
-  const auto& cursor = e.frame.pending.selection.cursor;
-  if (!is_typing_cell(e.frame.forms) || !cursor || cursor->row >= e.grid.n_rows ||
-      cursor->column >= e.grid.n_columns)
-    return;
-  const std::string text = e.frame.forms.typed->text;
-  FieldStyle style;
-  style.width = e.grid.cell_size().x, style.font = e.frame.fonts.mono14, style.alignment = Alignment::right;
-  platform::move_to(e.grid.cell_min(cursor->row, cursor->column));
-  const FieldAnswer answer = text_field(e.frame, cell_field, "", style);
-  const bool escaped = key_pressed(ImGuiKey_Escape, false);
-  const bool entered = key_pressed(ImGuiKey_Enter, false) || key_pressed(platform::keypad_enter, false);
-  const bool up = key_pressed(ImGuiKey_UpArrow), down = key_pressed(ImGuiKey_DownArrow),
-             tab = key_pressed(ImGuiKey_Tab);
-  if (answer.left) {
-    if (!escaped) commit(e, answer.text.value_or(text));
-    if (entered) move(e, 1, 0);
-  } else if (up || down || tab || (entered && e.frame.forms.typed->waiting)) {
-    commit(e, text);
-    e.frame.commands.add(set<&Forms::typed>(std::nullopt));
+}  // namespace
+
+void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
+  const bool visible = ImGui::BeginChild("matrix", size, false,
+                                         ImGuiWindowFlags_HorizontalScrollbar | ImGuiWindowFlags_NoNavInputs);
+  ImGui::PopStyleVar();
+  if (visible) {
+    const float bar = ImGui::GetStyle().ScrollbarSize;
+    EditorFrame editor{frame, matrix, grid_for(frame, matrix, size.x)};
+    if (editor.grid.size().y > size.y) editor.grid = grid_for(frame, matrix, size.x - bar);
+    MatrixGrid& grid = editor.grid;
+    grid.view_min = ImGui::GetWindowPos();
+    const ImVec2 whole = grid.size();
+    grid.view_max = {grid.view_min.x + size.x - (whole.y > size.y ? bar : 0),
+                     grid.view_min.y + size.y - (whole.x > size.x ? bar : 0)};
+    grid.origin = ImGui::GetCursorScreenPos();
+    follow_focus(frame);
+    draw_cells(editor);
+    draw_column_labels(editor);
+    typing_field(editor);
+    row_labels(editor);
+    edit_by_mouse(editor);
+    if (frame.pending.selection.cursor && ImGui::IsWindowFocused()) edit_by_keys(editor);
+    take_room(grid.origin, whole);
   }
-  if (tab) move_to_next(e, ImGui::GetIO().KeyShift);
-  if (up || down || (entered && !answer.left)) move(e, up ? -1 : 1, 0);
+  ImGui::EndChild();
 }
 
 }  // namespace app::widgets

@@ -25,6 +25,7 @@ struct EditedMatrix {
 
 /// The height of the whole editor without scrolling, in pixels.
 float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, float width);
+
 /// The same where it may be higher than the room: that of as many whole rows as the room takes, at least one.
 float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, ImVec2 room);
 
@@ -64,11 +65,6 @@ struct MatrixGrid {
   ImVec2 scroll_to(std::size_t row, std::size_t column) const;
 };
 
-/// A grid whose columns are as wide as fit, at least so that their numbers do; origin and view are still to
-/// be set.
-MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width,
-                       float width, float numbers_width);
-
 /// What the parts of the matrix editor share while one frame is drawn.
 struct EditorFrame {
   const Frame& frame;
@@ -76,19 +72,6 @@ struct EditorFrame {
   MatrixGrid grid;
 };
 
-/// The name of the field in which a cell's number is typed.
-inline constexpr const char* cell_field = "edit/typing";
-
-bool is_typing_cell(const Forms& forms);
-/// Puts the cursor on a cell.
-void put_cursor(const Frame& frame, std::size_t row, std::size_t column);
-/// Starts typing at the cursor; selected: the first letter replaces the text.
-void start_typing(const Frame& frame, std::string text, bool selected);
-
-/// Walks, deletes, pastes and starts typing; the editor has the keyboard.
-void edit_by_keys(const EditorFrame& editor);
-/// The field over the cursor's cell while a number is typed.
-void typing_field(const EditorFrame& editor);
 /// The labels at the left; tokens can be renamed, dragged to another place, added and removed.
 void row_labels(const EditorFrame& editor);
 

@@ -1,5 +1,5 @@
-#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
+#include "app/ui/widgets/heatmap/heatmap_view.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,6 @@
 
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/text.hpp"
 #include "core/base/color.hpp"
 #include "core/base/text.hpp"
 #include "core/out/drawing.hpp"
@@ -52,6 +51,7 @@ namespace {
 using core::attention::Coloring;
 
 constexpr int steps = 64;
+constexpr float bar_thickness = 6, mark_size = 3;  // at scale 1
 
 /// A line of words about a picture, and the shorter one for where that has no room.
 struct Note {
@@ -71,11 +71,10 @@ std::optional<Note> pooling_note(const Frame& frame, const Heatmap& map, const D
 }
 
 void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const auto swatch = [&](float x, float y, double t) {
     const float side = frame.metrics.px(10);
-    list->AddRectFilled({x, y - side / 2}, {x + side, y + side / 2},
-                        packed(render::color_at(render::ColorMap::mask, frame.palette.dark, t)));
+    draw_rect({x, y - side / 2}, {x + side, y + side / 2},
+              render::color_at(render::ColorMap::mask, frame.palette.dark, t));
     return x + side + frame.metrics.px(5);
   };
   const bool is_mask = map.stage == Stage::mask;
@@ -97,7 +96,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
   if (!fits()) return;  // the title and the marks say it
   const float y = std::round(d.far.y + frame.metrics.px(12));
   float x = swatch(d.corner.x, y, 1);
-  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), kept);
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.faint, kept);
   x += text_width(frame.fonts.sans12, kept) + gap;
   const ImU32 ink = packed(readable_on(render::color_at(render::ColorMap::mask, frame.palette.dark, 0)));
   const float left = x;
@@ -105,16 +104,11 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
   if (!is_mask) {
     const float r = frame.metrics.px(3);
     const ImVec2 m{left + frame.metrics.px(5), y};
-    list->AddLine({m.x - r, m.y - r}, {m.x + r, m.y + r}, ink, 1.5f);
-    list->AddLine({m.x - r, m.y + r}, {m.x + r, m.y - r}, ink, 1.5f);
+    draw_cross(m, r, ink, 1.5f);
   }
-  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.faint), dropped);
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.faint, dropped);
   x += text_width(frame.fonts.sans12, dropped) + gap;
-  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, packed(frame.palette.dim), pixels);
-}
-
-std::string cells(std::size_t n) {
-  return std::to_string(n) + (n == 1 ? " cell" : " cells");
+  draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.dim, pixels);
 }
 
 /// What the picture cannot show as it is.
@@ -130,15 +124,17 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
   if (!counted) return notes;
   const Beyond& b = *counted;
   if (b.above > 0)
-    notes.push_back({cells(b.above) + " above " + end_text(e.high), std::to_string(b.above) + " above"});
+    notes.push_back({core::text::counted(b.above, "cell") + " above " + end_text(e.high),
+                     std::to_string(b.above) + " above"});
   if (b.below > 0)
-    notes.push_back({cells(b.below) + " below " + end_text(e.low), std::to_string(b.below) + " below", true});
+    notes.push_back({core::text::counted(b.below, "cell") + " below " + end_text(e.low),
+                     std::to_string(b.below) + " below", true});
   if (least == 0) return notes;
   if (b.small > 0)
-    notes.push_back(
-        {cells(b.small) + " smaller than " + end_text(least), std::to_string(b.small) + " smaller", true});
+    notes.push_back({core::text::counted(b.small, "cell") + " smaller than " + end_text(least),
+                     std::to_string(b.small) + " smaller", true});
   if (b.zero > 0)
-    notes.push_back({cells(b.zero) + (b.zero == 1 ? " is" : " are") +
+    notes.push_back({core::text::counted(b.zero, "cell") + (b.zero == 1 ? " is" : " are") +
                          (marks_hidden(map) ? " masked or 0" : " 0") + ", without a logarithm",
                      std::to_string(b.zero) + " are 0", true});
   return notes;
@@ -165,11 +161,6 @@ std::optional<double> chosen_number(const Drawn& d) {
   return std::isnan(v) ? std::nullopt : std::optional(v);
 }
 
-struct BarStyle {
-  float thick, mark;
-  ImU32 faint, dim, chosen, ground;
-};
-
 /// A note in the room beside a bar: in two lines where one is too long.
 std::vector<std::string> beside_bar(const Frame& frame, const Note& note, float room) {
   const auto fitted = [&](const std::string& words) { return shortened(frame.fonts.sans12, words, room); };
@@ -180,28 +171,30 @@ std::vector<std::string> beside_bar(const Frame& frame, const Note& note, float 
 }
 
 void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, const ValueRange& extent,
-                 const std::vector<Note>& notes, const BarStyle& s) {
+                 const std::vector<Note>& notes) {
+  const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float x = d.far.x + frame.metrics.px(8), bottom = d.far.y - 1, height = bottom - d.corner.y;
   const auto y_of = [&](double share) { return std::round(bottom - height * static_cast<float>(share)); };
   for (int k = 0; k < steps; ++k)
-    list->AddRectFilled({x, y_of((k + 1.0) / steps)}, {x + s.thick, y_of(static_cast<double>(k) / steps)},
-                        packed(scale.color(scale.number_at((k + 0.5) / steps))));
-  const float text_x = x + s.thick + frame.metrics.px(5), half = frame.metrics.px(6);
+    draw_rect({x, y_of((k + 1.0) / steps)}, {x + thick, y_of(static_cast<double>(k) / steps)},
+              scale.color(scale.number_at((k + 0.5) / steps)));
+  const float text_x = x + thick + frame.metrics.px(5), half = frame.metrics.px(6);
   // Beside a map of a row or two the ends stand a line apart, beyond the bar.
   const float middle = (d.corner.y + bottom) / 2, apart = frame.metrics.px(16) / 2;
   draw_text(frame.fonts.mono12, {text_x, std::min(d.corner.y + half - 2, middle - apart)}, Align::left_middle,
-            s.dim, end_text(scale.ends.high));
+            frame.palette.dim, end_text(scale.ends.high));
   draw_text(frame.fonts.mono12, {text_x, std::max(bottom - half + 3, middle + apart)}, Align::left_middle,
-            s.dim, end_text(scale.number_at(0)));
+            frame.palette.dim, end_text(scale.number_at(0)));
   for (const double v : {extent.smallest, extent.largest}) {
     const float y = y_of(scale.share(v));
-    list->AddTriangleFilled({x - 1, y}, {x - 1 - s.mark, y - s.mark}, {x - 1 - s.mark, y + s.mark}, s.faint);
+    list->AddTriangleFilled({x - 1, y}, {x - 1 - mark, y - mark}, {x - 1 - mark, y + mark},
+                            packed(frame.palette.faint));
   }
   if (const auto v = chosen_number(d)) {
     const float y = y_of(scale.share(*v));
-    list->AddRectFilled({x - 2, y - 2}, {x + s.thick + 2, y + 2}, s.ground);
-    list->AddRectFilled({x - 2, y - 1}, {x + s.thick + 2, y + 1}, s.chosen);
+    draw_rect({x - 2, y - 2}, {x + thick + 2, y + 2}, frame.palette.ground.back);
+    draw_rect({x - 2, y - 1}, {x + thick + 2, y + 1}, frame.palette.selection);
   }
   // Next to the end that they are about: an arrow to the next map may begin at the middle.
   const float line = frame.metrics.px(14),
@@ -211,7 +204,7 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, co
     if (height < frame.metrics.px(44)) break;  // the tooltip says it
     for (const std::string& words : beside_bar(frame, note, room)) {
       const float y = note.of_low_end ? from_bottom -= line : from_top += line;
-      draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, packed(frame.palette.dim), words);
+      draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, frame.palette.dim, words);
     }
   }
 }
@@ -221,7 +214,8 @@ const char* scale_words(const Frame& frame) {
 }
 
 void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale,
-                const ValueRange& extent, const std::vector<Note>& notes, const BarStyle& s) {
+                const ValueRange& extent, const std::vector<Note>& notes) {
+  const float thick = frame.metrics.px(bar_thickness), mark = frame.metrics.px(mark_size);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
   const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
@@ -232,7 +226,7 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
   const float y = d.far.y + frame.metrics.px(8),
               link = map.other ? 0 : scale_link_width(frame, map.stage, map.head),
               all = d.far.x - 1 - left - high_room - link;
-  if (link > 0) draw_scale_link(frame, map.place, {d.far.x, y + s.thick / 2});
+  if (link > 0) draw_scale_link(frame, map.place, {d.far.x, y + thick / 2});
   std::string words = core::text::joined(notes, "; ", &Note::words);
   const float least = frame.metrics.px(72), gap = frame.metrics.px(12);
   if (text_width(frame.fonts.sans12, words) + gap > all - least)
@@ -244,29 +238,29 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
   const float width = std::max(all - words_room, frame.metrics.px(14));
   const auto x_of = [&](double share) { return std::round(left + width * static_cast<float>(share)); };
   for (int k = 0; k < steps; ++k)
-    list->AddRectFilled({x_of(static_cast<double>(k) / steps), y}, {x_of((k + 1.0) / steps), y + s.thick},
-                        packed(scale.color(scale.number_at((k + 0.5) / steps))));
-  draw_text(frame.fonts.mono12, {left - frame.metrics.px(5), y + s.thick / 2}, Align::right_middle, s.dim,
-            low);
-  draw_text(frame.fonts.mono12, {left + width + frame.metrics.px(5), y + s.thick / 2}, Align::left_middle,
-            s.dim, high);
+    draw_rect({x_of(static_cast<double>(k) / steps), y}, {x_of((k + 1.0) / steps), y + thick},
+              scale.color(scale.number_at((k + 0.5) / steps)));
+  draw_text(frame.fonts.mono12, {left - frame.metrics.px(5), y + thick / 2}, Align::right_middle,
+            frame.palette.dim, low);
+  draw_text(frame.fonts.mono12, {left + width + frame.metrics.px(5), y + thick / 2}, Align::left_middle,
+            frame.palette.dim, high);
   for (const double v : {extent.smallest, extent.largest}) {
     const float x = x_of(scale.share(v));
-    list->AddTriangleFilled({x, y + s.thick + 1}, {x - s.mark, y + s.thick + 1 + s.mark},
-                            {x + s.mark, y + s.thick + 1 + s.mark}, s.faint);
+    list->AddTriangleFilled({x, y + thick + 1}, {x - mark, y + thick + 1 + mark},
+                            {x + mark, y + thick + 1 + mark}, packed(frame.palette.faint));
   }
   if (const auto v = chosen_number(d)) {
     const float x = x_of(scale.share(*v));
-    list->AddRectFilled({x - 2, y - 2}, {x + 2, y + s.thick + 2}, s.ground);
-    list->AddRectFilled({x - 1, y - 2}, {x + 1, y + s.thick + 2}, s.chosen);
+    draw_rect({x - 2, y - 2}, {x + 2, y + thick + 2}, frame.palette.ground.back);
+    draw_rect({x - 1, y - 2}, {x + 1, y + thick + 2}, frame.palette.selection);
   }
   if (words_room > gap)
-    draw_text(frame.fonts.sans12, {left + width + high_room + gap, y + s.thick / 2}, Align::left_middle,
-              packed(frame.palette.dim), shortened(frame.fonts.sans12, words, words_room - gap));
+    draw_text(frame.fonts.sans12, {left + width + high_room + gap, y + thick / 2}, Align::left_middle,
+              frame.palette.dim, shortened(frame.fonts.sans12, words, words_room - gap));
 }
 
-}  // namespace
-
+/// Whether the colors of weights hide nearly all of them: at least 95 % of those that are not masked are
+/// below 0.02. Of large matrices cells of a grid are counted.
 bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
   constexpr std::size_t fewest = 40, most = 64;
   constexpr double small = 0.02, share = 0.95;
@@ -287,6 +281,8 @@ bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
     }
   return n_visible > 0 && static_cast<double>(n_small) >= share * static_cast<double>(n_visible);
 }
+
+}  // namespace
 
 float scale_link_width(const Frame& frame, Stage stage, std::size_t head) {
   const bool is_logarithmic = frame.displayed.look.colors.logarithmic;
@@ -339,38 +335,29 @@ float usual_bar_low_room(const Frame& frame, const Heatmap& map) {
 }
 
 float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const float gap = frame.metrics.px(5), half = frame.metrics.px(3);
   const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
-  draw_text(frame.fonts.mono12, left_middle, Align::left_middle, packed(frame.palette.dim), low);
+  draw_text(frame.fonts.mono12, left_middle, Align::left_middle, frame.palette.dim, low);
   const float from = left_middle.x + text_width(frame.fonts.mono12, low) + gap;
   const auto x_of = [&](int k) { return std::round(from + width * static_cast<float>(k) / steps); };
   for (int k = 0; k < steps; ++k)
-    list->AddRectFilled({x_of(k), std::round(left_middle.y - half)},
-                        {x_of(k + 1), std::round(left_middle.y + half)},
-                        packed(scale.color(scale.number_at((k + 0.5) / steps))));
-  draw_text(frame.fonts.mono12, {from + width + gap, left_middle.y}, Align::left_middle,
-            packed(frame.palette.dim), high);
+    draw_rect({x_of(k), std::round(left_middle.y - half)}, {x_of(k + 1), std::round(left_middle.y + half)},
+              scale.color(scale.number_at((k + 0.5) / steps)));
+  draw_text(frame.fonts.mono12, {from + width + gap, left_middle.y}, Align::left_middle, frame.palette.dim,
+            high);
   return from + width + gap + text_width(frame.fonts.mono12, high) - left_middle.x;
 }
 
 void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
   if (coloring_of(map) == Coloring::mask) return draw_legend(frame, map, d, scale);
-  const BarStyle style{frame.metrics.px(6),
-                       frame.metrics.px(3),
-
-                       packed(frame.palette.faint),
-                       packed(frame.palette.dim),
-                       packed(frame.palette.selection),
-                       packed(frame.palette.ground.back)};
   const ValueRange extent = shown_extent(frame, map);
   const std::vector<Note> notes = notes_of(frame, map, d, scale);
   const float room = bar_room(frame, map);
   if (map.bar_beside) {
-    draw_beside(frame, d, scale, extent, notes, style);
+    draw_beside(frame, d, scale, extent, notes);
     draw_tooltip(frame, map, scale, notes, {d.far.x + 2, d.corner.y}, {d.far.x + room, d.far.y});
   } else {
-    draw_below(frame, map, d, scale, extent, notes, style);
+    draw_below(frame, map, d, scale, extent, notes);
     draw_tooltip(frame, map, scale, notes, {d.corner.x, d.far.y + 2}, {d.far.x, d.far.y + room});
   }
 }

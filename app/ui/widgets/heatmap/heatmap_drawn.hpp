@@ -5,9 +5,8 @@
 #include <cmath>
 #include <optional>
 
-#include "app/ui/widgets/heatmap/color_bar.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "app/ui/widgets/heatmap/heatmap_view.hpp"
-#include "app/ui/widgets/text.hpp"
 
 namespace app::widgets {
 
@@ -50,52 +49,68 @@ CellRange cells_on_screen(const Drawn& d);
 
 /// Whether all numbers of a stage can be read now; else they soon will be.
 bool is_ready(const Frame& frame, Stage stage, std::size_t head);
+
 /// The extent of a stage's numbers, or the last that is known.
 const ValueRange& extent_of_stage(const Frame& frame, Stage stage, std::size_t head);
 
 /// Whether the cells are those of a stage, its own or another state's.
 bool has_cells_of_stage(const Heatmap& map);
+
 /// The cells of a stage beyond a range of colors, or nullptr while they are being counted.
-const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range);
+const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Ends& range);
+
 /// Whether cells that the mask hides are marked here, and which those are: nullptr while that is being made.
 bool marks_hidden(const Heatmap& map);
+
 const arma::mat* visible_cells(const Frame& frame, const Heatmap& map);
+
 /// Whether one cell is marked as hidden, or as dropped.
 bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
+
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
-/// Whether cells that dropout dropped are marked here, and which cells it kept.
-bool marks_dropped(const Heatmap& map);
-const arma::mat* kept_cells(const Frame& frame, const Heatmap& map);
 
 /// The picture that is asked of the painter, without its place on the screen.
 render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+
 /// The colors of its numbers.
 ColorScale scale_of(const Frame& frame, const Heatmap& map);
+
 /// The extent of all of its numbers.
 ValueRange shown_extent(const Frame& frame, const Heatmap& map);
+
 /// The unit in which they are written, 1 or a power of ten below it.
 double unit_in(const Frame& frame, const Heatmap& map);
+
 /// How the numbers stand in its cells: in which font, or nullptr where there is no room for them.
 struct CellDigits {
   ImFont* font = nullptr;
   NumberFormat format = {};
 };
+
 CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d);
 
 void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
+
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
+
 /// A faint × in each masked cell that is large enough: it has no number.
 void draw_masked(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+
 void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+
 /// The color bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen
 /// cell's value; for 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.
 void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
+
 /// Row sums and entropies right of the picture.
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d);
+
 /// The cross, the pinned and the hovered cell, operands and results, cells switched by hand.
 void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d);
+
 /// The cells that the last edit changed: they are lit for a moment and keep a thin line.
 void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d);
+
 /// Hovering, pinning, zooming and moving with the mouse.
 void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d);
 

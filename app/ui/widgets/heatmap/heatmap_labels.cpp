@@ -40,7 +40,7 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
   for (std::size_t j = 0; j < d.numbers.n_cols; j += step) {
     if (!d.shows_column(j)) continue;
     draw_text(frame.fonts.sans12, {d.x(static_cast<double>(j) + 0.5), d.corner.y - frame.metrics.px(9)},
-              Align::middle, packed(frame.palette.dim),
+              Align::middle, frame.palette.dim,
               shortened(frame.fonts.sans12, (*map.other->columns)[j],
                         d.cell_width * static_cast<float>(step) - frame.metrics.px(2)));
   }
@@ -111,12 +111,11 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const bool bright = chosen == i;
     const float middle = d.middle_of_row(i);
     draw_text(frame.fonts.mono12, {index_right, middle}, Align::right_middle,
-              packed(bright ? frame.palette.text : frame.palette.faint), std::to_string(i));
+              bright ? frame.palette.text : frame.palette.faint, std::to_string(i));
     if (!map.row_tokens || !has_name(tokens, i)) continue;
     const float right = index_right - digits - frame.metrics.px(5);
     const float room = right - (d.corner.x - map.label_width);
-    draw_text(font, {right, middle}, Align::right_middle,
-              packed(bright ? frame.palette.text : frame.palette.dim),
+    draw_text(font, {right, middle}, Align::right_middle, bright ? frame.palette.text : frame.palette.dim,
               shortened(font, visible_token(tokens[i]), room));
   }
 }
@@ -137,7 +136,7 @@ void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d) 
     const float middle = d.x(static_cast<double>(j) + 0.5);
     if (has_label(j, index_step, chosen))
       draw_text(frame.fonts.mono12, {middle, index_middle}, Align::middle,
-                packed(bright ? frame.palette.text : frame.palette.faint), std::to_string(j));
+                bright ? frame.palette.text : frame.palette.faint, std::to_string(j));
     if (!named || !has_name(tokens, j) || !has_label(j, names.step, chosen)) continue;
     const ImU32 ink = packed(bright ? frame.palette.text : frame.palette.dim);
     if (names.turned) {
@@ -167,7 +166,6 @@ float column_label_height(const Frame& frame, const Heatmap& map) {
 namespace {
 
 using core::attention::Coloring;
-using core::attention::Columns;
 using core::attention::RowFacts;
 
 constexpr float smallest_line = 14;
@@ -187,16 +185,15 @@ void draw_figure(const Frame& frame, const Drawn& d, const Gutter& gutter, doubl
   const bool chosen = d.cross && d.cross->row == row;
   if (d.cell_height >= frame.metrics.px(smallest_line)) {
     draw_text(frame.fonts.mono12, {right, middle}, Align::right_middle,
-              packed(chosen ? frame.palette.text : frame.palette.dim),
+              chosen ? frame.palette.text : frame.palette.dim,
               std::abs(v) < 1000 ? fixed(v, 3) : scientific(v));
     return;
   }
   const float share =
       static_cast<float>(gutter.top > 0 ? std::clamp(std::abs(v) / gutter.top, 0.0, 1.0) : 0.0);
   const float half = std::max(0.5f, d.cell_height / 2 - (d.cell_height > 4 ? 1.0f : 0.0f));
-  ImGui::GetWindowDrawList()->AddRectFilled({left, middle - half},
-                                            {left + (right - left) * share, middle + half},
-                                            packed(chosen ? frame.palette.text : frame.palette.dim));
+  draw_rect({left, middle - half}, {left + (right - left) * share, middle + half},
+            chosen ? frame.palette.text : frame.palette.dim);
 }
 
 }  // namespace
@@ -222,10 +219,9 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const float left = d.far.x + frame.metrics.px(6) + map.gutter_width * static_cast<float>(k);
     const float right = left + map.gutter_width - frame.metrics.px(6);
     draw_text(frame.fonts.mono12, {right, d.corner.y - frame.metrics.px(9)}, Align::right_middle,
-              packed(frame.palette.faint), gutter.title);
+              frame.palette.faint, gutter.title);
     if (d.cell_height < frame.metrics.px(smallest_line))
-      ImGui::GetWindowDrawList()->AddRectFilled({left, d.corner.y}, {right, d.far.y},
-                                                packed(frame.palette.ground.panel));
+      draw_rect({left, d.corner.y}, {right, d.far.y}, frame.palette.ground.panel);
     for (std::size_t i = 0; i < facts.size(); ++i)
       if (d.shows_row(i)) draw_figure(frame, d, gutter, facts[i].*gutter.figure, left, right, i);
     frame.landmarks.mark(map.place + "/gutter/" + gutter.title, {left, d.corner.y}, {right, d.far.y});
@@ -244,8 +240,6 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 namespace {
 
-using core::attention::Columns;
-
 /// What marks are thicker when they are to be seen from the last row.
 float thicker(const Frame& frame) {
   return frame.displayed.selection.presenting.on ? 2.0f : 1.0f;
@@ -255,8 +249,7 @@ float thicker(const Frame& frame) {
 void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 color, float thickness) {
   const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
   const float least = 2 * thickness + 1;
-  outline(ImGui::GetWindowDrawList(), {a.x - 1, a.y - 1},
-          {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, color, thickness);
+  outline({a.x - 1, a.y - 1}, {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, color, thickness);
 }
 
 /// What the pinned cell was worked out from, and more quietly what it goes into.
@@ -277,17 +270,14 @@ void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 void draw_cross(const Frame& frame, const Drawn& d) {
   if (!d.cross) return;
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const ImU32 line = packed(frame.palette.selection, 0.65f);
   const float thick = thicker(frame);
-  outline(list, d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, d.numbers.n_cols - 1), line, thick);
+  outline(d.cell_min(d.cross->row, 0), d.cell_max(d.cross->row, d.numbers.n_cols - 1), line, thick);
   if (!d.row_only)
-    outline(list, d.cell_min(0, d.cross->column), d.cell_max(d.numbers.n_rows - 1, d.cross->column), line,
-            thick);
+    outline(d.cell_min(0, d.cross->column), d.cell_max(d.numbers.n_rows - 1, d.cross->column), line, thick);
 }
 
 void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  ImDrawList* list = ImGui::GetWindowDrawList();
   const auto& p = frame.palette;
   const auto is_here = [&](const std::optional<CellRef>& cell) {
     return cell && has_cells_of_stage(map) && cell->stage == map.stage && shows_head(frame, map, cell->head);
@@ -298,18 +288,16 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
     const ImVec2 b =
         d.cell_max(frame.displayed.selection.pinned->row, frame.displayed.selection.pinned->column);
     const float out = 2 * thicker(frame);
-    outline(list, {a.x - out, a.y - out},
-            {std::max(b.x + out - 1, a.x + 4), std::max(b.y + out - 1, a.y + 4)}, packed(p.selection), out);
-    if (b.x - a.x > 6 && b.y - a.y > 6)
-      outline(list, a, {b.x - 1, b.y - 1}, packed(p.selection_inner), thicker(frame));
+    outline({a.x - out, a.y - out}, {std::max(b.x + out - 1, a.x + 4), std::max(b.y + out - 1, a.y + 4)},
+            p.selection, out);
+    if (b.x - a.x > 6 && b.y - a.y > 6) outline(a, {b.x - 1, b.y - 1}, p.selection_inner, thicker(frame));
   }
   if (is_here(frame.displayed.selection.hovered)) {
     const ImVec2 a =
         d.cell_min(frame.displayed.selection.hovered->row, frame.displayed.selection.hovered->column);
     const ImVec2 b =
         d.cell_max(frame.displayed.selection.hovered->row, frame.displayed.selection.hovered->column);
-    outline(list, {a.x - 1, a.y - 1}, {std::max(b.x, a.x + 2), std::max(b.y, a.y + 2)}, packed(p.selection),
-            1);
+    outline({a.x - 1, a.y - 1}, {std::max(b.x, a.x + 2), std::max(b.y, a.y + 2)}, p.selection, 1);
   }
 }
 
@@ -321,8 +309,7 @@ void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const float side = std::min(frame.metrics.px(6), d.cell_height / 3);
   for (const auto& cell : frame.displayed.model.mask.cells) {
     const ImVec2 a = d.cell_min(cell.row, cell.column);
-    ImGui::GetWindowDrawList()->AddRectFilled({a.x + 2, a.y + 2}, {a.x + 2 + side, a.y + 2 + side},
-                                              packed(frame.palette.accent));
+    draw_rect({a.x + 2, a.y + 2}, {a.x + 2 + side, a.y + 2 + side}, frame.palette.accent);
   }
 }
 
@@ -358,7 +345,6 @@ void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 namespace {
 
-using core::attention::Coloring;
 using core::text::NumberNeeds;
 
 constexpr float least_height = 15;       // of a cell with a number, at scale 1
@@ -458,14 +444,12 @@ void draw_masked(const Frame& frame, const Heatmap& map, const Drawn& d, const C
   const CellRange shown = cells_on_screen(d);
   const ImU32 ink = packed(readable_on(scale.color(0)), 0.2f);
   const float arm = frame.metrics.px(3);
-  ImDrawList* list = ImGui::GetWindowDrawList();
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
       if (!is_hidden(frame, map, i, j)) continue;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
       const ImVec2 m{std::floor((a.x + b.x) / 2), d.middle_of_row(i)};
-      list->AddLine({m.x - arm, m.y - arm}, {m.x + arm, m.y + arm}, ink, 1);
-      list->AddLine({m.x - arm, m.y + arm}, {m.x + arm, m.y - arm}, ink, 1);
+      draw_cross(m, arm, ink, 1);
     }
 }
 
@@ -490,11 +474,10 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
           middle.y - half_height < d.corner.y - 2 || middle.y + half_height > d.far.y + 2)
         continue;
       if (std::isnan(v)) {  // the cross gives way to the word
-        ImGui::GetWindowDrawList()->AddRectFilled({middle.x - half_width - 2, middle.y - 7},
-                                                  {middle.x + half_width + 2, middle.y + 7},
-                                                  packed(frame.palette.hatch.ground));
+        draw_rect({middle.x - half_width - 2, middle.y - 7}, {middle.x + half_width + 2, middle.y + 7},
+                  frame.palette.hatch.ground);
       }
-      draw_text(font, middle, Align::middle, packed(ink), text);
+      draw_text(font, middle, Align::middle, ink, text);
     }
 }
 

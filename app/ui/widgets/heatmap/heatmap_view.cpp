@@ -9,14 +9,18 @@
 #include "app/theme/imgui_compat.hpp"
 #include "app/ui/widgets/cell_words.hpp"
 #include "app/ui/widgets/drawing.hpp"
-#include "app/ui/widgets/heatmap/color_bar.hpp"
 #include "app/ui/widgets/heatmap/heatmap_drawn.hpp"
-#include "app/ui/widgets/hit_area.hpp"
 #include "core/base/color.hpp"
 
 namespace app::widgets {
 
-using core::attention::Stage;
+namespace {
+
+using core::attention::Coloring;
+using core::attention::Columns;
+using core::attention::StageInfo;
+
+}  // namespace
 
 bool is_ready(const Frame& frame, Stage stage, std::size_t head) {
   return !frame.work.source || frame.work.source->is_ready(stage, head);
@@ -29,7 +33,7 @@ const ValueRange& extent_of_stage(const Frame& frame, Stage stage, std::size_t h
                : frame.work.extents.of(frame.displayed.trace, frame.displayed.version, stage, head);
 }
 
-const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Range& range) {
+const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Ends& range) {
   return !frame.work.source || frame.work.source->is_small(stage, head)
              ? &frame.work.extents.out_of_range(frame.displayed.trace, frame.displayed.version, stage, head,
                                                 range)
@@ -37,9 +41,6 @@ const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, c
 }
 
 namespace {
-
-using core::attention::Coloring;
-using core::attention::StageInfo;
 
 bool is_weight(Stage stage) {
   return stage == Stage::weights || stage == Stage::dropped_weights || stage == Stage::zeroed_weights;
@@ -61,25 +62,44 @@ const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
   return frame.work.source ? frame.work.source->visible() : &*frame.displayed.trace.at(Stage::mask);
 }
 
+namespace {
+
+/// The numbers that a heatmap shows.
+Numbers shown_numbers(const Frame& frame, const Heatmap& map) {
+  if (map.other) return Numbers(*map.other->numbers);
+  return Numbers(frame.displayed.trace.at(map.stage, map.head));
+}
+
+}  // namespace
+
 bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (!marks_hidden(map) || shown_numbers(frame, map)(row, column) != 0) return false;
   return map.other && map.other->visible ? (*map.other->visible)(row, column) == 0
                                          : frame.displayed.trace.at(Stage::mask)(row, column) == 0;
 }
 
+namespace {
+
+/// Whether cells that dropout dropped are marked here, and which cells it kept.
+bool marks_dropped(const Heatmap& map) {
+  return !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights);
+}
+
+}  // namespace
+
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column) {
   if (map.other) return map.other->kept && (*map.other->kept)(row, column) == 0;
   return marks_dropped(map) && frame.displayed.trace.at(Stage::dropout_mask, map.head)(row, column) == 0;
 }
 
-bool marks_dropped(const Heatmap& map) {
-  return !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights);
-}
+namespace {
 
 const arma::mat* kept_cells(const Frame& frame, const Heatmap& map) {
   if (map.other) return map.other->kept;
   return marks_dropped(map) ? &*frame.displayed.trace.at(Stage::dropout_mask, map.head) : nullptr;
 }
+
+}  // namespace
 
 Coloring coloring_of(const Heatmap& map) {
   return map.other && map.other->coloring ? *map.other->coloring : core::attention::info(map.stage).coloring;
@@ -171,17 +191,16 @@ void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const float strength = flash(frame) * flash_strength, thick = std::max(1.0f, frame.metrics.px(1));
   const ColorScale scale = scale_of(frame, map);
   const CellRange shown = cells_on_screen(d);
-  ImDrawList* list = ImGui::GetWindowDrawList();
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
       if (!differs((*before)(i, j), d.numbers(i, j))) continue;
       const ImVec2 a = d.cell_min(i, j), b = d.cell_max(i, j);
-      if (strength > 0) list->AddRectFilled(a, {b.x - 1, b.y - 1}, packed(frame.palette.selection, strength));
+      if (strength > 0) draw_rect(a, {b.x - 1, b.y - 1}, packed(frame.palette.selection, strength));
       const double v = d.numbers(i, j);
       const Rgb ground = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.ground;
       const float inset = std::round((b.x - a.x) * 0.15f);
-      list->AddRectFilled({a.x + inset, b.y - 1 - thick}, {b.x - inset - 1, b.y - 1},
-                          packed(readable_on(ground), 0.9f));
+      draw_rect({a.x + inset, b.y - 1 - thick}, {b.x - inset - 1, b.y - 1},
+                packed(readable_on(ground), 0.9f));
     }
 }
 
@@ -287,12 +306,10 @@ void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
   platform::move_to(min);
   const bool pressed = hit_area((map.place + "/fit").c_str(), {width, height});
   frame.landmarks.mark_item(map.place + "/fit");
-  ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddRectFilled(min, max, packed(frame.palette.ground.raised));
+  draw_rect(min, max, frame.palette.ground.raised);
   draw_text(font, {min.x + pad, (min.y + max.y) / 2}, Align::left_middle,
-            packed(ImGui::IsItemHovered() ? frame.palette.text : frame.palette.dim), words);
-  if (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible)
-    outline(list, min, max, packed(frame.palette.accent), 2);
+            ImGui::IsItemHovered() ? frame.palette.text : frame.palette.dim, words);
+  draw_focus(frame, min, max);
   if (pressed) frame.commands.add(ShowWhole{shape});
 }
 
@@ -322,9 +339,6 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
 }
 
 namespace {
-
-using core::attention::Columns;
-using core::attention::StageInfo;
 
 /// The pinned cell as a cross on another stage: token rows and columns carry over, features do not.
 void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
@@ -392,11 +406,6 @@ CellRange cells_on_screen(const Drawn& d) {
           index(std::ceil(std::min(row(high.y), d.part.bottom)), n_rows),
           index(std::floor(std::max(column(low.x), d.part.left)), n_columns),
           index(std::ceil(std::min(column(high.x), d.part.right)), n_columns)};
-}
-
-Numbers shown_numbers(const Frame& frame, const Heatmap& map) {
-  if (map.other) return Numbers(*map.other->numbers);
-  return Numbers(frame.displayed.trace.at(map.stage, map.head));
 }
 
 void draw_picture(const Frame& frame, const Heatmap& map, ImVec2 corner) {

@@ -7,10 +7,65 @@
 #include <vector>
 
 #include "app/ui/frame.hpp"
-#include "app/ui/widgets/text.hpp"
+#include "app/ui/widgets/drawing.hpp"
 #include "core/base/number.hpp"
+#include "core/graph/stage_matrix.hpp"
 
 namespace app::widgets {
+
+/// The colors of one map of numbers, and where its numbers stand along its color bar.
+struct ColorScale {
+  render::ColorMap map = render::ColorMap::values;
+  bool dark = true;
+  Ends ends;
+
+  bool is_logarithmic() const { return ends.least > 0 && map != render::ColorMap::mask; }
+  Rgb color(double number) const;
+  /// 0 … 1 from the bar's low end to its high one, clamped.
+  double share(double number) const;
+  /// The number that stands there.
+  double number_at(double share) const;
+};
+
+/// The map of colors that was chosen for numbers of a kind.
+render::ColorMap chosen_map(const ColorChoice& colors, core::attention::Coloring coloring);
+
+/// How far the low end of a bar below a picture may reach into the gap before it, at scale 1.
+constexpr float bar_end_in_gap = 2;
+
+/// A bar of these colors alone with its ends at both sides, from a point at its left on; returns its width.
+float draw_plain_bar(const Frame& frame, const ColorScale& scale, ImVec2 left_middle, float width);
+
+/// A link that makes colors logarithmic, or linear again; its width, where neither is of use 0.
+float scale_link_width(const Frame& frame, Stage stage, std::size_t head);
+
+void draw_scale_link(const Frame& frame, const std::string& place, ImVec2 right_middle);
+
+/// The end of a range as it stands beside the bar: whole ends bare, others with as many decimals as say
+/// something.
+std::string end_text(double value);
+
+/// The numbers of a heatmap: a matrix, or a stage that is not copied for a few of its cells.
+class Numbers {
+ public:
+  explicit Numbers(const arma::mat& matrix)
+      : n_rows(matrix.n_rows), n_cols(matrix.n_cols), matrix_(&matrix) {}
+  explicit Numbers(const core::attention::StageMatrix& stage)
+      : n_rows(stage.n_rows()), n_cols(stage.n_cols()), stage_(&stage) {}
+
+  std::size_t n_rows, n_cols;
+  double operator()(std::size_t row, std::size_t column) const {
+    return matrix_ ? (*matrix_)(row, column) : (*stage_)(row, column);
+  }
+  /// All of them; made now where they are not kept.
+  operator const arma::mat&() const {
+    return matrix_ ? *matrix_ : **stage_;
+  }  // NOLINT(google-explicit-constructor)
+
+ private:
+  const arma::mat* matrix_ = nullptr;
+  const core::attention::StageMatrix* stage_ = nullptr;
+};
 
 /// Numbers that are no stage, to be drawn in the manner of one; what is pointed at must outlive the drawing.
 struct OtherNumbers {
@@ -59,22 +114,24 @@ struct Heatmap {
 
 /// Heights and widths around the picture, in pixels.
 float column_label_height(const Frame& frame, const Heatmap& map);
+
 float bar_room(const Frame& frame, const Heatmap& map);
+
 /// How far the low end of a bar below the picture reaches to the left of it.
 float bar_low_room(const Frame& frame, const Heatmap& map);
+
 /// The same for the ends that most numbers have, without a look at them.
 float usual_bar_low_room(const Frame& frame, const Heatmap& map);
 
 /// How much larger than usual text is in comparison with lengths; a cell grows with its numbers.
 float text_growth(const Frame& frame);
+
 /// The width of cells that hold numbers of so many characters with a digit's width between neighbours.
 float cell_width_for(const Frame& frame, int characters);
+
 /// What the numbers of a stage take in its cells; of a very large one its largest number alone says so.
 core::text::NumberNeeds needs_of_stage(const Frame& frame, Stage stage, std::size_t head,
                                        std::optional<double> unit = std::nullopt);
-
-/// The numbers that a heatmap shows.
-Numbers shown_numbers(const Frame& frame, const Heatmap& map);
 
 /// Draws the picture with labels, numbers, marks and bar; its labels start at top_left.
 ///
@@ -96,6 +153,7 @@ core::attention::Coloring coloring_of(const Heatmap& map);
 
 /// The ends of a stage's colors as people chose them.
 Ends color_ends(const Frame& frame, Stage stage, std::size_t head);
+
 /// Those of all stages and heads, to be locked.
 std::map<std::pair<Stage, std::size_t>, Ends> all_color_ends(const Frame& frame);
 

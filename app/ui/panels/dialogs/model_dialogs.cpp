@@ -1,0 +1,523 @@
+#include "app/ui/panels/dialogs/dialogs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/theme/imgui_compat.hpp"
+#include "app/ui/widgets/drawing.hpp"
+#include "app/ui/widgets/editor/matrix_editor.hpp"
+#include "app/ui/widgets/fields.hpp"
+#include "core/base/draw_op.hpp"
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/editing/draw.hpp"
+#include "core/files/given_tensors.hpp"
+
+namespace app::panels {
+
+namespace {
+
+/// What was typed into drawn_before_row(): the text, the ops that it names and why it cannot be used.
+struct TypedBefore {
+  RngPrefix shown;
+  std::vector<core::random::DrawOp> ops;  ///< empty when there is an error
+};
+
+using namespace core::editing;
+
+constexpr const char* hint =
+    "What the same seed sampled before, as for attnscope draw: rand(6,3) Linear(3,2) randint(0,10,6) …";
+
+TypedBefore read(const std::string& text) {
+  try {
+    return {{text, ""}, core::random::parse_draw_ops(text, core::editing::most_numbers_before)};
+  } catch (const core::Error& error) {
+    return {{text, error.what()}, {}};
+  }
+}
+
+/// Width of the dialogs that draw, and of their column of labels, in pixels.
+float draw_dialog_width(const Frame& frame) {
+  return dialog_width(frame, 580);
+}
+
+float draw_dialog_labels(const Frame& frame) {
+  return frame.metrics.px(104);
+}
+
+/// Writes the label of a dialog's row and puts the cursor at the column of controls.
+void dialog_label(const Frame& frame, const char* words) {
+  ImFont* font = frame.fonts.sans15;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  draw_label(frame, font, at, frame.palette.dim, words);
+  platform::move_to({at.x + draw_dialog_labels(frame), at.y});
+}
+
+/// The row "sampled before", a field of ops in the words of the command line over what is wrong with them or
+/// a hint; marked as name and name + "/error". A new text when one was handed in.
+std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name,
+                                            const RngPrefix& before) {
+  const float left = ImGui::GetCursorScreenPos().x,
+              width = draw_dialog_width(frame) - draw_dialog_labels(frame);
+  dialog_label(frame, "sampled before");
+  FieldStyle style;
+  style.width = width, style.font = frame.fonts.mono14, style.alignment = Alignment::left;
+  const FieldAnswer answer = text_field(frame, name, before.text, style);
+
+  const bool bad = !before.error.empty();
+  const ImVec2 at(left + draw_dialog_labels(frame), ImGui::GetCursorScreenPos().y);
+  platform::move_to(at);
+  paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.faint, width,
+            bad ? before.error : hint);
+  if (bad) frame.landmarks.mark_item(name + "/error");
+  const float two_lines = 2 * platform::font_size(frame.fonts.sans14) + frame.metrics.px(8);
+  platform::move_to({left, std::max(ImGui::GetCursorScreenPos().y, at.y + two_lines)});
+
+  return answer.text ? std::optional(read(*answer.text)) : std::nullopt;
+}
+
+/// The buttons that close a dialog: "dialog/confirm", greyed unless enabled, and "dialog/cancel". True when
+/// it was confirmed, by Enter too.
+bool dialog_buttons(const Frame& frame, const char* words, bool enabled) {
+  const bool confirmed = confirm_buttons(frame, draw_dialog_width(frame), words, enabled) == "dialog/confirm";
+  return enabled && (confirmed || enter_confirms());
+}
+
+template <auto member, class Value>
+void change(const Frame& frame, Value value) {
+  ModelDraw draw = frame.forms.draw.draw;
+  draw.*member = std::move(value);
+  frame.commands.add(set<&DrawForm::draw>(std::move(draw)));
+}
+
+void seed_row(const Frame& frame, const ModelDraw& draw) {
+  dialog_label(frame, "seed");
+  if (const auto seed = count_field(frame, "draw/seed", "seed", draw.seed, frame.metrics.px(96)))
+    change<&ModelDraw::seed>(frame, *seed);
+}
+
+void embeddings_row(const Frame& frame, const ModelDraw& draw) {
+  const std::array<std::string, 5> words{"keep", "rand first", "randn first", "rand last", "randn last"};
+  dialog_label(frame, "embeddings");
+  if (const auto chosen =
+          segmented(frame, "draw/embeddings", words, static_cast<std::size_t>(draw.embeddings)))
+    change<&ModelDraw::embeddings>(frame, static_cast<EmbeddingsDraw>(*chosen));
+}
+
+void layers_row(const Frame& frame, const ModelDraw& draw) {
+  const std::array<std::string, 2> words{"Q, K, V", "K, Q, V"};
+  dialog_label(frame, "layers");
+  if (const auto chosen = segmented(frame, "draw/order", words, static_cast<std::size_t>(draw.order)))
+    change<&ModelDraw::order>(frame, static_cast<LayerOrder>(*chosen));
+  ImGui::SameLine(0, frame.metrics.px(16));
+  if (const auto on = checkbox(frame, "draw/bias", "with biases", draw.bias))
+    change<&ModelDraw::bias>(frame, *on);
+}
+
+void output_row(const Frame& frame, const ModelDraw& draw) {
+  const std::array<std::string, 3> words{"none", "without bias", "with bias"};
+  dialog_label(frame, "output layer");
+  if (const auto chosen = segmented(frame, "draw/output", words, static_cast<std::size_t>(draw.output)))
+    change<&ModelDraw::output>(frame, static_cast<OutputLayer>(*chosen));
+}
+
+void torch_box(const Frame& frame, const std::string& lines) {
+  const ImVec2 start = ImGui::GetCursorScreenPos();
+  dialog_label(frame, "in PyTorch");
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float line = platform::font_size(frame.fonts.mono13) + frame.metrics.px(4);
+  const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame), 11 * line + frame.metrics.px(16));
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, vec(frame.palette.ground.back));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {frame.metrics.px(12), frame.metrics.px(8)});
+  platform::begin_child("torch", size, false,
+                        ImGuiWindowFlags_AlwaysUseWindowPadding | ImGuiWindowFlags_HorizontalScrollbar);
+  platform::push_font(frame.fonts.mono13);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, frame.metrics.px(4)});
+  std::string_view rest = lines;
+  for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+    ImGui::TextUnformatted(rest.data(), rest.data() + end);
+    rest.remove_prefix(end + 1);
+  }
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  ImGui::EndChild();
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  frame.landmarks.mark("draw/torch", at, {at.x + size.x, at.y + size.y});
+  const float below = ImGui::GetCursorScreenPos().y;
+  platform::move_to({start.x, start.y + frame.metrics.pitch});
+  if (button(frame, "draw/copy", "Copy", "Copies these lines")) frame.commands.add(CopyText{lines});
+  platform::move_to({start.x, below + frame.metrics.px(4)});
+}
+
+}  // namespace
+
+void draw_draw_dialog(const Frame& frame) {
+  const DrawForm& form = frame.forms.draw;
+  seed_row(frame, form.draw);
+  if (const auto typed = drawn_before_row(frame, "draw/before", form.before)) {
+    frame.commands.add(set<&DrawForm::before>(typed->shown));
+    change<&ModelDraw::before>(frame, typed->ops);
+  }
+  embeddings_row(frame, form.draw);
+  layers_row(frame, form.draw);
+  output_row(frame, form.draw);
+  const bool good = form.before.error.empty();
+  torch_box(frame, good ? torch_lines(frame.pending.model, form.draw) : "");
+  if (dialog_buttons(frame, "Draw", good)) {
+    frame.commands.edit(ReplaceModel{initialized_model(frame.pending.model, form.draw)});
+    close_dialog(frame);
+  }
+}
+
+namespace {
+
+constexpr std::size_t most_rows = 4, most_columns = 6;  // of the preview
+
+/// Indexed by FillRule.
+const std::array<std::string, 7> rule_words{"zeros", "ones",   "identity", "rand",
+                                            "randn", "Linear", "Embedding"};
+
+const char* help(FillRule rule, MatrixName matrix) {
+  switch (rule) {
+    case FillRule::zeros:
+      return "0 everywhere.";
+    case FillRule::ones:
+      return "1 everywhere.";
+    case FillRule::identity:
+      return "1 on the diagonal, else 0.";
+    case FillRule::rand:
+      return "torch.rand: uniform from 0 to 1.";
+    case FillRule::randn:
+      return "torch.randn: standard normal.";
+    case FillRule::embedding:
+      return "The first values of nn.Embedding: standard normal.";
+    case FillRule::linear:
+      break;
+  }
+  return is_bias(matrix) ? "The first values of nn.Linear: its bias, sampled after its weight."
+                         : "The first values of nn.Linear: its weight, transposed to in × out.";
+}
+
+/// Changes the form and draws its numbers anew.
+void change_fill(const Frame& frame, const std::function<void(FillForm&)>& step) {
+  FillForm form = frame.forms.fill;
+  step(form);
+  if (find_matrix(frame.pending.model, form.place))
+    form.numbers = filled(frame.pending.model, form.place, form.fill);
+  frame.commands.add(set<&Forms::fill>(std::move(form)));
+}
+
+void matrix_row(const Frame& frame, const FillForm& form, const arma::mat& old) {
+  dialog_label(frame, "matrix");
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImFont* font = frame.fonts.sans15;
+  const float y = centred_y(font, at.y, frame.metrics.frame);
+  const float width = draw_formula(font, {at.x, y}, frame.palette.text, symbol(form.place.name));
+  const std::string shape = core::text::shape_text(old.n_rows, old.n_cols);
+  ImFont* mono = frame.fonts.mono13;
+  draw_label(frame, mono, {at.x + width + frame.metrics.px(10), at.y}, frame.palette.faint, shape);
+  ImGui::Dummy({width, frame.metrics.frame});
+}
+
+void rule_row(const Frame& frame, const FillForm& form) {
+  dialog_label(frame, "numbers");
+  const auto current = static_cast<std::size_t>(form.fill.rule);
+  if (const auto rule = segmented(frame, "fill/rule", rule_words, current))
+    change_fill(frame, [rule = static_cast<FillRule>(*rule)](FillForm& f) { f.fill.rule = rule; });
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  platform::move_to({at.x + draw_dialog_labels(frame), at.y});
+  paragraph(frame.fonts.sans14, frame.palette.faint, draw_dialog_width(frame) - draw_dialog_labels(frame),
+            help(form.fill.rule, form.place.name));
+}
+
+void seed_row(const Frame& frame, const FillForm& form) {
+  dialog_label(frame, "seed");
+  if (const auto seed = count_field(frame, "fill/seed", "seed", form.fill.seed, frame.metrics.px(96)))
+    change_fill(frame, [seed = *seed](FillForm& f) { f.fill.seed = seed; });
+}
+
+void preview(const Frame& frame, const arma::mat& numbers) {
+  dialog_label(frame, "first numbers");
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImFont* font = frame.fonts.mono13;
+  const float line = frame.metrics.px(18), column = frame.metrics.px(68), top = at.y + frame.metrics.px(4);
+  const std::size_t rows = std::min<std::size_t>(numbers.n_rows, most_rows);
+  const std::size_t columns = std::min<std::size_t>(numbers.n_cols, most_columns);
+  const NumberFormat format = choose_format(numbers, {0, rows, 0, columns}, 7);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const float y = top + line * static_cast<float>(i);
+    for (std::size_t j = 0; j < columns; ++j)
+      draw_text_right(font, at.x + column * static_cast<float>(j + 1) - frame.metrics.px(12), y,
+                      frame.palette.text, cell_text(numbers(i, j), format, true));
+    if (columns < numbers.n_cols)
+      draw_text(font, {at.x + column * static_cast<float>(columns), y}, frame.palette.faint, "…");
+  }
+  if (rows < numbers.n_rows)
+    draw_text(font, {at.x + frame.metrics.px(20), top + line * static_cast<float>(rows)}, frame.palette.faint,
+              "…");
+  const ImVec2 size(draw_dialog_width(frame) - draw_dialog_labels(frame),
+                    line * static_cast<float>(most_rows + 1) + frame.metrics.px(8));
+  ImGui::Dummy(size);
+  frame.landmarks.mark_item("fill/preview");
+}
+
+}  // namespace
+
+void open_fill_dialog(const Frame& frame, MatrixPlace place) {
+  change_fill(frame, [place](FillForm& f) { f.place = place; });
+  frame.commands.add(ShowDialog{Dialog::fill});
+}
+
+void draw_fill_dialog(const Frame& frame) {
+  const FillForm& form = frame.forms.fill;
+  const core::attention::SharedMatrix* old = find_matrix(frame.pending.model, form.place);
+  if (!old) return close_dialog(frame);
+  matrix_row(frame, form, *old);
+  rule_row(frame, form);
+  ImGui::BeginDisabled(!form.fill.draws());
+  seed_row(frame, form);
+  if (const auto typed = drawn_before_row(frame, "fill/before", form.before))
+    change_fill(frame, [typed = *typed](FillForm& f) {
+      f.before = typed.shown;
+      f.fill.before = typed.ops;
+    });
+  ImGui::EndDisabled();
+  const bool good = form.before.error.empty() || !form.fill.draws();
+  if (good)
+    preview(frame, form.numbers);
+  else
+    preview(frame, arma::mat());
+  if (dialog_buttons(frame, "Fill", good)) {
+    frame.commands.edit(SetBlock{form.place, 0, 0, form.numbers});
+    close_dialog(frame);
+  }
+}
+
+namespace {
+
+using core::attention::GivenStage;
+using core::attention::StageInfo;
+
+/// Whether the numbers of a stage are there: of the newest model, not of the one that is still shown.
+bool is_known(const Frame& frame, const StageInfo& stage) {
+  return stage.present(frame.pending.model) && frame.shows_newest();
+}
+
+/// A stage that is known as it is now, in every head.
+GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
+  GivenStage given{stage.stage, {}};
+  for (std::size_t h = 0; h < frame.pending.model.n_heads; ++h)
+    given.matrices.emplace_back(frame.displayed.trace.at(stage.stage, h));
+  return given;
+}
+
+/// What the clipboard holds: all heads, or the chosen one alone beside the others as they are.
+GivenStage pasted(const Frame& frame, const StageInfo& stage) {
+  const char* clipboard = ImGui::GetClipboardText();
+  const core::formats::Tensor tensor = pasted_tensor(clipboard ? clipboard : "");
+  GivenStage given = core::formats::stage_of(tensor, stage.stage, 1, "pasted text: ").given;
+  if (given.matrices.size() != 1 || frame.pending.model.n_heads == 1) return given;
+  if (!is_known(frame, stage))
+    throw core::Error("pasted text: expected all " + std::to_string(frame.pending.model.n_heads) +
+                      " heads, as the others are not known, got one");
+  GivenStage all = present_numbers(frame, stage);
+  all.matrices[frame.pending.look.head] = given.matrices.front();
+  return all;
+}
+
+void paste(const Frame& frame, const StageInfo& stage) {
+  try {
+    frame.commands.edit(core::editing::GiveStage{pasted(frame, stage)});
+    close_dialog(frame);
+  } catch (const core::Error& error) {
+    frame.commands.add(ShowMessage{error.what(), true});
+  }
+}
+
+std::string state_words(const Frame& frame, const StageInfo& stage) {
+  const std::string name = stage.title;
+  if (frame.pending.model.given.find(stage.stage))
+    return name + ": overridden. What follows is computed from these numbers.";
+  if (!stage.present(frame.pending.model)) return name + ": not known, because a later stage is overridden.";
+  return name + ": computed. Your numbers replace them; earlier stages that nothing else needs are hidden.";
+}
+
+bool enabled_button(const Frame& frame, const char* name, const char* words, bool enabled, const char* help) {
+  if (!enabled) ImGui::BeginDisabled();
+  const bool pressed = button(frame, name, words, help);
+  if (!enabled) ImGui::EndDisabled();
+  return pressed;
+}
+
+}  // namespace
+
+void draw_give_dialog(const Frame& frame) {
+  const float width = frame.metrics.px(460);
+  const std::vector<const StageInfo*> list = core::attention::givable_stages();
+  std::vector<Option> options;
+  for (const StageInfo* stage : list) options.push_back({stage->title});
+  const auto place = std::ranges::find(list, frame.forms.given_stage, &StageInfo::stage);
+  const auto current = place == list.end() ? 0 : static_cast<std::size_t>(place - list.begin());
+  const StageInfo& stage = *list[current];
+  if (const auto chosen = combo(frame, "give/stage", width, options, current, stage.title))
+    frame.commands.add(set<&Forms::given_stage>(list[*chosen]->stage));
+  paragraph(frame.fonts.sans15, frame.palette.dim, width, state_words(frame, stage));
+  ImGui::Dummy({width, frame.metrics.px(8)});
+  const bool given = frame.pending.model.given.find(stage.stage);
+  const bool can_keep = !given && is_known(frame, stage) && frame.pending.model.sequences.size() == 1;
+  if (enabled_button(frame, "give/keep", "Keep these numbers", can_keep,
+                     "Keeps the numbers as they are, whatever changes before them")) {
+    frame.commands.edit(core::editing::GiveStage{present_numbers(frame, stage)});
+    close_dialog(frame);
+  }
+  ImGui::SameLine();
+  if (button(frame, "give/paste", "Paste", "A printed tensor or a table: all heads, or the selected one"))
+    paste(frame, stage);
+  ImGui::SameLine();
+  if (button(frame, "give/file", "From a file…",
+             "Reads the tensor with the stage's name, or the only one: [heads, rows, columns]"))
+    frame.commands.add(ShowDialog{Dialog::open_given});
+  ImGui::SameLine();
+  if (enabled_button(frame, "give/compute", "Compute again", given, "Removes the override")) {
+    frame.commands.edit(core::editing::ComputeStage{stage.stage});
+    close_dialog(frame);
+  }
+  ImGui::SameLine();
+  if (button(frame, "dialog/cancel", "Cancel")) close_dialog(frame);
+}
+
+namespace {
+
+using core::text::TokenRule;
+
+/// Lets ImGui write into a string of any length. Enter confirms the dialog; with Shift it is a line end.
+int grow(ImGuiInputTextCallbackData* data) {
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter)
+    return data->EventChar == '\n' && !ImGui::GetIO().KeyShift ? 1 : 0;
+  if (data->EventFlag != ImGuiInputTextFlags_CallbackResize) return 0;
+  auto& text = *static_cast<std::string*>(data->UserData);
+  text.resize(static_cast<std::size_t>(data->BufTextLen));
+  data->Buf = text.data();
+  return 0;
+}
+
+void draw_text_box(const Frame& frame, float width) {
+  std::string text = frame.forms.sentence.text;
+  platform::push_font(frame.fonts.sans15);
+  if (ImGui::IsWindowAppearing()) platform::focus_next_item();
+  ImGui::InputTextMultiline("##sentence", text.data(), text.capacity() + 1, {width, frame.metrics.px(96)},
+                            ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_CallbackCharFilter |
+                                ImGuiInputTextFlags_AutoSelectAll,
+                            grow, &text);
+  ImGui::PopFont();
+  frame.landmarks.mark_item("sentence/text");
+  if (text != frame.forms.sentence.text) frame.commands.add(set<&SentenceDraft::text>(text));
+}
+
+void draw_rule_and_seed(const Frame& frame) {
+  const std::array<std::string, 2> rules{"words", "characters"};
+  const SentenceDraft& draft = frame.forms.sentence;
+  if (const auto chosen = segmented(frame, "sentence/rule", rules, draft.rule == TokenRule::words ? 0 : 1))
+    frame.commands.add(set<&SentenceDraft::rule>(*chosen == 0 ? TokenRule::words : TokenRule::characters));
+  ImGui::SameLine(0, frame.metrics.px(24));
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted("seed");
+  tooltip("Equal tokens share a row of nn.Embedding, initialized as in PyTorch after manual_seed(seed)");
+  ImGui::SameLine();
+  if (const auto seed = count_field(frame, "sentence/seed", "seed", draft.seed, frame.metrics.px(90)))
+    frame.commands.add(set<&SentenceDraft::seed>(*seed));
+}
+
+/// The tokens as chips, as many as fit into three lines.
+void draw_chips(const Frame& frame, const std::vector<std::string>& tokens, float width) {
+  ImFont* font = frame.fonts.sans14;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = frame.metrics.px(22), pitch = frame.metrics.px(26), pad = frame.metrics.px(6);
+  const float widest = width - frame.metrics.px(40);
+  float x = 0;
+  int line = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string shown = shortened(font, tokens[i], widest);
+    const float w = text_width(font, shown) + 2 * pad;
+    if (x > 0 && x + w > width) x = 0, ++line;
+    const bool last_place = line == 2 && x + w > widest && i + 1 < tokens.size();
+    const ImVec2 a(at.x + x, at.y + static_cast<float>(line) * pitch);
+    if (line > 2 || last_place) {
+      draw_text(font, {at.x + x, centred_y(font, at.y + 2 * pitch, height)}, frame.palette.dim, "…");
+      break;
+    }
+    draw_rect(a, {a.x + w, a.y + height}, frame.palette.control.rest, frame.metrics.px(3));
+    draw_text(font, {a.x + pad, centred_y(font, a.y, height)}, frame.palette.text, shown);
+    frame.landmarks.mark("sentence/token/" + std::to_string(i), a, {a.x + w, a.y + height});
+    x += w + frame.metrics.px(4);
+  }
+  ImGui::Dummy({width, 3 * pitch});
+}
+
+/// What the typed text is taken apart into, or what is wrong with it.
+struct Taken {
+  std::vector<std::string> tokens;
+  std::string problem;
+};
+
+Taken taken_apart(const SentenceDraft& draft) {
+  if (draft.text.empty()) return {};
+  try {
+    return {core::text::tokens(draft.text, draft.rule), ""};
+  } catch (const core::Error& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::string counted(std::size_t n, const char* thing) {
+  return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
+}
+
+/// The edit that puts the sentence in, or an error message.
+void put_in(const Frame& frame, const std::vector<std::string>& tokens) {
+  try {
+    auto model = core::text::with_sentence(frame.pending.model, tokens, frame.forms.sentence.seed);
+    frame.commands.edit(core::editing::ReplaceModel{std::move(model)});
+    frame.commands.add(ShowMessage{counted(tokens.size(), "token") + ", " +
+                                   std::to_string(core::text::vocabulary(tokens).size()) +
+                                   " of them distinct"});
+    close_dialog(frame);
+  } catch (const core::Error& error) {
+    frame.commands.add(ShowMessage{error.what(), true});
+  }
+}
+
+}  // namespace
+
+void draw_sentence_dialog(const Frame& frame) {
+  const float width = dialog_width(frame, 560);
+  draw_text_box(frame, width);
+  draw_rule_and_seed(frame);
+  ImGui::Dummy({width, frame.metrics.px(2)});
+  const Taken taken = taken_apart(frame.forms.sentence);
+  const auto limit = frame.pending.model.context_length;
+  const bool too_long = limit && taken.tokens.size() > *limit;
+  std::string words = taken.problem;
+  if (too_long)
+    words = counted(taken.tokens.size(), "token") + ", but the model takes at most " +
+            std::to_string(*limit) + " (its context)";
+  else if (words.empty())
+    words = taken.tokens.empty()
+                ? "1 to 512 tokens"
+                : counted(taken.tokens.size(), "token") + ", " +
+                      std::to_string(core::text::vocabulary(taken.tokens).size()) + " distinct";
+  const bool bad = too_long || !taken.problem.empty();
+  paragraph(frame.fonts.sans14, bad ? frame.palette.status.bad : frame.palette.dim, width, words);
+  frame.landmarks.mark_item("sentence/count");
+  draw_chips(frame, taken.tokens, width);
+  const bool ready = !taken.tokens.empty() && !bad;
+  const bool confirmed = confirm_buttons(frame, width, "Apply", ready) == "dialog/confirm";
+  const bool enter = platform::key_pressed(ImGuiKey_Enter, false) && !ImGui::GetIO().KeyShift;
+  if (ready && (confirmed || enter)) put_in(frame, taken.tokens);
+}
+
+}  // namespace app::panels

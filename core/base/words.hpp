@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+/// Lists of words in one text, with blanks between them, as tables of constants have them.
+namespace core::text {
+
+/// Returns whether is_it(word) for any word of a list.
+template <class IsIt>
+bool any_word(std::string_view list, IsIt is_it) {
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(' ', at), list.size());
+    if (end > at && is_it(list.substr(at, end - at))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+inline std::vector<std::string_view> words_in(std::string_view list) {
+  std::vector<std::string_view> words;
+  any_word(list, [&](std::string_view word) { return words.push_back(word), false; });
+  return words;
+}
+
+inline bool has_word(std::string_view list, std::string_view word) {
+  return any_word(list, [&](std::string_view each) { return each == word; });
+}
+
+/// Returns whether any word of a list is a part of a name.
+inline bool has_part(std::string_view name, std::string_view list) {
+  return any_word(list, [&](std::string_view word) { return name.find(word) != name.npos; });
+}
+
+}  // namespace core::text

@@ -1,0 +1,28 @@
+"""What scripts share that ask the check about tensors of their own."""
+import json
+import re
+import subprocess
+
+import numpy as np
+
+
+def bfloat16(x):
+    """The numbers rounded to bfloat16, to nearest even."""
+    x = np.asarray(x, np.float64)
+    bits = np.where(np.isfinite(x), x, 0).astype(np.float32).view(np.uint32).astype(np.uint64)
+    kept = (((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
+    return np.where(np.isfinite(x), kept.astype(np.float64), x)
+
+
+def numbers_of(sentence):
+    return [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", sentence.replace("−", "-"))]
+
+
+def asked(program, name, session, dump):
+    """The report of the check about a dump, or None and what it wrote where it failed; `name` is that of both files without an end."""
+    session_file, dump_file = f"{name}.json", f"{name}.npz"
+    with open(session_file, "w", encoding="utf-8") as file:
+        json.dump(session, file)
+    np.savez(dump_file, **dump)
+    run = subprocess.run([program, "check", session_file, dump_file, "--json"], capture_output=True, text=True)
+    return (json.loads(run.stdout), "") if run.returncode in (0, 1) and run.stdout else (None, run.stderr)
