@@ -26,9 +26,10 @@ target_compile_definitions(attnscope_settings INTERFACE "$<IF:${is_checked},_GLI
 target_compile_options(attnscope_settings INTERFACE -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow
                        $<$<BOOL:${ATTNSCOPE_STRICT}>:-Werror>)
 string(COMPARE NOTEQUAL "${ATTNSCOPE_SANITIZE}" "" is_sanitized)  # its commas would part arguments of an expression
-# Optimising or sanitizing, g++ 12 warns of copies inside std::string that cannot happen (GCC bug 105651, mended in 13).
+# Optimising or sanitizing, g++ 12 warns of copies inside std::string that cannot happen (GCC bug 105651, mended in 13), and of what
+# an empty std::optional holds.
 target_compile_options(attnscope_settings INTERFACE
-  "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${is_sanitized}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict>")
+  "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>,$<OR:$<NOT:$<CONFIG:Debug>>,$<BOOL:${is_sanitized}>>>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds;-Wno-restrict;-Wno-maybe-uninitialized>")
 target_link_libraries(attnscope_settings INTERFACE PkgConfig::OPENBLAS Threads::Threads $<LINK_ONLY:TBB::tbb>)
 # Where the project was built is not in what is released.
 target_compile_options(attnscope_settings INTERFACE
