@@ -41,7 +41,7 @@ bool same_shape(const Model& a, const Model& b) {
 std::deque<arma::mat> made_stages(const core::attention::Trace& trace) {
   std::deque<arma::mat> made;  // as it grows, a vector would copy them
   for (const core::attention::StageInfo& stage : core::attention::stages())
-    for (std::size_t h = 0; h < (stage.per_head ? trace.n_heads() : 1); ++h)
+    for (std::size_t h = 0; h < stage.count(trace.n_heads()); ++h)
       if (auto numbers = trace.at(stage.stage, h).give_away()) made.push_back(std::move(*numbers));
   return made;
 }

@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/base/words.hpp"
 #include "core/files/json.hpp"
 
 namespace app {
@@ -184,12 +185,8 @@ std::string folded_text(const std::set<Stage>& folded) {
 
 std::set<Stage> folded_stages(const std::string& text) {
   std::set<Stage> folded;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find(' ', from), text.size());
-    if (const auto* stage = core::attention::find_stage(text.substr(from, end - from)))
-      folded.insert(stage->stage);
-    from = end + 1;
-  }
+  for (const std::string_view word : core::text::words_in(text))
+    if (const auto* stage = core::attention::find_stage(word)) folded.insert(stage->stage);
   return folded;
 }
 

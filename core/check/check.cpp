@@ -428,7 +428,7 @@ void add_coverage(const Model& model, const std::vector<const Reading*>& reading
       for (std::size_t h = 0; h < n_heads_of(*r); ++h)
         given[r->stage].emplace(r->first_sequence + s, r->first_head + h);
   for (const auto& [stage, parts] : given) {
-    const std::size_t n_heads = info(stage).per_head ? model.n_heads : 1;
+    const std::size_t n_heads = info(stage).count(model.n_heads);
     if (parts.size() == model.sequences.size() * n_heads) continue;
     std::set<std::size_t> sequences, heads;
     for (const auto& [sequence, head] : parts) sequences.insert(sequence), heads.insert(head);
@@ -649,7 +649,7 @@ ObservedTrace observed_trace(const Model& model, const Matched& matched, const R
   }
   for (const attention::StageInfo& stage : attention::stages()) {
     bool whole = true;
-    for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h)
+    for (std::size_t h = 0; h < stage.count(model.n_heads); ++h)
       whole = whole && result.trace.at(stage.stage, h).n_rows() > 0;
     if (whole) result.stages.push_back(stage.stage);
   }

@@ -24,7 +24,7 @@ constexpr std::size_t many_numbers = 100000;
 /// have the same.
 Block block_of(const Model& model, const attention::StageInfo& stage,
                const std::vector<ObservedTrace>& observed) {
-  const std::size_t n_heads = stage.per_head ? model.n_heads : 1;
+  const std::size_t n_heads = stage.count(model.n_heads);
   const auto matrix = [&](std::size_t s, std::size_t h) -> const arma::mat& {
     return observed[s].trace.at(stage.stage, h);
   };
@@ -128,7 +128,7 @@ bool gives_same(const Model& model, const inference::Recipe& recipe) {
     if (first.is_empty() || !recipe.has(stage)) continue;
     const Block& other = run[stage];
     double size = 0, apart = 0;
-    for (std::size_t h = 0; h < (attention::info(stage).per_head ? recipe.H : 1); ++h) {
+    for (std::size_t h = 0; h < attention::info(stage).count(recipe.H); ++h) {
       const arma::mat& ours = computed.matrix(stage, 0, h);
       const std::size_t nth = other.n[1] == recipe.H ? h
                               : other.n[1] == 1      ? 0

@@ -11,6 +11,7 @@
 #include "core/base/find.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/base/words.hpp"
 #include "core/check/causes.hpp"
 #include "core/check/score_steps.hpp"
 
@@ -28,7 +29,7 @@ using enum Stage;
 
 /// What people call a stage, or what may be one of several, the likeliest first.
 struct Known {
-  const char* names;  ///< blanks between them
+  const char* names;  ///< with blanks between them
   std::vector<Stage> stages;
   Held held = Held::nothing;
 };
@@ -46,63 +47,61 @@ std::vector<Known> with_steps(std::vector<Known> rows) {
 }
 
 const std::vector<Known> table = with_steps({
-    Known{" x input inputs embedding emb input_embeddings ", {embeddings}},
-    Known{" hidden_states ", {embeddings}, Held::entering},
-    Known{" hidden_state hiddens hidden residual resid_pre hook_resid_pre layer_input block_input ",
+    Known{"x input inputs embedding emb input_embeddings", {embeddings}},
+    Known{"hidden_states", {embeddings}, Held::entering},
+    Known{"hidden_state hiddens hidden residual resid_pre hook_resid_pre layer_input block_input",
           {},
           Held::entering},
-    Known{" resid_post hook_resid_post layer_output block_output ", {}, Held::leaving},
-    Known{" last_hidden_state last_hidden_states ln_final.hook_normalized ", {}, Held::normed},
-    Known{" lm_logits prediction_logits ", {}, Held::logits},
-    Known{" memory encoder_hidden_states encoder_output encoder_outputs key_input ", {key_embeddings}},
-    Known{" q qs query query_states hook_q xq ", {queries, rotated_queries, normed_queries}},
-    Known{" k ks key key_states hook_k xk ", {keys, rotated_keys, normed_keys}},
-    Known{" v vs value value_states hook_v xv ", {values}},
-    Known{" q_norm q_normed query_norm query_normed normed_q normed_query norm_q q_normalized q_normalised ",
+    Known{"resid_post hook_resid_post layer_output block_output", {}, Held::leaving},
+    Known{"last_hidden_state last_hidden_states ln_final.hook_normalized", {}, Held::normed},
+    Known{"lm_logits prediction_logits", {}, Held::logits},
+    Known{"memory encoder_hidden_states encoder_output encoder_outputs key_input", {key_embeddings}},
+    Known{"q qs query query_states hook_q xq", {queries, rotated_queries, normed_queries}},
+    Known{"k ks key key_states hook_k xk", {keys, rotated_keys, normed_keys}},
+    Known{"v vs value value_states hook_v xv", {values}},
+    Known{"q_norm q_normed query_norm query_normed normed_q normed_query norm_q q_normalized q_normalised",
           {normed_queries}},
-    Known{" k_norm k_normed key_norm key_normed normed_k normed_key norm_k k_normalized k_normalised ",
+    Known{"k_norm k_normed key_norm key_normed normed_k normed_key norm_k k_normalized k_normalised",
           {normed_keys}},
     Known{
-        " q_rot q_rotated q_rope q_roped q_rotary q_embed q_pe query_rot query_rotated query_rope query_rotary "
-        "queries_rot queries_rotated queries_rope rot_q rotated_q rotated_query rope_q hook_rot_q xq_rot ",
+        "q_rot q_rotated q_rope q_roped q_rotary q_embed q_pe query_rot query_rotated query_rope query_rotary "
+        "queries_rot queries_rotated queries_rope rot_q rotated_q rotated_query rope_q hook_rot_q xq_rot",
         {rotated_queries}},
     Known{
-        " k_rot k_rotated k_rope k_roped k_rotary k_embed k_pe key_rot key_rotated key_rope key_rotary keys_rot "
-        "keys_rotated keys_rope rot_k rotated_k rotated_key rope_k hook_rot_k xk_rot ",
+        "k_rot k_rotated k_rope k_roped k_rotary k_embed k_pe key_rot key_rotated key_rope key_rotary keys_rot "
+        "keys_rotated keys_rope rot_k rotated_k rotated_key rope_k hook_rot_k xk_rot",
         {rotated_keys}},
-    Known{" score raw_scores qk qkt qk_t dots dot_products ", {scores}},
-    Known{" logits ", any_scores({scores, scaled_scores, masked_scores}), Held::logits},
-    Known{" attn_scores attention_scores attn_logits attention_logits ",
+    Known{"score raw_scores qk qkt qk_t dots dot_products", {scores}},
+    Known{"logits", any_scores({scores, scaled_scores, masked_scores}), Held::logits},
+    Known{"attn_scores attention_scores attn_logits attention_logits",
           any_scores({scores, scaled_scores, masked_scores})},
-    Known{" bias attn_bias pos_bias position_biases alibi alibi_bias alibi_biases rel_bias rel_pos_bias "
-          "relative_bias relative_position_bias relative_attention_bias ",
+    Known{"bias attn_bias pos_bias position_biases alibi alibi_bias alibi_biases rel_bias rel_pos_bias "
+          "relative_bias relative_position_bias relative_attention_bias",
           {position_bias}},
-    Known{" causal_mask attn_mask attention_mask ", {mask}},
-    Known{" hook_attn_scores ", any_scores({masked_scores})},
-    Known{" weights_unmasked ", {unmasked_weights}},
-    Known{" weights_zeroed ", {zeroed_weights}},
-    Known{" row_sum ", {row_sums}},
+    Known{"causal_mask attn_mask attention_mask", {mask}},
+    Known{"hook_attn_scores", any_scores({masked_scores})},
+    Known{"weights_unmasked", {unmasked_weights}},
+    Known{"weights_zeroed", {zeroed_weights}},
+    Known{"row_sum", {row_sums}},
     Known{
-        " attn att attention attentions attn_weights attn_weight attention_weights attn_probs attention_probs probs weight ",
+        "attn att attention attentions attn_weights attn_weight attention_weights attn_probs attention_probs probs weight",
         {weights, dropped_weights}},
-    Known{" softmax a p alpha hook_pattern ", {weights}},
-    Known{" drop_mask keep_mask dropout ", {dropout_mask}},
+    Known{"softmax a p alpha hook_pattern", {weights}},
+    Known{"drop_mask keep_mask dropout", {dropout_mask}},
     Known{
-        " dropped weights_dropped dropped_attn_weights attn_weights_dropped attn_dropped weights_after_dropout ",
+        "dropped weights_dropped dropped_attn_weights attn_weights_dropped attn_dropped weights_after_dropout",
         {dropped_weights}},
-    Known{" context ctx context_heads contexts_per_head head_outputs heads z context_layer hook_z ",
+    Known{"context ctx context_heads contexts_per_head head_outputs heads z context_layer hook_z",
           {contexts, concatenated, output}},
-    Known{" context_vec context_vecs context_vector context_vectors ", {output, concatenated, contexts}},
-    Known{" concat merged joined concatenated_heads context_concat merged_heads ", {concatenated}},
-    Known{" out outputs y o result attn_output attention_output attn_out hook_attn_out ",
+    Known{"context_vec context_vecs context_vector context_vectors", {output, concatenated, contexts}},
+    Known{"concat merged joined concatenated_heads context_concat merged_heads", {concatenated}},
+    Known{"out outputs y o result attn_output attention_output attn_out hook_attn_out",
           {output, concatenated, contexts}},
 });
 
 const Known* row_named(std::string_view name) {
-  const std::string wanted = " " + std::string(name) + " ";
-  const auto known = std::ranges::find_if(table, [&](const Known& k) {
-    return std::string_view(k.names).find(wanted) != std::string_view::npos;
-  });
+  const auto known =
+      std::ranges::find_if(table, [&](const Known& k) { return text::has_word(k.names, name); });
   return known == table.end() ? nullptr : &*known;
 }
 
@@ -633,7 +632,7 @@ std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& s
   if (name.sequence.value_or(0) >= model.sequences.size())
     return "there is no sequence " + std::to_string(*name.sequence) + ": the model has " +
            std::to_string(model.sequences.size());
-  const std::size_t n_heads = attention::info(stage).per_head ? model.n_heads : 1;
+  const std::size_t n_heads = attention::info(stage).count(model.n_heads);
   if (name.head.value_or(0) >= n_heads)
     return "there is no head " + std::to_string(*name.head) + ": the model has " + std::to_string(n_heads) +
            " of this stage";

@@ -20,15 +20,15 @@ struct ScoreStepInfo {
 
 inline constexpr std::array score_steps{
     ScoreStepInfo{attention::Stage::scaled_scores, "scale",
-                  " scaled scores_scaled scaled_attn_scores attn_scores_scaled attn_scaled "},
+                  "scaled scores_scaled scaled_attn_scores attn_scores_scaled attn_scaled"},
     ScoreStepInfo{attention::Stage::capped_scores, "softcap",
-                  " capped cap softcapped soft_capped scores_capped attn_scores_capped capped_attn_scores "
-                  "capped_attn_logits "},
+                  "capped cap softcapped soft_capped scores_capped attn_scores_capped capped_attn_scores "
+                  "capped_attn_logits"},
     ScoreStepInfo{attention::Stage::biased_scores, "bias",
-                  " biased scores_biased attn_scores_biased biased_attn_scores scores_with_bias "
-                  "attn_scores_with_bias "},
+                  "biased scores_biased attn_scores_biased biased_attn_scores scores_with_bias "
+                  "attn_scores_with_bias"},
     ScoreStepInfo{attention::Stage::masked_scores, "mask",
-                  " masked scores_masked masked_attn_scores attn_scores_masked masked_scaled_scores "},
+                  "masked scores_masked masked_attn_scores attn_scores_masked masked_scaled_scores"},
 };
 
 constexpr const ScoreStepInfo& info_of(ScoreStep step) {

@@ -219,7 +219,7 @@ template Trace trace_on_request(Heads<float>&, const Model&, const Model&, const
 
 void renew(Trace& trace) {
   for (const StageInfo& stage : stages())
-    for (std::size_t h = 0; h < (stage.per_head ? trace.n_heads() : 1); ++h) trace.at(stage.stage, h).renew();
+    for (std::size_t h = 0; h < stage.count(trace.n_heads()); ++h) trace.at(stage.stage, h).renew();
 }
 
 }  // namespace core::attention::fast

@@ -16,10 +16,6 @@ using attention::Stage;
 using attention::StageInfo;
 using attention::Trace;
 
-std::size_t heads_of(const StageInfo& stage, const Trace& trace) {
-  return stage.per_head ? trace.n_heads() : 1;
-}
-
 /// "6×3", or "2 heads of 6×2".
 std::string shape(const StageInfo& stage, const Trace& trace) {
   const attention::StageMatrix& m = trace.at(stage.stage, 0);
@@ -68,7 +64,7 @@ StageDifference compare_stage(const StageInfo& stage, const Trace& a, const Trac
     return result;
   }
   arma::mat room_a, room_b;
-  for (std::size_t h = 0; h < heads_of(stage, a); ++h) {
+  for (std::size_t h = 0; h < stage.count(a.n_heads()); ++h) {
     const arma::mat &left = read(stage, a, h, room_a), &right = read(stage, b, h, room_b);
     if (rounding > 0 && !is_never_computed(stage.stage))
       result.allowed =

@@ -69,6 +69,9 @@ struct StageInfo {
   Coloring coloring;
   int line;  ///< 1 … 4: the line of the strip on which it stands
 
+  /// Returns how many matrices a trace of so many heads has of it.
+  constexpr std::size_t count(std::size_t n_heads) const { return per_head ? n_heads : 1; }
+
   /// Whether the model has this stage: see shown_stages().
   bool present(const Model& model) const;
 };

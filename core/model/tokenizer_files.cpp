@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/utf8.hpp"
+#include "core/base/words.hpp"
 #include "core/files/gguf.hpp"
 #include "core/files/json.hpp"
 #include "core/model/tokenizer.hpp"
@@ -273,7 +274,7 @@ void read_vocabulary(const Json& pieces, Vocabulary& vocabulary) {
 
 /// How llama.cpp splits words, by the name in a file.
 struct PreName {
-  const char* names;  ///< blanks around each
+  const char* names;  ///< with blanks between them
   const char* pattern;
   bool digits_apart = false, takes_whole_words = false, composes = false;
   bool begins = false;  ///< with a token in front of every text, where the file does not say
@@ -283,18 +284,17 @@ constexpr const char* contractions_in_capitals =
 constexpr const char* single_digits =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::array pre_names{
-    PreName{" llama3 llama-v3 llama-bpe falcon3 ", contractions_in_capitals, false, true, false, true},
-    PreName{" qwen2 deepseek-r1-qwen ", single_digits, false, false, true},
-    PreName{" smollm starcoder refact command-r codeshell ", nullptr, true},
-    PreName{" gpt-2 gpt2 phi-2 jina-es jina-de olmo mpt roberta-bpe ", nullptr},
+    PreName{"llama3 llama-v3 llama-bpe falcon3", contractions_in_capitals, false, true, false, true},
+    PreName{"qwen2 deepseek-r1-qwen", single_digits, false, false, true},
+    PreName{"smollm starcoder refact command-r codeshell", nullptr, true},
+    PreName{"gpt-2 gpt2 phi-2 jina-es jina-de olmo mpt roberta-bpe", nullptr},
 };
 
 const PreName& pre_name_of(const GgufMetadata& metadata) {
   // Without a name llama.cpp warns, and splits in a way that belongs to no model.
   const auto name = metadata.text("tokenizer.ggml.pre");
-  const auto row = std::ranges::find_if(pre_names, [&](const PreName& each) {
-    return name && std::string_view(each.names).find(" " + *name + " ") != std::string_view::npos;
-  });
+  const auto row = std::ranges::find_if(
+      pre_names, [&](const PreName& each) { return name && text::has_word(each.names, *name); });
   if (row == pre_names.end())
     throw Error(metadata.place() +
                 "tokenizer.ggml.pre: expected gpt-2, llama-bpe, qwen2 or smollm, as others cut words in ways "

@@ -31,7 +31,7 @@ std::vector<File> files_of(const Model& model, const ExportOptions& options) {
   for (std::size_t s = 0; s < model.sequences.size(); ++s) {
     const std::filesystem::path folder = model.sequences.size() > 1 ? "sequence" + std::to_string(s) : "";
     for (const StageInfo* stage : wanted)
-      for (std::size_t head = 0; head < (stage->per_head ? model.n_heads : 1); ++head)
+      for (std::size_t head = 0; head < stage->count(model.n_heads); ++head)
         files.push_back({s, stage, head, folder / stage_file_name(*stage, head, *options.format)});
   }
   return files;

@@ -19,7 +19,6 @@
 #include "core/base/text.hpp"
 #include "core/files/json.hpp"
 #include "core/graph/attend.hpp"
-#include "core/graph/graph.hpp"
 #include "core/graph/mistakes.hpp"
 #include "embedded_page.hpp"
 
@@ -129,16 +128,13 @@ constexpr std::array last_keys{Stage::rotated_keys, Stage::normed_keys, Stage::k
 
 /// What is added to the scores after scale and cap, 0 where both are infinite; nothing when it is not known.
 arma::mat bias_of(const Model& model, const Trace& trace, std::size_t head) {
+  if (!model.additions.has_bias()) return {};
   const Stage stage = stage_before(model, Stage::masked_scores);
   const arma::mat &sum = trace.at(stage, head), &before = trace.at(stage_before(model, stage), head);
-  if (!model.additions.has_bias() || arma::size(sum) != arma::size(before)) return {};
+  if (arma::size(sum) != arma::size(before)) return {};
   arma::mat bias = sum - before;
   bias.replace(arma::datum::nan, 0);
   return bias;
-}
-
-double cap_of(const Model& model) {
-  return mistakes::as_used(model).additions.score_cap.value_or(0);
 }
 
 /// Whether two matrices agree within what float32 stores, where cells are visible and numbers finite.
@@ -153,15 +149,15 @@ bool agree(const arma::mat& a, const arma::mat& b, const arma::mat& visible) {
   return apart <= 1e-5 * largest;
 }
 
-/// Whether scale, cap and bias make of queries and keys the scores that the softmax reads, as the page would
-/// compute them; mistakes and given stages may make others.
-bool computes_scores(const Model& model, const Trace& trace, std::size_t head) {
+/// Whether scale, cap (0: none) and bias make of queries and keys the scores that the softmax reads, as the
+/// page would compute them; mistakes and given stages may make others.
+bool computes_scores(const Trace& trace, std::size_t head, double scale, double cap, const arma::mat& bias) {
   const arma::mat &queries = before_scores(trace, head, last_queries),
                   &keys = before_scores(trace, head, last_keys);
   if (queries.n_cols != keys.n_cols || queries.empty()) return false;
-  arma::mat scores = queries * keys.t() * attention::scale_factor(model);
-  if (const double cap = cap_of(model); cap > 0) scores = cap * arma::tanh(scores / cap);
-  if (const arma::mat bias = bias_of(model, trace, head); !bias.empty()) scores += bias;
+  arma::mat scores = queries * keys.t() * scale;
+  if (cap > 0) scores = cap * arma::tanh(scores / cap);
+  if (!bias.empty()) scores += bias;
   return agree(scores, trace.at(Stage::masked_scores, head), trace.at(Stage::mask));
 }
 
@@ -174,32 +170,33 @@ bool computes_contexts(const Trace& trace, std::size_t head) {
 }
 
 /// Adds a stage of all heads, where it is known.
-void add_stage(Page& page, const Model& model, const Trace& trace, Stage stage) {
-  for (std::size_t h = 0; h < (info(stage).per_head ? model.n_heads : 1); ++h)
+void add_stage(Page& page, const Trace& trace, Stage stage) {
+  const std::size_t n = info(stage).count(trace.n_heads());
+  for (std::size_t h = 0; h < n; ++h)
     if (const StageMatrix& numbers = trace.at(stage, h); numbers.n_cols() > 0)
-      add(page, info(stage).name, info(stage).per_head ? model.n_heads : 1, numbers);
+      add(page, info(stage).name, n, numbers);
 }
 
 void add_heads(Page& page, const Model& model, const Trace& trace) {
-  const std::size_t n_heads = model.n_heads, kv_heads = model.kv_heads();
-  add_stage(page, model, trace, Stage::weights);
-  bool drops = false;
+  const std::size_t n_heads = model.n_heads;
+  add_stage(page, trace, Stage::weights);
+  const double scale = page.scales.back(), cap = page.caps.back();
+  bool drops = false, are_consecutive = true;
   for (std::size_t h = 0; h < n_heads; ++h) {
-    drops = drops || arma::any(arma::vectorise(*trace.at(Stage::dropout_mask, h)) != 1);
-    page.computes_scores = page.computes_scores && computes_scores(model, trace, h);
-    page.computes_contexts = page.computes_contexts && computes_contexts(trace, h);
-  }
-  if (drops)
-    for (const Stage stage : {Stage::dropout_mask, Stage::dropped_weights})
-      add_stage(page, model, trace, stage);
-  for (std::size_t h = 0; h < n_heads; ++h) {
+    const arma::mat bias = bias_of(model, trace, h);
+    if (!bias.empty()) add(page, "bias", n_heads, bias);
     if (const StageMatrix& queries = before_scores(trace, h, last_queries); queries.n_rows() > 0)
       add(page, "queries", n_heads, queries);
-    if (const arma::mat bias = bias_of(model, trace, h); !bias.empty()) add(page, "bias", n_heads, bias);
+    page.computes_scores = page.computes_scores && computes_scores(trace, h, scale, cap, bias);
+    page.computes_contexts = page.computes_contexts && computes_contexts(trace, h);
+    drops = drops || arma::any(arma::vectorise(*trace.at(Stage::dropout_mask, h)) != 1);
+    are_consecutive = are_consecutive && (h == 0 || model.kv_head_of(h - 1) <= model.kv_head_of(h));
   }
+  if (drops)
+    for (const Stage stage : {Stage::dropout_mask, Stage::dropped_weights}) add_stage(page, trace, stage);
   // The page gives consecutive heads the same keys and values; where others share them, each head has its
   // own.
-  const std::size_t n_stored = std::ranges::is_sorted(graph::attention(model).kv_head) ? kv_heads : n_heads;
+  const std::size_t n_stored = are_consecutive ? model.kv_heads() : n_heads;
   for (std::size_t k = 0; k < n_stored; ++k) {
     const std::size_t head = k * n_heads / n_stored;
     if (const StageMatrix& keys = before_scores(trace, head, last_keys); keys.n_rows() > 0)
@@ -209,7 +206,17 @@ void add_heads(Page& page, const Model& model, const Trace& trace) {
   }
 }
 
-void add_layer(Page& page, const Model& model, std::size_t sequence) {
+/// Adds what only a page of one layer has.
+void add_rest(Page& page, const Model& model, const Trace& trace) {
+  if (!page.computes_scores)
+    for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
+      add_stage(page, trace, stage);
+  if (!page.computes_contexts) add_stage(page, trace, Stage::contexts);
+  add_stage(page, trace, Stage::embeddings);
+  if (model.projections && model.projections->output) add_stage(page, trace, Stage::output);
+}
+
+void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alone) {
   if (sequence >= model.sequences.size())
     throw Error("a page: expected a sequence below " + std::to_string(model.sequences.size()) + ", got " +
                 std::to_string(sequence));
@@ -224,22 +231,12 @@ void add_layer(Page& page, const Model& model, std::size_t sequence) {
   ++page.n_layers;
   page.visible.push_back(trace.at(Stage::mask));
   page.scales.push_back(attention::scale_factor(model));
-  page.caps.push_back(cap_of(model));
+  const attention::Additions used = mistakes::as_used(model).additions;
+  page.caps.push_back(used.score_cap.value_or(0));
   page.sinks.emplace_back();
-  if (const auto sink = mistakes::as_used(model).additions.sink)
-    page.sinks.back() = arma::rowvec(**sink), page.has_sinks = true;
+  if (used.sink) page.sinks.back() = arma::rowvec(**used.sink), page.has_sinks = true;
   add_heads(page, model, trace);
-}
-
-/// Adds what only a page of one layer has.
-void complete(Page& page, const Model& model, std::size_t sequence) {
-  const Trace trace = attention::attend(model, sequence);
-  if (!page.computes_scores)
-    for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
-      add_stage(page, model, trace, stage);
-  if (!page.computes_contexts) add_stage(page, model, trace, Stage::contexts);
-  add_stage(page, model, trace, Stage::embeddings);
-  if (model.projections && model.projections->output) add_stage(page, model, trace, Stage::output);
+  if (is_alone) add_rest(page, model, trace);
 }
 
 /// Leaves out what the page would compute otherwise than the model does.
@@ -447,8 +444,7 @@ void fill(std::string& page, std::string_view mark, const std::string& content) 
 std::string page_text(const std::vector<Model>& layers, const PageOptions& options) {
   if (layers.empty()) throw Error("a page: expected at least one layer");
   Page data;
-  for (const Model& model : layers) add_layer(data, model, options.sequence);
-  if (layers.size() == 1) complete(data, layers.front(), options.sequence);
+  for (const Model& model : layers) add_layer(data, model, options.sequence, layers.size() == 1);
   leave_out_what_differs(data);
   leave_out_large_stages(data);
   const bool computes = std::ranges::any_of(

@@ -47,7 +47,7 @@ void expect_modern_stages(const Case& expected, const attention::Trace& trace) {
     ASSERT_NE(stage, nullptr);
     EXPECT_TRUE(stage->present(expected.model));
     const auto matrices = heads.items("a matrix for each head");
-    ASSERT_EQ(matrices.size(), stage->per_head ? expected.model.n_heads : 1);
+    ASSERT_EQ(matrices.size(), stage->count(expected.model.n_heads));
     for (std::size_t h = 0; h < matrices.size(); ++h)
       EXPECT_TRUE(support::is_near(trace.at(stage->stage, h), matrices[h].matrix(core::formats::Numbers::any),
                                    rounding, rounding));

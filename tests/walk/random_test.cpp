@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "app/screen/window.hpp"
+#include "core/base/number.hpp"
 #include "core/graph/attend.hpp"
 #include "tests/support/look.hpp"
 #include "tests/support/random_model.hpp"
@@ -173,14 +174,6 @@ std::size_t resident_mebibytes() {
   return resident * 4096 >> 20;
 }
 
-/// The largest finite number of a matrix, or 0.
-double largest_finite(const arma::mat& matrix) {
-  double largest = 0;
-  for (const double x : matrix)
-    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
-  return largest;
-}
-
 /// The weights that are shown against the plain computation of them, but for the roundings of scores.
 void expect_right_weights(Walk& ui, std::size_t event) {
   while (ui.store.is_working() || ui.store.live().is_behind()) ui.run(1);
@@ -190,7 +183,7 @@ void expect_right_weights(Walk& ui, std::size_t event) {
   for (std::size_t h = 0; h < shown.n_heads(); ++h) {
     const arma::mat &got = *shown.at(Stage::weights, h), &right = *expected.at(Stage::weights, h);
     ASSERT_EQ(got.n_elem, right.n_elem) << "event " << event;
-    const double tolerance = 1e-9 + 1e-13 * largest_finite(*expected.at(Stage::masked_scores, h));
+    const double tolerance = 1e-9 + 1e-13 * core::largest_finite(*expected.at(Stage::masked_scores, h));
     for (std::size_t k = 0; k < got.n_elem; ++k)
       ASSERT_TRUE((std::isnan(got[k]) && std::isnan(right[k])) || got[k] == right[k] ||
                   std::abs(got[k] - right[k]) <= tolerance)

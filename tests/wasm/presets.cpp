@@ -30,7 +30,7 @@ void print_stages(const Model& model, std::size_t sequence) {
   const core::attention::Trace trace = core::attention::attend(model, sequence);
   for (const auto& stage : core::attention::stages()) {
     if (!stage.present(model)) continue;
-    for (std::size_t head = 0; head < (stage.per_head ? model.n_heads : 1); ++head) {
+    for (std::size_t head = 0; head < stage.count(model.n_heads); ++head) {
       const arma::mat& numbers = trace.at(stage.stage, head);
       for (std::size_t i = 0; i < numbers.n_rows; ++i) {
         std::string line = stage.name + (' ' + std::to_string(head)) + ' ' + std::to_string(i) + ':';

@@ -8,6 +8,7 @@
 #include "app/ui/actions/action_rows.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/base/words.hpp"
 
 namespace app {
 
@@ -233,11 +234,8 @@ bool add_word(std::string_view word, std::string_view text, FuzzyMatch& match) {
 
 std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view text) {
   FuzzyMatch match;
-  while (!query.empty()) {
-    const std::size_t length = std::min(query.find(' '), query.size());
-    if (length > 0 && !add_word(query.substr(0, length), text, match)) return std::nullopt;
-    query.remove_prefix(std::min(length + 1, query.size()));
-  }
+  for (const std::string_view word : core::text::words_in(query))
+    if (!add_word(word, text, match)) return std::nullopt;
   std::sort(match.lit.begin(), match.lit.end());
   match.lit.erase(std::unique(match.lit.begin(), match.lit.end()), match.lit.end());
   return match;

@@ -40,7 +40,7 @@ TEST(Decoding, ShowsRowsThatTheTokensSoFarGive) {
       const core::attention::Trace trace = core::attention::attend(so_far, 0);
       for (const auto& stage : core::attention::stages()) {
         if ((stage.rows != Rows::queries && stage.rows != Rows::keys) || !stage.present(model)) continue;
-        for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h)
+        for (std::size_t h = 0; h < stage.count(model.n_heads); ++h)
           EXPECT_LT(difference(all.at(stage.stage, h), trace.at(stage.stage, h), t), 1e-12)
               << stage.name << ", head " << h << ", token " << t;
       }

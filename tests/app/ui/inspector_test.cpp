@@ -252,7 +252,7 @@ void hold_hidden(const Frame& frame, const CellRef& cell, double value, const st
 void hold_every_cell(const Frame& frame, Seen& seen) {
   for (const auto& stage : core::attention::stages()) {
     if (!stage.present(frame.displayed.model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? frame.displayed.model.n_heads : 1); ++h) {
+    for (std::size_t h = 0; h < stage.count(frame.displayed.model.n_heads); ++h) {
       const auto& numbers = frame.displayed.trace.at(stage.stage, h);
       for (std::size_t i = 0; i < numbers.n_rows(); ++i)
         for (std::size_t j = 0; j < numbers.n_cols(); ++j) {

@@ -25,7 +25,7 @@ void expect_rows(const Sampler& sampler, const Model& model, std::optional<Stage
   const Computed few = first ? Computed(model, &sampler, *first) : Computed(model, &sampler), all(model);
   for (const StageInfo& stage : attention::stages()) {
     if (!stage.present(model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h) {
+    for (std::size_t h = 0; h < stage.count(model.n_heads); ++h) {
       const arma::mat &some = few.matrix(stage.stage, sample.sequence, h),
                       &whole = all.matrix(stage.stage, sample.sequence, h);
       ASSERT_GE(some.n_rows, sample.rows.size()) << stage.name;

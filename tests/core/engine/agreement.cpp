@@ -2,15 +2,10 @@
 
 #include <cmath>
 
+#include "core/base/number.hpp"
+
 namespace core::attention::fast {
 namespace {
-
-double largest_finite(const arma::mat& numbers) {
-  double most = 0;
-  for (const double x : numbers)
-    if (std::isfinite(x)) most = std::max(most, std::abs(x));
-  return most;
-}
 
 bool same_special(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b;
@@ -22,7 +17,7 @@ testing::AssertionResult agree(const Model& model, const Trace& found, const Tra
                                double tolerance, double least) {
   for (const StageInfo& stage : stages()) {
     if (!stage.present(model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h) {
+    for (std::size_t h = 0; h < stage.count(model.n_heads); ++h) {
       const arma::mat &a = found.at(stage.stage, h), &b = reference.at(stage.stage, h);
       if (arma::size(a) != arma::size(b))
         return testing::AssertionFailure() << stage.name << " has another shape";

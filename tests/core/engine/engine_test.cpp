@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/number.hpp"
 #include "core/engine/engine.hpp"
 #include "core/engine/parts.hpp"
 #include "tests/core/editing/random_edit.hpp"
@@ -30,8 +31,7 @@ testing::AssertionResult agree_as_rounded(const Model& m, const Trace& found, co
                                           double in_float64) {
   double largest_score = 0;
   for (std::size_t h = 0; h < m.n_heads; ++h)
-    for (const double x : *reference.at(Stage::scaled_scores, h))
-      if (std::isfinite(x)) largest_score = std::max(largest_score, std::abs(x));
+    largest_score = std::max(largest_score, largest_finite(*reference.at(Stage::scaled_scores, h)));
   in_float64 = std::max(in_float64, 8 * std::numeric_limits<double>::epsilon() * largest_score);
   if (m.arithmetic.precision == Precision::float64) return agree(m, found, reference, in_float64);
   return agree(m, found, reference, rounding32, least32);

@@ -105,7 +105,7 @@ template <class Visit>
 void for_each_cell(const attention::Model& model, const attention::Trace& trace, Visit visit) {
   for (const attention::StageInfo& stage : attention::stages()) {
     if (!stage.present(model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? model.n_heads : 1); ++h) {
+    for (std::size_t h = 0; h < stage.count(model.n_heads); ++h) {
       const arma::mat& numbers = trace.at(stage.stage, h);
       for (std::size_t i = 0; i < numbers.n_rows; ++i)
         for (std::size_t j = 0; j < numbers.n_cols; ++j) visit(CellAddress{stage.stage, h, i, j});

@@ -14,6 +14,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "core/base/text.hpp"
 #include "core/base/utf8.hpp"
+#include "core/base/words.hpp"
 #include "core/lessons/lessons.hpp"
 
 namespace app::panels {
@@ -321,13 +322,9 @@ float wrapped_height(ImFont* font, float width, const std::string& words) {
 
 /// Whether a line has each word of what is looked for, wherever; capitals of ASCII are like small letters.
 bool has_words(const KeyLine& line, std::string_view query) {
-  const std::string text = core::text::lower(line.words + "\n" + line.keys), all = core::text::lower(query);
-  for (std::size_t from = 0; from < all.size();) {
-    const std::size_t end = std::min(all.find(' ', from), all.size());
-    if (text.find(all.substr(from, end - from)) == text.npos) return false;
-    from = end + 1;
-  }
-  return true;
+  const std::string text = core::text::lower(line.words + "\n" + line.keys);
+  return !core::text::any_word(core::text::lower(query),
+                               [&](std::string_view word) { return text.find(word) == text.npos; });
 }
 
 /// The lines that have the letters that are looked for, below the names of their menus.

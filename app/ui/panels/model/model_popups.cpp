@@ -15,6 +15,7 @@
 #include "app/ui/widgets/fields.hpp"
 #include "core/base/number.hpp"
 #include "core/base/text.hpp"
+#include "core/base/words.hpp"
 #include "core/editing/edit.hpp"
 #include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
@@ -93,12 +94,10 @@ std::optional<std::vector<std::size_t>> counts_in(std::string text) {
   for (char& c : text)
     if (c == ',' || c == ';' || c == '[' || c == ']') c = ' ';
   std::vector<std::size_t> counts;
-  for (std::size_t at = text.find_first_not_of(' '); at != text.npos; at = text.find_first_not_of(' ', at)) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const auto number = core::text::parse_whole_number(std::string_view(text).substr(at, end - at));
+  for (const std::string_view word : core::text::words_in(text)) {
+    const auto number = core::text::parse_whole_number(word);
     if (!number) return std::nullopt;
     counts.push_back(*number);
-    at = end;
   }
   return counts;
 }

@@ -119,7 +119,7 @@ std::map<std::pair<Stage, std::size_t>, Ends> all_color_ends(const Frame& frame)
   std::map<std::pair<Stage, std::size_t>, Ends> ends;
   for (const StageInfo& stage : core::attention::stages()) {
     if (!stage.present(frame.displayed.model)) continue;
-    for (std::size_t h = 0; h < (stage.per_head ? frame.displayed.trace.n_heads() : 1); ++h)
+    for (std::size_t h = 0; h < stage.count(frame.displayed.trace.n_heads()); ++h)
       ends[{stage.stage, h}] = color_ends(frame, stage.stage, h);
   }
   return ends;
