@@ -20,9 +20,10 @@ namespace {
 constexpr int smallest_width = 960, smallest_height = 600;
 constexpr int usual_width = 1600, usual_height = 1000;
 
-/// A length from the settings, within what this screen has room for.
-int believed(int length, int smallest, int usual, int room) {
-  return std::clamp(length, smallest, std::max(usual, room));
+/// A length from the settings that is no longer than this screen has room for.
+/// @param usual The most where the screen's room is not known (0).
+int that_fits(int length, int smallest, int usual, int room) {
+  return std::clamp(length, smallest, std::max(smallest, room > 0 ? room : usual));
 }
 
 std::string last_complaint() {
@@ -201,8 +202,8 @@ struct Window::Input {
 Window::Window(Jobs& jobs, const std::string& title, int width, int height, float font_scale)
     : font_loader_(jobs, font_scale),
       window_(display_.open(title.c_str(),
-                            believed(width, smallest_width, usual_width, display_.room().first),
-                            believed(height, smallest_height, usual_height, display_.room().second), true)) {
+                            that_fits(width, smallest_width, usual_width, display_.room().first),
+                            that_fits(height, smallest_height, usual_height, display_.room().second), true)) {
   glfwSetWindowSizeLimits(window_, smallest_width, smallest_height, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSwapInterval(1);
   glfwSetWindowUserPointer(window_, this);
