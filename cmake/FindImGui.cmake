@@ -1,7 +1,7 @@
 # Dear ImGui with its GLFW and OpenGL 3 backends: ImGui::core and ImGui::glfw_opengl3.
 #
-# Both name one archive: whoever links only ImGui::core (the tests without a window) pulls in neither GLFW nor OpenGL.
-# IMGUI_ROOT, or ImGui_ROOT, names another place to look in.
+# Both are one archive: linking only ImGui::core (tests without a window) pulls in neither GLFW nor OpenGL.
+# IMGUI_ROOT, or ImGui_ROOT, is another place to search.
 find_path(IMGUI_INCLUDE_DIR imgui.h PATH_SUFFIXES imgui)
 find_library(IMGUI_LIBRARY imgui)
 find_library(STB_LIBRARY stb)
@@ -18,7 +18,7 @@ find_package_handle_standard_args(ImGui REQUIRED_VARS IMGUI_LIBRARY IMGUI_INCLUD
 
 if(ImGui_FOUND AND NOT TARGET ImGui::core)
   find_package(Freetype REQUIRED)
-  # UNKNOWN IMPORTED, so that the archive stands before its own dependencies on the linker's line.
+  # UNKNOWN IMPORTED, so that the archive precedes its own dependencies on the linker's command line.
   foreach(part core glfw_opengl3)
     add_library(ImGui::${part} UNKNOWN IMPORTED)
     set_target_properties(ImGui::${part} PROPERTIES

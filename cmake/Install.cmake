@@ -1,7 +1,7 @@
-# cmake --install and cpack: the program, and what a desktop and a shell need to show it among their own.
+# cmake --install and cpack: the program, and its integration into the desktop and the shell.
 include(GNUInstallDirs)
 if(SKBUILD)
-  # A wheel: the program inside the package, with what it looks for beside itself, and the template of pages.
+  # A wheel: the program inside the package, with the files it looks for next to itself, and the template of pages.
   install(TARGETS attnscope RUNTIME DESTINATION attnscope/bin COMPONENT python)
   install(DIRECTORY assets/examples DESTINATION attnscope/share/attnscope COMPONENT python)
   install(DIRECTORY assets/page DESTINATION attnscope COMPONENT python)
@@ -16,10 +16,10 @@ install(DIRECTORY assets/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/attnscop
 install(FILES README.md SECURITY.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" PATTERN "*.gif" EXCLUDE)
 
-# The manual page and the completions are written by the program, from the table that its --help is printed from. gzip -n keeps the time out.
-# Debian's tools want their own form of changelog beside ours.
+# The program writes the manual page and the completions from the table of its --help. gzip -n omits the time.
+# Debian's tools need their own form of changelog in addition to ours.
 set(documents "${PROJECT_BINARY_DIR}/documents")
-# Who makes a package says so as with Debian's own tools.
+# The maintainer is set as for Debian's own tools.
 set(maintainer "attnscope's maintainers <attnscope@localhost>")
 if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
   set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
@@ -46,7 +46,7 @@ install(FILES "${documents}/attnscope.fish" DESTINATION "${CMAKE_INSTALL_DATADIR
 install(FILES "${documents}/CHANGELOG.md.gz" "${documents}/changelog.gz" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
 
-# The Debian package; what it depends on is read from the program.
+# The Debian package; its dependencies are read from the program.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME attnscope)
 set(CPACK_PACKAGE_CONTACT "${maintainer}")

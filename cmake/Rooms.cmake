@@ -1,7 +1,7 @@
-# attnscope_room(TARGET SOURCES file… USES target… [PRECOMPILES header | PRECOMPILED_IN target]): one room of the program, a library
-# of its folder's name.
+# attnscope_room(TARGET SOURCES file… USES target… [PRECOMPILES header | PRECOMPILED_IN target]): adds one room of the program, a
+# library named after its folder.
 #
-# All rooms and programs share one precompiled header of what most of them include; the rooms of the window share the session's.
+# All rooms and programs share one precompiled header of common includes; the rooms of the window share the session's.
 set(ATTNSCOPE_PRECOMPILED <armadillo> <filesystem> <functional> <map> <optional> <set> <string> <variant> <vector>)
 add_library(attnscope_common STATIC "${CMAKE_CURRENT_LIST_DIR}/common.cpp")
 target_link_libraries(attnscope_common PUBLIC attnscope_settings)

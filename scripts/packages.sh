@@ -1,35 +1,35 @@
 # The packages of Debian and Ubuntu that attnscope needs, in one place. To be sourced, with the arguments of the script.
 # shellcheck disable=SC2034
 
-# Every script takes --yes as its first argument: what is missing is installed without a question.
+# Every script accepts --yes as its first argument: missing packages are installed without a question.
 agreed=no
 if [ "${1-}" = --yes ]; then
   agreed=yes
   shift
 fi
 
-# To build the program and to show its window.
+# To build the program and run its window.
 run_packages="g++ cmake ninja-build pkg-config
 libimgui-dev libstb-dev libglfw3-dev libepoxy-dev libgl1-mesa-dri libfreetype-dev libfontconfig-dev fonts-dejavu-core
 libarmadillo-dev libopenblas-dev nlohmann-json3-dev libcli11-dev libzip-dev zlib1g-dev libcairo2-dev
 libpcre2-dev libutf8proc-dev libtbb-dev"
 
-# Beside these, to build and run the tests and benchmarks, on a screen of their own.
+# In addition, to build and run the tests and benchmarks, on a virtual screen.
 test_packages="libgtest-dev libgmock-dev libbenchmark-dev libx11-dev python3-numpy python3-jsonschema xvfb xauth"
 
-# Beside those that build and test it, for the pictures of the documents.
+# In addition to those for building and testing, for the pictures of the documents.
 docs_packages="ffmpeg"
 
-# Beside these, for the fuzzers.
+# In addition, for the fuzzers.
 fuzz_packages="clang-14 libclang-rt-14-dev llvm-14"
 
-# Beside those that build it, for the Debian package.
+# In addition to those for building, for the Debian package.
 package_packages="dpkg-dev file"
 
 # Messages go to stderr: stdout belongs to the program.
 say() { echo "attnscope: $*" >&2; }
 
-# Those of the named packages that are not installed.
+# Prints the named packages that are not installed.
 missing_packages() {
   installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
   for package in "$@"; do
@@ -44,7 +44,7 @@ installed $package
   done
 }
 
-# Asks a person who has a terminal and is not root; scripts in scripts, and root, have no one to ask.
+# Asks at a terminal unless the user is root; otherwise packages are installed without a question.
 may_install() {
   [ "$agreed" = no ] && [ "$(id -u)" -ne 0 ] && [ -t 0 ] && [ -t 2 ] || return 0
   say "these packages are missing: ${missing% }"
@@ -53,7 +53,7 @@ may_install() {
   case "$answer" in "" | [yY]*) ;; *) return 1 ;; esac
 }
 
-# Installs those of the named packages that are missing; silent when there are none.
+# Installs the missing ones of the named packages; silent if there are none.
 need_packages() {
   if ! command -v apt-get >/dev/null; then
     command -v cmake >/dev/null && command -v ninja >/dev/null && return

@@ -1,10 +1,10 @@
 #version 330 core
-// One heatmap, whose pixels are made (app/screen/heatmap_image.cpp), with what is off the cross mixed with the ground.
+// One heatmap with pixels from app/screen/heatmap_image.cpp; off the cross it is blended with the background.
 // Pixel (0, 0) is the top left one.
 uniform sampler2D pixels;
 uniform vec3 ground;
 uniform float ground_share;
-uniform ivec4 cross_at;  // left, top, right and bottom of its cell
+uniform ivec4 cross_at;  // left, top, right and bottom of the cell
 out vec4 color;
 
 void main() {

@@ -29,7 +29,7 @@ using core::color::NamedMap;
 using Text = const std::string&;
 
 constexpr const char* page_format = "html";    // every head in one page
-constexpr const char* archive_format = "npz";  // all matrices in one file; the others hold one matrix a file
+constexpr const char* archive_format = "npz";  // all matrices in one file; others hold one matrix per file
 
 [[noreturn]] void refuse(Text option, Text expected, Text got) {
   throw core::Error(option + ": expected " + expected + ", got \"" + got + "\"");
@@ -109,7 +109,7 @@ formats::GivenTensor read_given(Text option, Text stage_and_file) {
 }
 
 void read_stage_of_tensor(Text option, Text tensor_and_stage, std::map<std::string, std::string>& by_hand) {
-  const std::size_t sign = tensor_and_stage.rfind('=');  // the name of a tensor may have one
+  const std::size_t sign = tensor_and_stage.rfind('=');  // the name of a tensor may contain one
   if (sign == tensor_and_stage.npos || sign == 0) refuse(option, "NAME=STAGE", tensor_and_stage);
   const std::string stage = tensor_and_stage.substr(sign + 1);
   if (!stage.empty()) named_stage(option, "a stage among", stage);
@@ -137,7 +137,7 @@ core::positions::Rotary read_rope(Text option, Text words) {
     const std::string& part = parts[k];
     if (part == "halves") {
       rotary.pairs = core::positions::Pairs::halves;
-    } else if (part == "neighbors" || part == "neighbours") {  // the latter as sessions have it
+    } else if (part == "neighbors" || part == "neighbours") {  // the latter as in sessions
       rotary.pairs = core::positions::Pairs::neighbours;
     } else {
       const auto columns = core::text::parse_whole_number(part);
@@ -148,7 +148,7 @@ core::positions::Rotary read_rope(Text option, Text words) {
   return rotary;
 }
 
-/// Accepts what `read` accepts.
+/// Returns a validator for texts for which `accepts` is true.
 template <class Accepts>
 CLI::Validator expecting(const std::string& expected, const char* name, Accepts accepts) {
   return {[expected, accepts](Text text) {
@@ -157,7 +157,7 @@ CLI::Validator expecting(const std::string& expected, const char* name, Accepts 
           "", name};
 }
 
-/// Accepts whole numbers from `least` on, which the library would wrap around or round.
+/// Returns a validator for whole numbers from `least` up; the library would wrap around or round others.
 CLI::Validator whole_number(std::uint64_t least = 0) {
   return expecting("a whole number" + (least > 0 ? " of at least " + std::to_string(least) : std::string()),
                    "whole number", [least](Text text) {
@@ -173,8 +173,8 @@ CLI::Validator number_from(double least, double most, const char* expected) {
   });
 }
 
-/// The options of one command. What an option means goes where it belongs; the library answers for numbers,
-/// for what is required and for what excludes what.
+/// The options of one command, each written straight to its target; the library checks numbers, required
+/// options and exclusions.
 struct Options {
   CLI::App& app;
 
@@ -182,7 +182,7 @@ struct Options {
   CLI::Option* value(const char* name, const char* type, const std::string& about, Target& target) const {
     return app.add_option(name, target, about)->type_name(type);
   }
-  /// A text that `read` takes apart; what it throws is the answer to the person.
+  /// Adds an option whose text `read` parses; the user sees the error that it throws.
   template <class Read>
   CLI::Option* text(const char* name, const char* type, const std::string& about, Read read) const {
     return app
@@ -190,7 +190,7 @@ struct Options {
             name, [read, option = std::string(name)](Text text) { read(option, text); }, about)
         ->type_name(type);
   }
-  /// An option that may be given again, or whose texts have commas between them.
+  /// Adds an option that may be repeated, or whose texts are separated by commas.
   template <class Read>
   CLI::Option* texts(const char* name, const char* type, const std::string& about, Read read) const {
     const auto read_all = [read, option = std::string(name)](const std::vector<std::string>& all) {
@@ -198,7 +198,7 @@ struct Options {
     };
     return app.add_option_function<std::vector<std::string>>(name, read_all, about)
         ->type_name(type)
-        ->allow_extra_args(name[0] != '-');  // "--map A B" is one map and something else
+        ->allow_extra_args(name[0] != '-');  // "--map A B" is one map and another argument
   }
   template <class Target, class Value>
   CLI::Option* flag(const char* name, const char* about, Target& target, Value meaning) const {
@@ -231,7 +231,7 @@ CLI::Option* describe_preset(Options options, const char* about, Source& source)
   });
 }
 
-/// What is said of attention itself, where a file leaves it open.
+/// Adds the options of attention itself that a file may leave open.
 void describe_settings(Options options, core::importing::Settings& settings, const char* scale) {
   std::vector<CLI::Option*> all;
   all.push_back(
@@ -510,8 +510,8 @@ void describe(Options options, Generate& command) {
   describe_heads_off(options, command);
 }
 
-// What the library's rules cannot say of a command as a whole. Each throws core::Error, one line, where an
-// option would change nothing.
+// Checks of a whole command that the library's rules cannot express. Each throws core::Error, one line, where
+// an option would change nothing.
 
 template <class Command>
 void complete(const CLI::App&, Command&) {}
@@ -526,7 +526,7 @@ void complete_model(const CLI::App& app, OfModel& command) {
     if (command.text && name == "check" && app.count("--layer") == 0 && app.count(option) > 0)
       throw core::Error(name + ": " + option + ": expected with --layer, where there is --text");
   if (app.count("--layer") == 0) return;
-  if (!has_file && given.empty() && name != "check")  // which means that of its tensors
+  if (!has_file && given.empty() && name != "check")  // in a check it is that of its tensors
     throw core::Error(name + ": --layer: expected with a FILE, or with --given");
   for (auto& tensor : given) {
     const auto layer = core::text::parse_whole_number(command.choices.layer);
@@ -568,14 +568,14 @@ void complete(const CLI::App& app, Generate& command) {
 }
 
 void add_help(CLI::App& app) {
-  app.set_help_flag();  // the library's own counts only when every other option is found right
+  app.set_help_flag();  // the library's own works only when every other option is valid
   app.add_flag_callback(
          "-h,--help", [] { throw CLI::CallForHelp(); }, "Print this help")
       ->trigger_on_parse();  // whatever else is missing or wrong
 }
 
-/// Help without the library's lists of what excludes what, whose order is that of addresses; and with
-/// examples as they stand, which later releases would break to a column.
+/// Help without the library's lists of exclusions, which are ordered by address, and with unbroken examples,
+/// which later releases would wrap.
 struct HelpFormatter : CLI::Formatter {
   HelpFormatter() {
     label("SUBCOMMAND", "COMMAND");
@@ -593,7 +593,7 @@ struct HelpFormatter : CLI::Formatter {
   }
 };
 
-/// Throws when something that is of the window stands before a command.
+/// Throws core::Error when an option of the window precedes a command.
 void expect_nothing_of_the_window(const CLI::App& program) {
   for (const CLI::Option* option : program.get_options())
     if (option->count() > 0)
@@ -601,7 +601,7 @@ void expect_nothing_of_the_window(const CLI::App& program) {
                         " or a command, got both");
 }
 
-/// Makes `chosen` the command when that is what stands on the command line.
+/// Adds a command, which becomes `chosen` when it is on the command line.
 template <class Command>
 void add(CLI::App& program, Arguments& chosen, const char* name, const char* about, const char* example) {
   CLI::App* app = program.add_subcommand(name, about);
@@ -617,8 +617,7 @@ void add(CLI::App& program, Arguments& chosen, const char* name, const char* abo
   });
 }
 
-/// What the library found wrong; that there is something nobody knows says more than that something is
-/// missing.
+/// Describes the error that the library found; an unknown argument says more than a missing one.
 std::string what_is_wrong(const CLI::App& program, const std::vector<std::string>& arguments,
                           const CLI::ParseError& error) {
   const std::vector<std::string> unknown = program.remaining(true);
@@ -635,7 +634,7 @@ std::string what_is_wrong(const CLI::App& program, const std::vector<std::string
   return "there is no option or place for \"" + *first + "\" (attnscope " + help;
 }
 
-// --- The manual page and completions for shells, from the command line as it was described ---
+// The manual page and completions for shells, generated from the command line.
 
 std::vector<std::string> names_of(const CLI::Option& option) {
   std::vector<std::string> names;
@@ -648,7 +647,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& program) {
   return program.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); });
 }
 
-/// Text as troff shows it: no request at the start of a line, no escape, hyphens that can be copied.
+/// Escapes text for troff: no request at the start of a line, no escape, hyphens that can be copied.
 std::string troff(const std::string& text) {
   std::string line;
   for (const char32_t c : core::text::repaired_characters(text)) {
@@ -687,7 +686,7 @@ std::string options_text(const CLI::App& command) {
   return text;
 }
 
-/// The long names of the options, blanks between them.
+/// Returns the long names of the options, separated by spaces.
 std::string words_of(const CLI::App& command) {
   std::vector<std::string> words;
   for (const CLI::Option* option : command.get_options())
@@ -695,14 +694,14 @@ std::string words_of(const CLI::App& command) {
   return core::text::joined(words, " ");
 }
 
-/// In single quotes of a shell, of which fish takes the same.
+/// Returns text in single quotes for a shell; fish accepts the same.
 std::string quoted(const std::string& text) {
   std::string in_quotes = "'";
   for (const char c : text) in_quotes += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return in_quotes + "'";
 }
 
-/// The same as zsh's descriptions take it, in which brackets and colons mean something.
+/// Escapes text for zsh's descriptions, in which brackets and colons are special.
 std::string in_zsh(const std::string& text) {
   std::string plain;
   for (const char c : text) {
@@ -731,7 +730,7 @@ std::string man_page(const CLI::App& program, const std::string& version) {
          ".TP\n.I $XDG_STATE_HOME/attnscope\nEdits that are not saved; ~/.local/state without it.\n";
 }
 
-/// Text in a cell of a table of Markdown.
+/// Escapes text for a cell of a Markdown table.
 std::string in_markdown(const std::string& text) {
   std::string cell;
   for (const char c : text) {
@@ -741,7 +740,7 @@ std::string in_markdown(const std::string& text) {
   return cell;
 }
 
-/// A row for each option; of a command without the help that every one has.
+/// Returns a table with a row for each option; for a command without --help, which every one has.
 std::string options_table(const CLI::App& command) {
   std::string rows;
   for (const CLI::Option* option : command.get_options()) {
@@ -755,7 +754,7 @@ std::string options_table(const CLI::App& command) {
   return rows.empty() ? "" : "\n| option | meaning |\n|---|---|\n" + rows;
 }
 
-/// The part of docs/command-line.md that is generated.
+/// Returns the generated part of docs/command-line.md.
 std::string markdown_reference(const CLI::App& program) {
   std::string text = "### attnscope\n\nOpens the window.\n" + options_table(program);
   for (const CLI::App* command : commands_of(program)) {
@@ -840,7 +839,7 @@ std::string manual_text(const CLI::App& program, const std::string& kind) {
   throw core::Error("manual: expected man, markdown, bash, zsh or fish, got \"" + kind + "\"");
 }
 
-/// What packages hold besides the program, and people hardly ask for.
+/// Adds the hidden command that prints files for packages, which users rarely need.
 void add_manual(CLI::App& program, Arguments& chosen) {
   CLI::App* app = program.add_subcommand(
       "manual", "Print the manual page, the same as Markdown, or completions for a shell");
@@ -909,7 +908,7 @@ Arguments parse_arguments(std::vector<std::string> arguments) {
     return WrongUsage{"expected no empty argument, got one"};
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    program.parse(std::move(reversed));  // the library takes them from the back
+    program.parse(std::move(reversed));  // the library pops them from the back
   } catch (const CLI::CallForHelp&) {
     return ShowText{program.help()};
   } catch (const CLI::CallForVersion& version) {

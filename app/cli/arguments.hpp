@@ -22,19 +22,18 @@
 
 namespace app {
 
-/// Where a command takes its model from.
-/// An empty path: from nothing but what is given.
+/// Source of a command's model; with an empty path, only the given stages.
 using Source = std::variant<std::filesystem::path, const core::editing::Preset*>;
 
-/// What every command about a model says of it.
+/// Options of every command about a model.
 struct OfModel {
   Source source;
-  core::importing::Choices choices = {};                      ///< about a file of tensors
-  std::vector<const core::mistakes::Mistake*> mistakes = {};  ///< to be made in the model first
-  std::optional<std::string> text = {};  ///< what a whole model reads; its layer is then that of choices
+  core::importing::Choices choices = {};                      ///< for a file of tensors
+  std::vector<const core::mistakes::Mistake*> mistakes = {};  ///< bugs to inject into the model first
+  std::optional<std::string> text = {};  ///< for a whole model to read; its layer is then that of choices
 };
 
-/// Opens the window on a model in a process of Python; without a token it is that of the environment.
+/// Opens the window on a model in a Python process; without a token, $ATTNSCOPE_TOKEN is used.
 struct Attach : OpenWindow {};
 struct ListPresets {};
 struct ListMistakes {};
@@ -49,14 +48,14 @@ struct WriteProgram : OfModel {
 struct WriteSession : OfModel {
   std::filesystem::path file;
 };
-/// Somebody's tensors against a model.
+/// Checks tensors against a model.
 struct Check : OfModel {
   std::filesystem::path against;
   core::check::Tolerance tolerance;
-  std::map<std::string, std::string> by_hand;   ///< stage of a tensor; "" leaves it out
+  std::map<std::string, std::string> by_hand;   ///< stage of a tensor; "" ignores it
   const core::check::Layout* layout = nullptr;  ///< of the features of heads, or nullptr for whichever fits
   bool json = false;
-  bool computes_source = false;  ///< the model is what follows from the tensors of the source
+  bool computes_source = false;  ///< the model is computed from the tensors of the source
   std::filesystem::path fixed;   ///< session to write with the first cause applied, or ""
 };
 struct Draw {
@@ -65,17 +64,17 @@ struct Draw {
 };
 struct DrawFigure : OfModel {
   core::figures::FigureOptions options;
-  ColorChoice colors;                 ///< what of them the options follow
-  ExportForm form = ExportForm::svg;  ///< one of the pictures
+  ColorChoice colors;                 ///< of the figure, in place of those in options
+  ExportForm form = ExportForm::svg;  ///< a picture format
   std::filesystem::path file;
   double scale = 1;  ///< of a PNG
 };
-/// What every command about a whole model and a text says of it.
+/// Options of every command about a whole model and a text.
 struct OfWholeModel {
   std::filesystem::path model;
   std::string text;
   std::string token = {};  ///< of an attached model, whose address `model` is, or ""
-  std::set<std::pair<std::size_t, std::size_t>> heads_off = {};  ///< layer and head
+  std::set<std::pair<std::size_t, std::size_t>> heads_off = {};  ///< ablated ones, by layer and head
 };
 struct ListTokens : OfWholeModel {
   bool json = false;
@@ -90,21 +89,21 @@ struct Generate : OfWholeModel {
   core::transformer::Sampling sampling;
   std::uint64_t seed = 123;
 };
-/// What --help and --version print.
+/// Text to print, such as for --help and --version.
 struct ShowText {
   std::string text;
 };
-/// Arguments that are no command; the message is one line.
+/// Invalid arguments; the message is one line.
 struct WrongUsage {
   std::string message;
 };
 
-/// What the command line asks for.
+/// The parsed command line.
 using Arguments =
     std::variant<OpenWindow, Attach, ListPresets, ListMistakes, Export, WriteSession, WriteProgram,
                  DrawFigure, Check, Draw, ListTokens, Predict, DescribeHeads, Generate, ShowText, WrongUsage>;
 
-/// Reads the arguments that follow the name of the program. Touches no file and never throws core::Error.
+/// Parses the arguments after the name of the program. Touches no file and never throws core::Error.
 Arguments parse_arguments(std::vector<std::string> arguments);
 
 }  // namespace app

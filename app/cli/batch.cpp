@@ -42,7 +42,7 @@ namespace {
 
 constexpr int done = 0, failed = 1, wrong_usage = 2;
 
-// --- A search that Ctrl+C stops ---
+// A search that Ctrl+C stops.
 
 using Clock = std::chrono::steady_clock;
 
@@ -77,8 +77,8 @@ void watch(const std::stop_token& ended, const core::system::SignalBlocker& bloc
   if (has_said) err << clear_line << std::flush;
 }
 
-/// As long as it lives, Ctrl+C stops what a token stands for instead of the program; asked again, it ends the
-/// program. Where `err` is standard error on a terminal, a line there says how far the search is.
+/// While it lives, Ctrl+C stops the work of a token instead of the program; a second Ctrl+C ends the program.
+/// Where `err` is standard error on a terminal, a line there shows the progress of the search.
 class SearchWatch {
  public:
   /// The token and the stream must outlive it.
@@ -95,13 +95,13 @@ class SearchWatch {
   std::jthread thread_;
 };
 
-// --- Whole models and a text ---
+// Whole models and a text.
 
 namespace transformer = core::transformer;
 using core::formats::json_quoted;
 using core::tokenizers::TextToken;
 
-/// The shortest decimal that reads back to the same float32.
+/// Returns the shortest decimal that parses back to the same float32.
 std::string float_text(double number) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(number)).ptr;
@@ -165,7 +165,7 @@ struct Session {
   }
 };
 
-/// more: of a model that tells pieces and bytes, or nullptr.
+/// Returns tokens as JSON; with `more`, their pieces and bytes in that model.
 std::string tokens_json(const std::vector<TextToken>& tokens, const transformer::WholeModel* more) {
   return core::text::joined(tokens, ",\n    ", [&](const TextToken& token) {
     std::string json = "{\"id\": " + std::to_string(token.id) + ", \"text\": " + json_quoted(token.text);
@@ -198,7 +198,7 @@ std::string predictions_json(const std::vector<Prediction>& predictions,
   return json;
 }
 
-/// A layer of a whole model as it reads a text: the input of its attention, and its projections. Without a
+/// Returns a layer of a whole model on a text: the input of its attention, and its projections. Without a
 /// layer it is the first.
 core::importing::Imported layer_of_text(const OfWholeModel& command, const std::string& layer) {
   const auto number = layer.empty() ? 0 : core::text::parse_whole_number(layer);
@@ -217,7 +217,7 @@ core::importing::Imported layer_of_text(const OfWholeModel& command, const std::
   return imported;
 }
 
-/// Every layer of a whole model as it reads a text.
+/// Returns every layer of a whole model on a text.
 std::vector<core::attention::Model> layers_of_text(const OfWholeModel& command) {
   Session session(command);
   const transformer::PassRef pass = session.run();
@@ -227,15 +227,15 @@ std::vector<core::attention::Model> layers_of_text(const OfWholeModel& command) 
   return layers;
 }
 
-// --- The model of a command ---
+// The model of a command.
 
-/// Says in a line what of a file was used, what not, and what was assumed, and the rest in a line each.
+/// Prints one line with the used, unused and assumed parts of a file, and then a line for each note.
 void say_what_became(const std::string& name, const core::importing::Imported& imported, std::ostream& err) {
   print_error(err, "note: " + name + ": " + core::importing::account_text(imported.account));
   for (const std::string& note : imported.notes) print_error(err, "note: " + note);
 }
 
-/// Pipes are looked at more than once, to tell what they hold and to read it.
+/// Reads pipes to the end, as they are read more than once: to detect the format, then for the contents.
 void read_pipes_whole(const OfModel& command) {
   if (const auto* path = std::get_if<std::filesystem::path>(&command.source))
     core::system::read_pipe_whole(*path);
@@ -244,7 +244,7 @@ void read_pipes_whole(const OfModel& command) {
     core::system::read_pipe_whole(core::formats::address_of(given.source).file);
 }
 
-/// A session says itself how many heads it has, of what, and what it leaves out.
+/// Throws core::Error for options that a session answers itself, such as the number of heads.
 void require_use_of(const core::importing::Choices& choices, const std::filesystem::path& path) {
   const core::importing::Settings& said = choices.settings;
   const char* option = choices.n_heads                      ? "--heads"
@@ -263,7 +263,7 @@ void require_use_of(const core::importing::Choices& choices, const std::filesyst
                       path.filename().string());
 }
 
-/// The model that a file or a preset has; what must be known about it goes to err, a line each.
+/// Returns the model of a file or a preset; notes about it go to err, a line each.
 core::importing::Imported known_model(const OfModel& command, std::ostream& err) {
   if (const auto* preset = std::get_if<const core::editing::Preset*>(&command.source))
     return {(*preset)->make(), {}, {}, {}};
@@ -281,8 +281,8 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
   core::importing::Choices choices = command.choices;
   require_use_of(choices, path);
   if (!choices.given.empty() && core::importing::is_session(path))
-    choices.layer.clear();                          // it is that of what is given
-  if (!choices.ignored) choices.ignored.emplace();  // nothing may be left out that was not named
+    choices.layer.clear();                          // it is that of the given tensors
+  if (!choices.ignored) choices.ignored.emplace();  // only named features may be ignored
   core::Token progress;
   auto imported = core::importing::import_file(path, choices, progress);
   const std::string name = path.filename().string();
@@ -293,8 +293,8 @@ core::importing::Imported known_model(const OfModel& command, std::ostream& err)
   return imported;
 }
 
-/// What is given, its tables read as was said of their first lines; of those of which nothing was said that
-/// is said.
+/// Returns the given tensors with the meaning of --first-line for their tables; without it, notes for which
+/// tables the first line was assumed to be numbers.
 std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, std::ostream& err) {
   auto given = command.choices.given;
   for (auto& tensor : given) {
@@ -309,7 +309,7 @@ std::vector<core::formats::GivenTensor> given_as_said(const OfModel& command, st
   return given;
 }
 
-/// The model that a command is about, with the stages that files give and the mistakes that are asked for.
+/// Returns the model that a command is about, with its given stages and injected bugs.
 core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
   read_pipes_whole(command);
   const auto given = given_as_said(command, err);
@@ -336,13 +336,13 @@ core::importing::Imported model_of(const OfModel& command, std::ostream& err) {
   return result;
 }
 
-/// Nobody can be asked here: a model that is too large for this machine is refused, any other computed.
+/// Throws core::Error if a model is too large for this machine; nobody can be asked about others here.
 void require_memory(const core::attention::Model& model) {
   const MemoryNeed need = memory_need(model, core::system::free_memory());
   if (need.is_too_much()) throw core::Error(need.words());
 }
 
-/// Of a session or a preset no layer is to be chosen: a check then means that of the tensors.
+/// Whether there is no layer to choose, as in a session or a preset: --layer is then that of the tensors.
 bool has_no_layers(const Check& command) {
   const auto* path = std::get_if<std::filesystem::path>(&command.source);
   return !path || (!path->empty() && core::importing::is_session(*path));
@@ -363,8 +363,8 @@ core::check::Matched matched_tensors(const Check& command, const core::attention
   return matched;
 }
 
-/// The model of queries, keys and values with what the later ones of the same tensors say of it: whether it
-/// is causal, and what else makes them follow from one another.
+/// Returns the model of queries, keys and values, changed so that the later tensors of the same file follow
+/// from them: causal or not, or with the first cause that explains the difference.
 core::attention::Model followed(const Check& command, core::attention::Model model, std::ostream& err) {
   namespace check = core::check;
   const auto& path = std::get<std::filesystem::path>(command.source);
@@ -405,7 +405,7 @@ std::string title_of(const Source& source) {
   return std::get<std::filesystem::path>(source).filename().string();
 }
 
-// --- Commands ---
+// Commands.
 
 void list_tokens(const ListTokens& command, std::ostream& out) {
   const Session session(command);
@@ -477,14 +477,14 @@ void generate(const Generate& command, std::ostream& out) {
   out << (is_terminal ? core::text::printable_lines(text) : text) << '\n';
 }
 
-/// The model of a session in our own engine, which can be checked step by step.
+/// Returns the model of a session as a Transformer, which can be checked step by step.
 const transformer::Transformer& own_of(const Session& session) {
   if (const auto* own = dynamic_cast<const transformer::Transformer*>(session.model.get())) return *own;
   throw core::Error(session.model->description().path.string() +
                     ": expected a model in a file or a folder, got an attached one");
 }
 
-/// Checks tensors of all layers against a whole model, whose text and against are set; whether they agree.
+/// Checks tensors of all layers against a whole model; command.text must be set. Returns whether they agree.
 bool check_whole_model(const Check& command, std::ostream& out, std::ostream& err) {
   core::system::read_pipe_whole(command.against);
   Session session({std::get<std::filesystem::path>(command.source), *command.text});
@@ -558,7 +558,7 @@ struct Runner {
       return check_whole_model(command, out, err) ? done : failed;
     OfModel of_model = command;
     if (has_no_layers(command)) of_model.choices.layer.clear();
-    of_model.choices.has_header_line.reset();  // it is that of the tensors
+    of_model.choices.has_header_line.reset();  // it is for the checked tensors
     of_model.choices.computes_stages = command.computes_source;
     core::attention::Model model = model_of(of_model, err).model;
     if (command.computes_source) model = followed(command, std::move(model), err);
@@ -582,7 +582,7 @@ struct Runner {
     const core::attention::Trace trace = core::attention::attend(model, command.options.sequence);
     const auto figure = colored_figure(model, trace, command.options, command.colors);
     core::system::write_atomically(command.file, figure_bytes(command.form, figure, command.scale));
-    if (command.form != ExportForm::svg)  // whose viewer has fonts of its own
+    if (command.form != ExportForm::svg)  // a viewer of SVG has its own fonts
       if (const auto missing = core::figures::missing_characters(figure); !missing.empty())
         print_error(err, "note: " + core::fonts::missing_words(missing));
     return done;

@@ -23,7 +23,7 @@ bool Canvas::fit(int width, int height) {
   if (surface_ && width == width_ && height == height_) return true;
   if (!surface_) surface_ = std::make_unique<Surface>();
   width_ = width, height_ = height;
-  // In the order in which most windows keep their channels, for the same plain copy.
+  // The channel order of most windows, for a plain copy.
   surface_->texture.fill(GL_RGBA, GL_BGRA, GL_UNSIGNED_INT_8_8_8_8_REV, width, height, nullptr);
   glBindFramebuffer(GL_FRAMEBUFFER, surface_->framebuffer.id());
   glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, surface_->texture.id(), 0);
@@ -64,12 +64,11 @@ std::vector<std::uint8_t> Canvas::pixels() const {
 }
 
 void turn_over(ImDrawData& data) {
-  // Edges through the middle of pixels are to fall to the side to which they fall when nothing is turned.
+  // Edges through pixel centers must be rounded to the same side as without the flip.
   constexpr float nudge = 1.0f / 256;
   for (int l = 0; l < data.CmdListsCount; ++l)
     for (ImDrawCmd& command : data.CmdLists[l]->CmdBuffer) std::swap(command.ClipRect.y, command.ClipRect.w);
-  // Measured from the lower edge upwards: all lengths are negative, and the backend multiplies each by the
-  // scale.
+  // Measured upwards from the lower edge: lengths are negative, and the backend multiplies them by the scale.
   data.DisplayPos.y += data.DisplaySize.y - nudge;
   data.DisplaySize.y = -data.DisplaySize.y;
   data.FramebufferScale.y = -data.FramebufferScale.y;
@@ -77,8 +76,8 @@ void turn_over(ImDrawData& data) {
 
 namespace {
 
-constexpr std::size_t max_areas = 40;       // each of them costs a look at all that is drawn
-constexpr double most_of_the_window = 0.6;  // beyond it everything is drawn
+constexpr std::size_t max_areas = 40;       // each costs a pass over all draw data
+constexpr double most_of_the_window = 0.6;  // above this share everything is drawn
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   a = (a ^ b) * 0x9e3779b97f4a7c15ull;
@@ -92,19 +91,19 @@ std::uint64_t bits(float x, float y) {
   return low | static_cast<std::uint64_t>(high) << 32;
 }
 
-/// A range of cells, from the first to before the last.
+/// A range of cells; last is exclusive.
 struct Span {
   int first = 0, last = 0;
 };
 
-/// The tiles that lie between two places.
+/// Returns the tiles between two coordinates.
 Span tiles(float from, float to, int count) {
   const float size = Damage::tile;
   return {static_cast<int>(std::clamp(std::floor(from / size), 0.0f, static_cast<float>(count))),
           static_cast<int>(std::clamp(std::ceil(to / size), 0.0f, static_cast<float>(count)))};
 }
 
-/// The part of the screen that three vertices may color.
+/// Returns the bounding box of three vertices.
 ImVec4 bounds(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
   return {std::min({a.pos.x, b.pos.x, c.pos.x}), std::min({a.pos.y, b.pos.y, c.pos.y}),
           std::max({a.pos.x, b.pos.x, c.pos.x}), std::max({a.pos.y, b.pos.y, c.pos.y})};
@@ -117,7 +116,7 @@ bool is_empty(const ImVec4& r) {
   return !(r.x < r.z && r.y < r.w);
 }
 
-/// Which part of a texture a triangle shows in each tile, where the texture stands upright; else all of it.
+/// Part of a texture that a triangle shows in each tile, if the texture is upright; else all of it.
 class ShownPart {
  public:
   ShownPart(const ImDrawVert& a, const ImDrawVert& b, const ImDrawVert& c) {
@@ -146,7 +145,7 @@ class ShownPart {
   bool is_upright_ = false;
 };
 
-/// Adds what one command draws to the sums of the tiles that it touches.
+/// Adds the triangles of one command to the checksums of the tiles that they touch.
 void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::vector<std::uint64_t>& vertices,
                  const Damage::TextureVersion& version, int columns, int rows,
                  std::vector<std::uint64_t>& sums) {
@@ -182,7 +181,7 @@ void add_command(const ImDrawList& list, const ImDrawCmd& command, const std::ve
   }
 }
 
-/// One number for each tile: equal when the same is drawn in the same order.
+/// Returns a checksum per tile: equal if the same is drawn in the same order.
 std::vector<std::uint64_t> sums_of_tiles(const ImDrawData& data, const Damage::TextureVersion& version,
                                          int columns, int rows) {
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(columns * rows), 1);
@@ -198,7 +197,7 @@ std::vector<std::uint64_t> sums_of_tiles(const ImDrawData& data, const Damage::T
   return sums;
 }
 
-/// Four cells of a grid become one, which is set when one of them is.
+/// Merges four cells of a grid into one, which is set if any of them is.
 std::vector<bool> halved(const std::vector<bool>& grid, std::size_t columns) {
   const std::size_t rows = grid.size() / columns, half_columns = (columns + 1) / 2;
   std::vector<bool> half((rows + 1) / 2 * half_columns);
@@ -274,7 +273,7 @@ std::vector<Area> Damage::renew(const ImDrawData& data, const TextureVersion& ve
 
 void keep_within(ImDrawData& data, const std::vector<Area>& areas) {
   data.TotalIdxCount = 0;
-  std::vector<ImVec4> around;  // of each triangle
+  std::vector<ImVec4> around;  // each triangle's bounding box
   for (int l = 0; l < data.CmdListsCount; ++l) {
     ImDrawList& list = *data.CmdLists[l];
     around.clear();

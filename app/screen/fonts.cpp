@@ -63,25 +63,24 @@ bool FontLoader::follow(float scale) {
   if (coming_)
     if (Set set = *std::exchange(coming_, std::nullopt); set.scale == scale)
       return take(std::move(set)), true;
-  const bool is_first_frame = ImGui::GetFrameCount() == 0;  // it has the processors to itself
+  const bool is_first_frame = ImGui::GetFrameCount() == 0;  // leave the processors to it
   if (is_loading() && !is_first_frame) begin(scale, Glyphs::all);
   return changed;
 }
 
 namespace {
 
-// Where user's words may stand: Latin, Greek, Cyrillic, and every sign of the formulas. ImGui keeps pointers
-// to these.
+// For the user's text: Latin, Greek, Cyrillic, and all symbols of formulas. ImGui keeps pointers to these.
 constexpr ImWchar all_words[] = {0x0020, 0x017f, 0x0370, 0x045f, 0x1d40, 0x1d7f, 0x2010, 0x2044,
                                  0x2070, 0x209f, 0x2100, 0x214f, 0x2190, 0x22ff, 0x2300, 0x230b,
                                  0x2423, 0x2423, 0x2500, 0x257f, 0x25cf, 0x25cf, 0x2713, 0x2717,
                                  0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
-// Where only our own words and numbers stand, which loads in a fifth of the time.
+// For our own text and numbers only, which loads in a fifth of the time.
 constexpr ImWchar own_words[] = {0x0020, 0x00ff, 0x0391, 0x03c9, 0x1d40, 0x1d7f, 0x2010,
                                  0x2026, 0x2070, 0x209f, 0x211d, 0x211d, 0x2190, 0x2193,
                                  0x2200, 0x2265, 0x27e8, 0x27e9, 0xfffd, 0xfffd, 0};
 
-// What the first frame can hardly do without.
+// The minimum for the first frame.
 constexpr ImWchar first_words[] = {0x0020, 0x007e, 0x00b7, 0x00b7, 0x00d7, 0x00d7, 0x00f7, 0x00f7, 0x03a3,
                                    0x03a3, 0x1d40, 0x1d40, 0x2013, 0x2026, 0x2039, 0x203a, 0x2190, 0x2193,
                                    0x21b5, 0x21bb, 0x2212, 0x221e, 0x2264, 0x2264, 0xfffd, 0xfffd, 0};
@@ -103,12 +102,12 @@ ImFontConfig config_of(float pixels) {
   config.OversampleH = config.OversampleV = 1;
   config.PixelSnapH = true;
 #if IMGUI_VERSION_NUM >= 19200
-  config.Flags |= ImFontFlags_NoLoadError;  // what is not there is said here
+  config.Flags |= ImFontFlags_NoLoadError;  // missing files are reported here
 #endif
   return config;
 }
 
-/// Adds one size of a font; of ImGui's own when there is no file, or none that can be read.
+/// Adds one size of a font; ImGui's own font if there is no readable file.
 ImFont* add(ImFontAtlas& atlas, const std::string& file, float size, float scale, const ImWchar* ranges) {
   const ImFontConfig config = config_of(size * scale);
   ImFont* font =
@@ -116,10 +115,10 @@ ImFont* add(ImFontAtlas& atlas, const std::string& file, float size, float scale
   return font ? font : atlas.AddFontDefault(&config);
 }
 
-/// Lets the font that was added last have these characters of another one.
+/// Adds these characters of another font to the font that was added last.
 void merge(ImFontAtlas& atlas, const core::fonts::Font& other, float size, float scale,
            const ImWchar* ranges) {
-  // Fonts of other scripts have higher lines: at the same height their characters would be smaller.
+  // Fonts of other scripts have taller lines: at the same height their characters would be smaller.
   constexpr float larger = 1.15f;
   ImFontConfig config = config_of(size * scale * (other.family == "DejaVu Sans" ? 1 : larger));
   config.MergeMode = true;

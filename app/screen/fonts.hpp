@@ -12,38 +12,38 @@
 
 namespace app::platform {
 
-/// The fonts of an atlas and what went wrong with them.
+/// Fonts of an atlas, and problems with them.
 struct LoadedFonts {
   Fonts fonts;
-  std::set<char32_t> missing;  ///< wanted, and no installed font has them
-  std::string warning;         ///< one line, or "" when DejaVu and all that was wanted were found
+  std::set<char32_t> missing;  ///< wanted characters that no installed font has
+  std::string warning;         ///< one line, or "" if DejaVu and all wanted characters were found
   std::vector<std::vector<ImWchar>> ranges;  ///< Dear ImGui keeps pointers to them
 };
 
-/// How many signs to load: all take ten times as long as those of the first frame.
+/// How many glyphs to load; all take ten times as long as those of the first frame.
 enum class Glyphs { first, all };
 
-/// Builds an atlas for a display scale, with the wanted characters from whichever fonts have them.
+/// Builds an atlas for a display scale, with the wanted characters from any fonts that have them.
 LoadedFonts load_fonts(ImFontAtlas& atlas, float scale, Glyphs glyphs = Glyphs::all,
                        const std::set<char32_t>& wanted = {});
 
-/// The window's fonts: those of its first frame are loaded while the display opens it, the others in the
+/// The window's fonts: those of its first frame are loaded while the window opens, the others in the
 /// background.
 class FontLoader {
  public:
-  /// Begins to load the first ones for that scale; there need not be a context of ImGui.
+  /// Starts loading the first fonts for this scale; needs no ImGui context.
   FontLoader(Jobs& jobs, float scale);
 
-  /// For ImGui's context, which ends first: waits until the first ones are there. nullptr when ImGui is to
-  /// make its own atlas.
+  /// Waits for the first fonts and returns their atlas for ImGui's context, which must end first; nullptr if
+  /// ImGui makes its own atlas.
   ImFontAtlas* first_atlas();
 
-  /// Between frames: gives ImGui the fonts of that scale, the first ones at once, the others when they are
-  /// there, and those of characters that were drawn in vain; whether it has others now.
+  /// Gives ImGui the fonts of this scale, between frames: the first ones at once, the others when they are
+  /// loaded, with characters that were drawn but missing; returns whether the fonts changed.
   bool follow(float scale);
 
-  /// Before ImGui's context ends: waits for what is being loaded, as ImGui counts in its context what it
-  /// allocates, in any thread.
+  /// Waits for fonts that are loading; must be called before ImGui's context ends, because ImGui counts
+  /// allocations of all threads in its context.
   void stop() { queue_.wait(); }
 
   bool is_loading() const { return now_.glyphs != Glyphs::all || now_.wanted != characters_.wanted; }
@@ -65,7 +65,7 @@ class FontLoader {
   Characters characters_;
   std::string said_;  // the last warning, which is not repeated
   Set now_;
-  std::optional<Set> coming_;  // that were loaded
+  std::optional<Set> coming_;  // loaded, not in use yet
   JobQueue queue_;
 };
 

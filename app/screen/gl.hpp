@@ -4,7 +4,7 @@
 
 namespace app::render {
 
-/// A texture without filtering, deleted with its owner; these are only for this room's own source files.
+/// A texture without filtering, deleted with its owner; only for source files in app/screen.
 class Texture {
  public:
   Texture() {
@@ -21,7 +21,7 @@ class Texture {
   Texture& operator=(const Texture&) = delete;
 
   GLuint id() const { return id_; }
-  /// Makes it the texture of that size; pixels may be nullptr.
+  /// Allocates the texture with this size and these pixels; pixels may be nullptr.
   void fill(GLint form, GLenum channels, GLenum type, int width, int height, const void* pixels) {
     glBindTexture(GL_TEXTURE_2D, id_);
     glTexImage2D(GL_TEXTURE_2D, 0, form, width, height, 0, channels, type, pixels);

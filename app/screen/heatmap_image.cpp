@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-// Compiled for the vectors of each processor; no other floating-point options, as NaN and −∞ count.
+// Compiled for the vectors of each processor, without fast-math options, as NaN and −∞ matter.
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
 
 namespace app::render {
@@ -24,7 +24,7 @@ std::size_t cells_a_pixel(double cells, int pixels) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(cells / pixels)));
 }
 
-/// The blocks of a matrix's rows or columns that the span from … to touches.
+/// Returns the blocks of a matrix's rows or columns that the span from … to touches.
 core::color::Blocks touched(double from, double to, std::size_t cells, std::size_t block) {
   const auto size = static_cast<double>(block);
   const auto count = static_cast<double>(blocks(cells, block));
@@ -33,8 +33,8 @@ core::color::Blocks touched(double from, double to, std::size_t cells, std::size
           block};
 }
 
-/// The strongest of every block of a line: all blocks' first numbers, then their second ones and so on, as
-/// gcc compares vectors of blocks then, and one number after the other where the best of a block is carried.
+/// Computes the strongest number of every block of a line. Compares all blocks' first numbers, then their
+/// second ones and so on, because gcc vectorizes this order, but not a running maximum per block.
 template <bool is_signed, std::size_t fixed_block>
 [[gnu::always_inline]] inline void strongest_along(const double* __restrict line, std::size_t n,
                                                    std::size_t block, double* __restrict out) {
@@ -75,7 +75,7 @@ FOR_EACH_PROCESSOR void farthest_of_blocks(const double* line, std::size_t n, st
   strongest_of_blocks<true>(line, n, block, out);
 }
 
-/// The strongest of some lines, each less its shift.
+/// Computes the strongest of some lines, each minus its shift.
 template <bool is_signed>
 void strongest_down(const double* lines, std::size_t stride, const std::vector<double>& shifts, std::size_t n,
                     double* out) {
@@ -84,7 +84,7 @@ void strongest_down(const double* lines, std::size_t stride, const std::vector<d
       out[c] = i == 0 ? lines[c] - shifts[0] : stronger<is_signed>(out[c], lines[c] - shifts[i]);
 }
 
-/// Whether two pictures show the same part of the same memory, in blocks of the same size and kind.
+/// Returns a key: equal for pictures of the same memory that are pooled in the same way.
 auto form(const Picture& p) {
   const bool by_rows = has_rows(p);
   return std::tuple(p.cells.numbers, p.cells.rows.numbers, p.cells.rows.float32_numbers, p.cells.rows.sums,
@@ -94,12 +94,12 @@ auto form(const Picture& p) {
 auto part_key(const Picture& p) {
   return std::tie(p.width, p.height, p.part.left, p.part.top, p.part.right, p.part.bottom);
 }
-/// What the pixels are made from beside numbers and flags.
+/// Returns a key of everything that determines the pixels, except numbers, flags and part.
 auto look_key(const Picture& p) {
   return std::tie(p.map, p.dark, p.low, p.high, p.least, p.dots, p.gaps, p.phase);
 }
 
-/// What changed from the version before, where that is known.
+/// Returns the change from the previous version, or nullptr if unknown.
 const HeadChange* known_change(const Picture& before, const Picture& now) {
   const HeadChange* change = now.cells.change;
   const bool is_next = before.cells.version + 1 == now.cells.version;
@@ -168,8 +168,8 @@ bool PooledMatrix::read(const Picture& p, double cells, core::ThreadPool& thread
   return true;
 }
 
-/// The largest weight is that of the largest logarithm: so few exponentials are needed. Each row keeps its
-/// pooled scores, as an edit changes most rows by their sums alone.
+/// Pools the logarithms of weights, so that few exponentials are needed. Stores the pooled scores of each
+/// row, as an edit changes most rows only by their sums.
 void PooledMatrix::read_rows(const Picture& p, double cells, core::ThreadPool& threads) {
   constexpr std::size_t rows_a_task = 16;  // of blocks
   const RowView& m = p.cells.rows;
@@ -221,7 +221,7 @@ void PooledMatrix::read_rows(const Picture& p, double cells, core::ThreadPool& t
     if (writes[r] || column) changed_[r] = has_changed_ = true;
 }
 
-/// Numbers by columns, and their flags, take about twice as long as by rows.
+/// Reads by columns; with the flags this takes about twice as long as reading by rows.
 void PooledMatrix::read_matrix(const Picture& p, double cells, core::ThreadPool& threads) {
   constexpr std::size_t columns_a_task = 16;
   const double cells_a_column = static_cast<double>(n_rows() * rows_.size * columns_.size);
@@ -238,7 +238,7 @@ void PooledMatrix::read_matrix(const Picture& p, double cells, core::ThreadPool&
   });
 }
 
-/// Most blocks are known by their first cell.
+/// Reads the flags; for most blocks the first cell is enough.
 void PooledMatrix::read_flags(const Picture& p, core::ThreadPool& threads) {
   flags_of_ = flags_key(p);
   flags_.assign(p.cells.visible || p.cells.kept ? numbers_.size() : 0, 0);
@@ -276,14 +276,14 @@ void PooledMatrix::change_all() {
 
 namespace {
 
-constexpr std::size_t tile = 16;  // pixels across and down that have one version
+constexpr std::size_t tile = 16;  // pixels across and down with one version
 constexpr double smallest_cell_with_gap = 8;
 
 constexpr std::uint32_t rgba(Rgb c) {
   return c.r | static_cast<std::uint32_t>(c.g) << 8 | static_cast<std::uint32_t>(c.b) << 16 | 0xff000000u;
 }
 
-/// share of b, 0 … 1
+/// Mixes two colors; share is that of b, 0 … 1.
 std::uint32_t mixed(std::uint32_t a, std::uint32_t b, float share) {
   const auto of_b = static_cast<std::uint32_t>(256 * share + 0.5f), of_a = 256 - of_b;
   const std::uint32_t red_blue = ((a & 0xff00ffu) * of_a + (b & 0xff00ffu) * of_b + 0x800080u) >> 8;
@@ -291,7 +291,7 @@ std::uint32_t mixed(std::uint32_t a, std::uint32_t b, float share) {
   return (red_blue & 0xff00ffu) | (green & 0xff00u) | 0xff000000u;
 }
 
-/// The places of numbers in a table of colors; whether all are in the range.
+/// Computes the indices of numbers in a table of colors; returns whether all are in the range.
 FOR_EACH_PROCESSOR bool find_places(const double* numbers, std::size_t n, double slope, double first,
                                     double low, double high, double last_place, std::uint32_t* places) {
   std::uint64_t within = ~std::uint64_t{0};
@@ -310,18 +310,18 @@ FOR_EACH_PROCESSOR void look_up(const std::uint32_t* table, const std::uint32_t*
   for (std::size_t i = 0; i < n; ++i) out[i] = table[places[i]];
 }
 
-/// Where the mask is set, the other pixels.
+/// Takes the other pixels where the mask is set.
 FOR_EACH_PROCESSOR void weave(const std::uint32_t* pixels, const std::uint32_t* others,
                               const std::uint32_t* mask, std::size_t n, std::uint32_t* out) {
   for (std::size_t x = 0; x < n; ++x) out[x] = (pixels[x] & ~mask[x]) | (others[x] & mask[x]);
 }
 
-/// How much of a pixel is covered by what ends at that distance from its center.
+/// Returns the covered share of a pixel, from the signed distance of its center to an edge.
 float coverage(float distance) {
   return std::clamp(0.5f - distance, 0.0f, 1.0f);
 }
 
-/// The marks of a cell of that size at a display's scale; x and y are points in it. All are in pixels.
+/// Marks of a cell of this size at a display's scale; x and y are points in it. All are in pixels.
 struct CellMarks {
   float w, h, scale;
 
@@ -334,7 +334,7 @@ struct CellMarks {
   }
   float dropped(float x, float y) const {
     const float qx = x - std::floor(w / 2), qy = y - std::floor(h / 2);
-    // Too small for a cross: half of one, drawn more quietly as there may be thousands.
+    // Too small for a cross: half of one, fainter as there may be thousands.
     if (smallest() < 14 * scale) return smallest() < 2 ? 0 : 0.45f * coverage(std::abs(qx - qy) - 0.4f);
     const float line = std::min(std::abs(qx - qy), std::abs(qx + qy)) / std::sqrt(2.0f) - 0.75f * scale;
     return coverage(std::max(line, std::max(std::abs(qx), std::abs(qy)) - 4 * scale));
@@ -343,10 +343,10 @@ struct CellMarks {
     if (smallest() < 2) return 0;
     const float side = std::clamp(0.45f * smallest(), 1.5f, 9 * scale);
     const float from_corner = (w - x) + (is_top ? y : h - y);
-    // Of very small cells there may be thousands, whose colors are to be seen.
+    // There may be thousands of very small cells, so their colors must stay visible.
     return (smallest() < 5 ? 0.35f : 1.0f) * coverage((from_corner - side) / std::sqrt(2.0f));
   }
-  /// An exact zero where no number can say so.
+  /// Dot for an exact zero in a cell without a number.
   float zero_dot(float x, float y) const {
     if (smallest() < 4) return 0;
     return 0.55f *
@@ -360,7 +360,7 @@ bool same_look(const Picture& a, const Picture& b) {
 
 }  // namespace
 
-/// How numbers become colors, in one picture.
+/// Conversion of numbers to colors, for one picture.
 struct HeatmapImage::Shades {
   static constexpr std::size_t n_colors = 4096;
 
@@ -387,7 +387,7 @@ struct HeatmapImage::Shades {
     return rgba(readable_on({static_cast<std::uint8_t>(color), static_cast<std::uint8_t>(color >> 8),
                              static_cast<std::uint8_t>(color >> 16)}));
   }
-  /// Whether no number needs a mark.
+  /// Finds the colors of numbers; returns whether no number needs a mark.
   bool find_colors(const double* numbers, std::size_t n, std::uint32_t* places, std::uint32_t* out) const {
     bool is_within = false;
     if (is_linear)
@@ -402,11 +402,11 @@ struct HeatmapImage::Shades {
   float scale;
   std::vector<std::uint32_t> colors;
   std::uint32_t zero, hidden_zero, ground, hatch, hatch_ground, bad;
-  double first, slope;  // of a linear range, as most are: the lowest number's place, and how fast it grows
+  double first, slope;  // of a linear range: place of the lowest number, and slope
   bool is_linear;
 };
 
-/// Where blocks lie among pixels: those whose centers are in the block.
+/// Pixels of each block: those with their centers in it.
 struct HeatmapImage::Layout {
   Layout(const Picture& p, const PooledMatrix& m)
       : left(edges(p.part.left, p.part.right, m.columns(), p.width)),
@@ -419,7 +419,7 @@ struct HeatmapImage::Layout {
       for (int x = std::max(0, left[c]); x < std::min(p.width, left[c + 1] - gap); ++x)
         block_at[static_cast<std::size_t>(x)] = static_cast<std::uint32_t>(c);
   }
-  /// Pixels a block.
+  /// Returns the pixels per block.
   static double pitch(double from, double to, const core::color::Blocks& blocks, int pixels) {
     return pixels / ((to - from) / static_cast<double>(blocks.size));
   }
@@ -434,11 +434,11 @@ struct HeatmapImage::Layout {
   }
 
   std::vector<int> left, top;           // where blocks begin, and where the last one ends
-  std::vector<std::uint32_t> block_at;  // of each column of pixels; n_columns() where none is
+  std::vector<std::uint32_t> block_at;  // of each column of pixels; n_columns() if there is none
   int gap;
 };
 
-/// Room for one row of blocks.
+/// Buffers for one row of blocks.
 struct HeatmapImage::Line {
   Line(const PooledMatrix& m, int width, const Shades& shades)
       : places(m.n_columns()),
@@ -474,7 +474,7 @@ struct HeatmapImage::Line {
       const bool is_hidden = flags && flags[c] & PooledMatrix::hidden,
                  is_dropped = flags && flags[c] & PooledMatrix::dropped;
       const double v = numbers[c];
-      if (v == 0 && is_hidden) {  // half of the cells where each query sees what is before it
+      if (v == 0 && is_hidden) {  // half of the cells under a causal mask
         striped_colors[c] = s.hidden_zero, has_stripes = true;
         continue;
       }
@@ -593,7 +593,7 @@ void HeatmapImage::paint_row(const Shades& s, const Layout& layout, std::size_t 
     const int left = layout.left[c], right = layout.left[c + 1] - layout.gap;
     const CellMarks cell{static_cast<float>(right - left), static_cast<float>(bottom - layout.gap - top),
                          s.scale};
-    /// As far as a mark covers each pixel of a part of the cell.
+    /// Blends ink over a part of the cell, by how much the mark covers each pixel.
     const auto ink_over = [&, ink = ink](float x0, float y0, float x1, float y1, const auto& covered) {
       const int begin = std::max({0, left, left + static_cast<int>(x0)}),
                 end = std::min({width_, right, left + static_cast<int>(std::ceil(x1))});

@@ -12,25 +12,25 @@
 
 namespace app::render {
 
-/// The visible part of a picture's matrix in blocks, each with a pixel at least and one number to show.
+/// Displayed part of a picture's matrix in blocks, each of at least one pixel and with one number to show.
 ///
-/// That is the largest number, of a signed map the one farthest from 0; NaN wins, −∞ loses; of a mask it is
-/// the mean. A block is hidden or dropped only when every cell of it is.
+/// That is the largest number, in a signed map the one farthest from 0; NaN wins, −∞ loses; in a mask it is
+/// the mean. A block is masked or dropped only if all its cells are.
 class PooledMatrix {
  public:
   static constexpr std::uint8_t hidden = 1, dropped = 2;
 
-  /// Whether it is read, or can be by reading only what changed.
+  /// Returns whether a picture is read, or needs only known changes to be read.
   bool follows(const Picture& picture) const;
-  /// Begins with another picture, of which nothing is read.
+  /// Starts another picture, with nothing read.
   void begin(const Picture& picture);
-  /// Goes on with about so many cells of a picture that it follows, after what changed; whether all is read.
+  /// Reads changes and about `cells` more cells of a picture that it follows; returns whether all is read.
   bool read(const Picture& picture, double cells, core::ThreadPool& threads);
 
   bool is_empty() const { return numbers_.empty(); }
-  /// Whether these are the numbers of a picture, perhaps of another part of it.
+  /// Returns whether the numbers are of a picture, possibly of another part of it.
   bool has_cells_of(const Picture& picture) const;
-  /// Whether all of that part is read and its flags are those of the picture.
+  /// Returns whether all of this part is read and its flags are those of the picture.
   bool is_up_to_date(const Picture& picture) const;
 
   /// Rows and columns of blocks; begin and end count from the matrix's first block.
@@ -39,11 +39,11 @@ class PooledMatrix {
   std::size_t n_rows() const { return rows_.end - rows_.begin; }
   std::size_t n_columns() const { return columns_.end - columns_.begin; }
   const double* numbers(std::size_t row) const { return numbers_.data() + row * n_columns(); }
-  /// Sums of hidden and dropped, or nullptr when nothing is.
+  /// Returns sums of hidden and dropped, or nullptr if there are none.
   const std::uint8_t* flags(std::size_t row) const {
     return flags_.empty() ? nullptr : flags_.data() + row * n_columns();
   }
-  /// [row of blocks]: whether it was read since this was called last.
+  /// Returns whether each row of blocks was read since the last call.
   std::vector<bool> take_changed();
   bool has_changed() const { return has_changed_; }
 
@@ -56,8 +56,8 @@ class PooledMatrix {
 
   std::optional<Picture> of_;
   core::color::Blocks rows_, columns_;
-  std::size_t read_ = 0;         // rows of the matrix where rows are known, else columns of blocks
-  std::vector<double> along_;    // rows of the matrix × columns of blocks: of rows that change one at a time
+  std::size_t read_ = 0;         // rows of the matrix if has_rows(), else columns of blocks
+  std::vector<double> along_;    // rows of the matrix × columns of blocks, if has_rows()
   std::vector<double> numbers_;  // rows × columns of blocks
   std::vector<std::uint8_t> flags_;
   using FlagsKey = std::tuple<const arma::mat*, const arma::mat*, std::uint64_t>;
@@ -67,37 +67,36 @@ class PooledMatrix {
   bool has_changed_ = false;
 };
 
-/// A heatmap's pixels, made without OpenGL: colors, gaps and marks, but not the cross.
+/// Pixels of a heatmap, computed without OpenGL: colors, gaps and marks, but not the cross.
 class HeatmapImage {
  public:
-  /// The threads share the work; they must live as long.
+  /// Shares the work among threads, which must outlive it.
   explicit HeatmapImage(core::ThreadPool& threads) : threads_(threads) {}
 
-  /// Whether its numbers are those of a picture.
+  /// Returns whether its numbers are those of a picture.
   bool has_numbers_of(const Picture& picture) const { return now_.is_up_to_date(picture); }
-  /// How many cells read() has to look at, as if they were known by rows; 0 where only some rows changed.
+  /// Returns how many cells read() has to read, at the cost of rows; 0 if only some rows changed.
   double cells_to_read(const Picture& picture) const;
-  /// Reads the numbers of a picture, or about so many cells of them; whether all are read. Until then the
-  /// numbers of before stay.
+  /// Reads the numbers of a picture, or about `cells` cells of them; returns whether all are read. Until then
+  /// the old numbers stay.
   bool read(const Picture& picture, double cells);
 
-  /// Whether pixels would be others, painted as this picture: from the numbers that there are, also when
-  /// these are those of another part of the same matrix; where there is nothing yet, the ground.
+  /// Returns whether painting this picture would change pixels. It uses the present numbers, even of another
+  /// part of the same matrix, and the background where there are none.
   bool wants_painting(const Picture& picture, float scale) const;
   struct PixelRows {
-    int begin = 0, end = 0;  ///< without its end
+    int begin = 0, end = 0;  ///< end is exclusive
   };
-  /// Makes the pixels; the rows of them that are others than before.
+  /// Computes the pixels; returns the rows of pixels that changed.
   PixelRows paint(const Picture& picture, float scale);
 
   int width() const { return width_; }
   int height() const { return height_; }
   /// RGBA, width × height, top row first.
   const std::vector<std::uint32_t>& pixels() const { return pixels_; }
-  /// When pixels of a part became others: another number, other pixels.
+  /// Returns the version of a part of the image, which changes with its pixels.
   std::uint64_t painted(const Share& part) const;
-  /// The pixels of a cell's column and row as they were painted, from left and top to before right and
-  /// bottom.
+  /// Returns the painted pixels of a cell's column and row; right and bottom are exclusive.
   Area cell_at(const Cross& cell) const;
 
  private:
@@ -108,14 +107,14 @@ class HeatmapImage {
   void replace(int y, const std::uint32_t* pixels);
 
   core::ThreadPool& threads_;
-  PooledMatrix now_, next_;  // of a matrix that takes several frames, the numbers still to come
+  PooledMatrix now_, next_;  // next_: of a matrix that takes several frames to read
   std::optional<Picture> painted_;
   float scale_ = 1;
   int width_ = 0, height_ = 0;
   std::vector<std::uint32_t> pixels_;
   std::uint64_t n_paints_ = 0;
-  std::vector<std::uint64_t> tiles_;        // when they became others, a row of tiles after the other
-  std::vector<std::pair<int, int>> spans_;  // of each row of pixels, what the last paint() changed
+  std::vector<std::uint64_t> tiles_;        // version of each tile, row-major
+  std::vector<std::pair<int, int>> spans_;  // per row of pixels: range changed by the last paint()
 };
 
 }  // namespace app::render

@@ -27,7 +27,7 @@ void require(bool is_done, const char* what, std::string_view log) {
 
 }  // namespace
 
-/// Draws a picture with what is off its cross mixed with the ground.
+/// Shaders that draw a picture with all pixels off its cross blended with the background.
 class CrossProgram {
  public:
   CrossProgram() : id_(glCreateProgram()) {
@@ -79,20 +79,20 @@ class CrossProgram {
     std::array<char, 1024> log{};
     glGetShaderInfoLog(shader, static_cast<GLsizei>(log.size()), nullptr, log.data());
     glAttachShader(id_, shader);
-    glDeleteShader(shader);  // with the program
+    glDeleteShader(shader);  // deleted with the program
     require(done == GL_TRUE, failure, log.data());
   }
   GLint uniform(const char* name) const { return glGetUniformLocation(id_, name); }
 
-  GLuint id_, no_vertices_ = 0;  // the vertex shader makes its own, but a core context wants one bound
+  GLuint id_, no_vertices_ = 0;  // empty: the vertex shader needs none, but a core context does
   Framebuffer framebuffer_;
 };
 
-/// One place's picture.
+/// Picture of one place.
 struct KeptHeatmap {
   explicit KeptHeatmap(core::ThreadPool& threads) : image(threads) {}
 
-  /// The pixels' rows that are others than before.
+  /// Uploads the rows of pixels that changed.
   void upload(const HeatmapImage::PixelRows& rows) {
     if (rows.begin >= rows.end) return;
     const bool fits = width == image.width() && height == image.height();
@@ -109,13 +109,13 @@ struct KeptHeatmap {
   int width = 0, height = 0;  // of the texture
   std::uint64_t last_frame = 0;
 
-  /// The same with a cross.
+  /// The same picture with a cross.
   struct Crossed {
     Texture texture;
     int width = 0, height = 0;
     Area at;
     bool dark = false;
-    std::uint64_t of_image = 0, n_moves = 0;  // moves of the cross: what they change is anywhere
+    std::uint64_t of_image = 0, n_moves = 0;  // moves of the cross, which may change any pixel
   };
   std::unique_ptr<Crossed> crossed;
 };
@@ -125,14 +125,13 @@ struct HeatmapRenderer::State {
   core::ThreadPool threads{std::max(1u, std::thread::hardware_concurrency())};
   std::map<std::string, KeptHeatmap> pictures;  // by their places
   std::unordered_map<std::uint64_t, const KeptHeatmap*> by_texture;
-  std::deque<std::string>
-      waiting;            // places of pictures that one of the next frames renews, the first ones first
-  double cells_read = 0;  // in this frame
+  std::deque<std::string> waiting;  // places of pictures to read in the next frames, in order
+  double cells_read = 0;            // in this frame
   std::uint64_t frame = 0;
   float scale = 1;
 
-  /// Reads the numbers of a picture when it has its turn in this frame; else it waits for it, or it is so
-  /// large that it takes several.
+  /// Reads the numbers of a picture if it is its turn in this frame; else, and if it needs several frames,
+  /// the picture waits.
   void read(HeatmapImage& image, const Picture& picture) {
     const double cells = image.cells_to_read(picture);
     const auto in_line = std::find(waiting.begin(), waiting.end(), picture.place);

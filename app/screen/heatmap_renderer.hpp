@@ -6,18 +6,18 @@
 
 namespace app::render {
 
-/// Shows heatmaps with OpenGL 3.3: each has a texture of its own, kept while the picture stays the same.
+/// Painter of heatmaps with OpenGL 3.3: each has its own texture, kept while the picture stays the same.
 ///
-/// It needs a current context from its construction to its destruction. One place has one picture in a frame.
+/// It needs a current context from construction to destruction. Each place has one picture per frame.
 class HeatmapRenderer : public Painter {
  public:
-  /// Throws core::Error when the driver does not take the shaders.
+  /// Throws core::Error when the driver rejects the shaders.
   HeatmapRenderer();
   ~HeatmapRenderer() override;
 
   ImTextureID paint(const Picture& picture) override;
   void set_scale(float scale) override;
-  /// Frees the pictures that nobody asked for in the last 120 frames.
+  /// Frees pictures that were not painted in the last 120 frames.
   void end_frame() override;
   bool is_behind() const override;
   std::uint64_t painted(std::uint64_t texture, const Share& part) const override;

@@ -28,7 +28,7 @@ std::vector<std::string> lines_of(const fs::path& file) {
     std::istringstream in(core::system::read_file(file, longest_memory));
     for (std::string line; std::getline(in, line);)
       if (!line.empty()) lines.push_back(line);
-  } catch (const core::Error&) {  // as without it: settings are not worth a window that does not open
+  } catch (const core::Error&) {  // treated as empty: settings must not keep the window from opening
     return {};
   }
   return lines;
@@ -48,7 +48,7 @@ std::vector<fs::path> example_directories() {
   std::vector<fs::path> all{program.parent_path().parent_path() / "share/attnscope/examples"};
   fs::path folder = program.parent_path();
   for (int up = 0; up < 3 && folder.has_relative_path(); ++up) folder = folder.parent_path();
-  all.push_back(folder / "assets/examples");  // of build/PRESET/bin
+  all.push_back(folder / "assets/examples");  // for build/PRESET/bin
   std::vector<fs::path> found;
   for (const fs::path& each : all) {
     if (!fs::is_directory(each, ignored)) continue;
@@ -62,7 +62,7 @@ std::vector<fs::path> example_directories() {
 
 fs::path config_directory() {
   const fs::path config = environment("XDG_CONFIG_HOME");
-  // A relative path is to be ignored, says the XDG base directory specification.
+  // The XDG base directory specification says that relative paths must be ignored.
   return (config.is_absolute() ? config : home_directory() / ".config") / "attnscope";
 }
 
@@ -88,7 +88,7 @@ Memory merged(const Memory& began, const Memory& ends, Memory written) {
     if (was == began.settings.end() || was->second != value || !written.settings.contains(key))
       written.settings[key] = value;
   }
-  // What is opened comes to the front, behind it the others are in the order in which they were.
+  // Opened files move to the front; the others keep their order.
   auto other = began.recent.rbegin();
   auto opened = ends.recent.rbegin();
   for (; opened != ends.recent.rend(); ++opened, ++other) {
@@ -104,7 +104,7 @@ std::string write_memory(const fs::path& directory, const Memory& memory) {
   std::string settings, recent;
   for (const auto& [key, value] : memory.settings) settings += key + "=" + value + "\n";
   for (const fs::path& file : memory.recent) {
-    // A line break in a file's name would make two of it.
+    // A line break in a file name would split it in two.
     if (file.native().find('\n') == std::string::npos) recent += file.native() + "\n";
   }
   std::error_code failure;

@@ -7,33 +7,33 @@
 
 namespace app::platform {
 
-/// What the program remembers from one run to the next.
+/// Settings and recent files that survive from one run to the next.
 struct Memory {
   std::map<std::string, std::string> settings;  ///< "theme", "scale", "width", "height" …
   std::vector<std::filesystem::path> recent;    ///< files opened, newest first
   friend bool operator==(const Memory&, const Memory&) = default;
 };
 
-/// HOME, or the current directory without one.
+/// Returns $HOME, or the current directory if it is not set.
 std::filesystem::path home_directory();
-/// $XDG_CONFIG_HOME/attnscope, or ~/.config/attnscope.
+/// Returns $XDG_CONFIG_HOME/attnscope, or ~/.config/attnscope.
 std::filesystem::path config_directory();
 
-/// $XDG_STATE_HOME/attnscope, or ~/.local/state/attnscope.
+/// Returns $XDG_STATE_HOME/attnscope, or ~/.local/state/attnscope.
 std::filesystem::path state_directory();
 
-/// The folders of models and examples that were installed with the program, or lie in its sources.
+/// Returns the folders of models and examples that are installed with the program, or in its sources.
 std::vector<std::filesystem::path> example_directories();
 
-/// Reads "settings" (key=value) and "recent" (one path a line) from a directory; what cannot be read is as if
+/// Reads "settings" (key=value) and "recent" (one path per line) from a directory; unreadable files count as
 /// empty.
 Memory read_memory(const std::filesystem::path& directory);
 
-/// What is to be written by a window that began with a memory and ends with another, where others have
-/// written since: theirs, with the settings that this one has changed and the files that it has opened.
+/// Returns the memory to write for a window that began and ends with these, if others have written since:
+/// theirs, with the settings that this window changed and the files that it opened.
 Memory merged(const Memory& began, const Memory& ends, Memory written);
 
-/// Writes both, each under a temporary name first. Returns one line that says what failed, or "".
+/// Writes both, each under a temporary name first. Returns a one-line error, or "".
 std::string write_memory(const std::filesystem::path& directory, const Memory& memory);
 
 }  // namespace app::platform

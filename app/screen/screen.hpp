@@ -14,13 +14,12 @@
 
 namespace app::platform {
 
-/// What the loop needs of a window: what happens in it, fonts, and ImGui's frame. Tests have one without a
-/// display.
+/// Window as the main loop uses it: events, fonts, and ImGui's frame. Tests have one without a display.
 class Screen {
  public:
   virtual ~Screen() = default;
 
-  /// Handles what has happened, waiting up to that many seconds for something to; whether anything did.
+  /// Handles events, waiting up to this many seconds for one; returns whether there was any.
   virtual bool wait(double seconds) = 0;
   /// Ends a wait; may be called from any thread.
   virtual void wake() = 0;
@@ -28,28 +27,28 @@ class Screen {
   virtual bool should_close() const = 0;
   virtual void cancel_close() = 0;
 
-  /// Begins ImGui's frame. Scripted input is given in adjust, after the devices were read.
+  /// Begins ImGui's frame. adjust sets scripted input, after the devices were read.
   virtual void begin_frame(const std::function<void(ImGuiIO&)>& adjust) = 0;
-  /// Draws what differs from the frame before, on the ground color, and shows it; version tells when a
-  /// texture's pixels are others.
+  /// Draws the differences from the previous frame, on the ground color, and shows them; version changes with
+  /// a texture's pixels.
   virtual void end_frame(Rgb ground, const render::Damage::TextureVersion& version) = 0;
-  /// Between frames: sees to the fonts of that scale; whether there are others than before.
+  /// Updates the fonts for this scale, between frames; returns whether they changed.
   virtual bool prepare_fonts(float scale) = 0;
-  /// Whether some glyphs are still missing.
+  /// Returns whether some glyphs are still missing.
   virtual bool is_loading_fonts() const = 0;
   virtual const LoadedFonts& fonts() const = 0;
 
   virtual void set_title(const std::string& title) = 0;
-  /// The window fills the whole screen, or goes back to where it was.
+  /// Makes the window fill the whole screen, or restores its place.
   virtual void fill_screen(bool) {}
-  /// Of the drawing area, in screen coordinates.
+  /// Returns the size of the drawing area, in screen coordinates.
   virtual ImVec2 size() const = 0;
-  /// Pixels a length of 1 should have on this display, 1 or more.
+  /// Returns how many pixels a length of 1 should have on this display, 1 or more.
   virtual float scale() const = 0;
 
-  /// Keys that went down since the last call, as the keyboard's layout names them.
+  /// Returns the keys pressed since the last call, by the keyboard layout.
   virtual std::vector<KeyPress> take_keys() = 0;
-  /// Files dropped on the window since the last call.
+  /// Returns the files dropped on the window since the last call.
   virtual std::vector<std::filesystem::path> take_dropped_files() = 0;
 };
 

@@ -5,7 +5,7 @@
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
 #if IMGUI_VERSION_NUM < 18700
-#include <imgui_internal.h>  // of one release, which no longer changes: nothing else tells what was drawn
+#include <imgui_internal.h>  // stable in old releases; the public API lacks drawn popups
 #endif
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace {
 constexpr int smallest_width = 960, smallest_height = 600;
 constexpr int usual_width = 1600, usual_height = 1000;
 
-/// A length from the settings that is no longer than this screen has room for.
-/// @param usual The most where the screen's room is not known (0).
+/// Clamps a length from the settings to the room on this screen.
+/// @param usual The maximum if the screen's room is unknown (0).
 int that_fits(int length, int smallest, int usual, int room) {
   return std::clamp(length, smallest, std::max(smallest, room > 0 ? room : usual));
 }
@@ -33,8 +33,8 @@ std::string last_complaint() {
   return line.substr(0, line.find('\n'));
 }
 
-/// Where both are offered, X11: a window of Wayland has no title bar unless another library is installed, and
-/// its lengths are not pixels, so that pictures would be enlarged.
+/// Initializes GLFW on X11 if possible, and returns whether it did: windows on Wayland have no title bar
+/// unless another library is installed, and lengths that are not pixels, so that pictures would be enlarged.
 bool begins_on_x11() {
 #ifdef GLFW_PLATFORM
   const char* display = std::getenv("DISPLAY");
@@ -48,7 +48,7 @@ bool begins_on_x11() {
 #endif
 }
 
-/// The character that the layout puts on a key, or 0.
+/// Returns the character of a key in the keyboard layout, or 0.
 unsigned character_on(int code, int scancode) {
   const char* name = glfwGetKeyName(code, scancode);
   if (!name || name[0] == 0 || name[1] != 0) return code == GLFW_KEY_SPACE ? ' ' : 0;
@@ -59,7 +59,7 @@ Key nth(Key first, unsigned n) {
   return static_cast<Key>(static_cast<unsigned>(first) + n);
 }
 
-/// The key of a GLFW key code that is no character: arrows, F1, Escape …
+/// Returns the key of a GLFW key code that is no character: arrows, F1, Escape …
 std::optional<Key> key_of_code(int code) {
   constexpr std::pair<int, Key> keys[]{{GLFW_KEY_ESCAPE, Key::escape},
                                        {GLFW_KEY_ENTER, Key::enter},
@@ -82,10 +82,10 @@ std::optional<Key> key_of_code(int code) {
   return std::nullopt;
 }
 
-/// Closes the popups that were opened and not yet drawn, when Escape is down. Before ImGui::NewFrame.
+/// Closes popups that are open but not yet drawn, if Escape is down; must be called before ImGui::NewFrame.
 ///
-/// Dear ImGui before 1.87 gives one menu a frame to go before another comes; Escape in that frame would make
-/// it read the window that the other one does not have.
+/// Dear ImGui before 1.87 leaves one frame between closing one menu and drawing the next; Escape in that
+/// frame would make it read the window that the next one does not have yet.
 void close_undrawn_popups_on_escape() {
 #if IMGUI_VERSION_NUM < 18700
   const ImGuiIO& io = ImGui::GetIO();
@@ -171,8 +171,8 @@ struct Window::Input {
     of(w).had_events_ = true;
   }
 
-  /// Characters typed plainly come through character(); here are the other keys, and those held with Ctrl or
-  /// Alt.
+  /// Handles keys that are no characters, and all keys with Ctrl or Alt; character() handles plain
+  /// characters.
   static void key(GLFWwindow* w, int code, int scancode, int action, int modifiers) {
     Window& self = of(w);
     self.had_events_ = true;
@@ -225,7 +225,7 @@ Window::Window(Jobs& jobs, const std::string& title, int width, int height, floa
   ImGui::CreateContext(font_loader_.first_atlas());
   ImGui::GetIO().UserData = &font_loader_.characters();
   ImGuiIO& io = ImGui::GetIO();
-  io.IniFilename = nullptr;  // where regions stand is the theme's business, not a file's
+  io.IniFilename = nullptr;  // the theme determines the layout, not a file
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   // The backend keeps our callbacks and calls them before its own.
   ImGui_ImplGlfw_InitForOpenGL(window_, true);
@@ -301,8 +301,8 @@ bool Window::prepare_fonts(float scale) {
   if (!font_loader_.follow(scale)) return false;
   follow_first_font();
 #if IMGUI_VERSION_NUM < 19200
-  // Only the texture: the backend of 1.86 would go on with the sizes of buffers that it has deleted, and draw
-  // nothing. Before the first frame it has none.
+  // Only the texture: the backend of 1.86 would keep using the sizes of deleted buffers, and draw nothing.
+  // Before the first frame it has none.
   if (ImGui::GetFrameCount() > 0) {
     ImGui_ImplOpenGL3_DestroyFontsTexture();
     ImGui_ImplOpenGL3_CreateFontsTexture();
@@ -339,7 +339,7 @@ ImVec2 Window::size() const {
 float Window::scale() const {
   float x = 1, y = 1;
   glfwGetWindowContentScale(window_, &x, &y);
-  // Where a window's lengths are not pixels, as on Wayland, all that is drawn is enlarged already.
+  // Where a window's lengths are not pixels, as on Wayland, everything is enlarged already.
   int width = 0, height = 0, pixels = 0;
   glfwGetWindowSize(window_, &width, &height);
   glfwGetFramebufferSize(window_, &pixels, &height);

@@ -14,10 +14,10 @@ struct GLFWwindow;
 
 namespace app::platform {
 
-/// The key of a character, letters in either case; nothing for characters that no command is bound to.
+/// Returns the key of a character, letters in either case; nullopt for characters without a command.
 std::optional<Key> key_of_character(unsigned codepoint);
 
-/// GLFW, from its beginning to its end; one at a time.
+/// Lifetime of GLFW; one at a time.
 class Display {
  public:
   /// Throws core::Error when there is no display to open windows on.
@@ -26,27 +26,27 @@ class Display {
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
 
-  /// Width and height that the first screen has for windows; 0 × 0 where that is not known.
+  /// Returns the width and height available for windows on the primary screen; 0 × 0 if unknown.
   std::pair<int, int> room() const;
 
-  /// A window with an OpenGL 3.3 core context, which is made current; the owner destroys it before the
-  /// display ends. Throws core::Error when the driver has no such context.
+  /// Opens a window with an OpenGL 3.3 core context, and makes it current; the caller must destroy it before
+  /// the display ends. Throws core::Error when the driver has no such context.
   GLFWwindow* open(const char* title, int width, int height, bool visible) const;
 };
 
-/// Holds a key that was pressed and released between two frames down for one of them.
+/// Keys that were pressed and released between two frames, held down for one frame.
 ///
-/// Dear ImGui before 1.87 has no queue of keys and sees only their state when a frame begins. Keys are named
-/// as in ImGuiIO::KeysDown.
+/// Dear ImGui before 1.87 has no queue of keys and sees only their state when a frame begins. Keys are
+/// indices of ImGuiIO::KeysDown.
 class ShortPresses {
  public:
   void went_down(int key) { went_down_.push_back(key); }
-  /// Before ImGui::NewFrame, when the devices were read.
+  /// Must be called before ImGui::NewFrame, after the devices were read.
   void put(ImGuiIO& io);
 
  private:
   std::vector<int> went_down_;   // since the last frame
-  std::vector<int> lengthened_;  // down in the last frame only because they are here
+  std::vector<int> lengthened_;  // held down in the last frame only by put()
 };
 
 /// Pixels, 4 bytes each (red, green, blue, alpha), top row first.
@@ -73,9 +73,9 @@ class Window : public Screen {
 
   void begin_frame(const std::function<void(ImGuiIO&)>& adjust = {}) override;
   void end_frame(Rgb ground, const render::Damage::TextureVersion& version = {}) override;
-  /// The last frame as it was drawn.
+  /// Returns the last frame as it was drawn.
   Image read_pixels() const;
-  /// The next frame is drawn as if there had been none before.
+  /// Makes the next frame draw everything.
   void forget_frame() { damage_.forget(); }
   bool prepare_fonts(float scale) override;
   bool is_loading_fonts() const override { return font_loader_.is_loading(); }
@@ -99,7 +99,7 @@ class Window : public Screen {
   render::Damage damage_;
   Rgb ground_;
   bool had_events_ = true;   // the first frames come without any
-  bool is_exposed_ = false;  // the display has lost what it showed
+  bool is_exposed_ = false;  // the display lost its content
   bool typed_shift_ = false;
   std::vector<KeyPress> keys_;
   ShortPresses short_presses_;

@@ -1,5 +1,5 @@
-// Verbs as lines of text, so that a run of them can be written down and repeated: the name, and then all
-// fields one after the other, through one visitor over the fields of any plain struct.
+// Verbs as lines of text, so that a run of them can be recorded and replayed: the name, then all fields,
+// through one visitor over the fields of any plain struct.
 #include "app/session/command.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using core::attention::Model;
 using core::attention::SharedMatrix;
 
-/// Calls visit with each field of a struct that has nothing else.
+/// Calls visit with each field of a plain struct.
 template <class S, class Visit>
 void for_each_field(S& v, const Visit& visit) {
   const auto all = [&](auto&... fields) { (visit(fields), ...); };
@@ -63,7 +63,7 @@ void for_each_field(S& v, const Visit& visit) {
   }
 }
 
-/// The name of a type, as the compiler writes it, without its namespaces: "PinCell".
+/// Returns the compiler's name of a type, without namespaces: "PinCell".
 template <class T>
 std::string name_of() {
   const std::string_view all = std::source_location::current().function_name();
@@ -87,7 +87,7 @@ constexpr bool is_optional = false;
 template <class T>
 constexpr bool is_optional<std::optional<T>> = true;
 
-/// One verb as a line: written where it is begun without a text, else read. The same walk over the fields
+/// One verb as a line: written when constructed without a text, else parsed. The same walk over the fields
 /// does both.
 class Line {
  public:
@@ -147,7 +147,7 @@ class Line {
   }
   const std::string& text() const { return text_; }
 
-  /// The verb that begins with its name.
+  /// Parses a verb, which begins with its name.
   template <class... All>
   Command verb(VerbList<All...>) {
     std::optional<Command> found;
@@ -245,7 +245,7 @@ class Line {
   bool reads_ = false;
 };
 
-/// A field of the view by its name.
+/// A field of the view, with its name.
 struct NamedField {
   std::string name;
   void (*assign)(View&, const std::any&);

@@ -18,10 +18,10 @@
 
 namespace app {
 
-// What panels ask for: verbs, which are data alone, so that a run of them can be written down and repeated.
-// Only Store::dispatch handles them.
+// Verbs that panels issue: plain data, so that a run of them can be recorded and replayed. Only
+// Store::dispatch handles them.
 
-/// One field of the view becomes another value.
+/// Sets one field of the view.
 struct SetField {
   void (*assign)(View&, const std::any&);  ///< which field
   std::any value;                          ///< of its type
@@ -43,21 +43,21 @@ struct FieldOf<member> {
     part_of<P>(view).*member = std::any_cast<const T&>(value);
   }
 };
-/// The verb that sets one of ViewFields: set<&Look::tab>(Tab::heads).
+/// Returns the verb that sets one of ViewFields: set<&Look::tab>(Tab::heads).
 template <auto member>
 SetField set(typename FieldOf<member>::Value value) {
   static_assert(FieldOf<member>::is_among(ViewFields()));
   return {&FieldOf<member>::assign, std::move(value)};
 }
 
-// Verbs that change the view alone; navigation.cpp says how.
+// Verbs that change only the view; implemented in navigation.cpp.
 
-/// Pins a cell, or releases it when it is pinned already; shows its head.
+/// Pins a cell, or unpins it when it is pinned already; shows its head.
 struct PinCell {
   CellRef cell;
   void change(View& view) const;
 };
-/// Pins a cell that the pinned one is made of or leads to, and remembers the way back.
+/// Pins an operand or a result of the pinned cell, and remembers the way back.
 struct FollowCell {
   CellRef cell;
   void change(View& view) const;
@@ -77,7 +77,7 @@ struct OpenInStages {
 struct StopPointing {
   void change(View& view) const;
 };
-/// Pins a query of the token view, or releases it when it is pinned already.
+/// Pins a query of the token view, or unpins it when it is pinned already.
 struct PinQuery {
   std::size_t query = 0;
   void change(View& view) const;
@@ -87,61 +87,61 @@ struct FoldStage {
   bool folded = true;
   void change(View& view) const;
 };
-/// Shows all of the matrices of that shape again.
+/// Resets the zoom of matrices of that shape.
 struct ShowWhole {
   Shape shape;
   void change(View& view) const;
 };
-/// Puts the cursor on a number of a matrix of the shown sequence.
+/// Moves the edit cursor to a number of a matrix of the displayed sequence.
 struct EditAt {
   core::editing::MatrixName matrix{};
   std::size_t row = 0, column = 0;
   void change(View& view) const;
 };
-/// Lets one stage fill the window, or no longer.
+/// Starts or ends the presentation, in which one stage fills the window.
 struct Present {
   bool on = true;
   void change(View& view) const;
 };
-/// Shows factor times as many cells in each direction, at least one; the given point, in cells, stays where
-/// it is.
+/// Shows factor times as many cells in each direction, at least one; the given point, in cells, stays in
+/// place.
 struct Zoom {
   Shape shape;
   double row = 0, column = 0, factor = 1;
   void change(View& view) const;
 };
-/// Moves the shown part by so many cells, as far as there are any.
+/// Moves the displayed part by so many cells, within the matrix.
 struct MovePart {
   Shape shape;
   double rows = 0, columns = 0;
   void change(View& view) const;
 };
-/// Moves the shown part so that the cell is in it.
+/// Moves the displayed part so that the cell is in it.
 struct BringIntoPart {
   Shape shape;
   std::size_t row = 0, column = 0;
   void change(View& view) const;
 };
-/// Shows the decoding of the token before (−1) or after (+1) the newest one, from the first on; stops at the
+/// Moves the newest decoded token one back (−1) or forward (+1); begins with the first token and stops at the
 /// last.
 struct StepDecoding {
   std::size_t n_tokens = 1;
   int by = 1;
   void change(View& view) const;
 };
-/// Begins the animation of the pinned cell, stops the one under way, or lets it go on; from its start when it
-/// had arrived. n is the number of its steps.
+/// Starts, pauses or resumes the animation of the pinned cell; restarts one that has finished. n is the
+/// number of its steps.
 struct PlayAnimation {
   std::size_t n = 0;
   void change(View& view) const;
 };
-/// Goes to the beginning of the step before (−1), or to the end of this one (+1), and stops there.
+/// Moves to the previous (−1) or next (+1) boundary between steps, and pauses there.
 struct StepAnimation {
   int by = 1;
   std::size_t n = 0;
   void change(View& view) const;
 };
-/// Goes on by so many steps; stops at the end.
+/// Advances a running animation by so many steps; pauses at the end.
 struct AdvanceAnimation {
   double by = 0;
   std::size_t n = 0;
@@ -149,7 +149,7 @@ struct AdvanceAnimation {
 };
 struct StartTour {};
 struct GoOnInTour {};
-struct LeaveTour {};  ///< the model becomes what it was before the tour, in one step of undo
+struct LeaveTour {};  ///< restores the model from before the tour, in one undo step
 
 struct ApplyEdit {
   core::editing::Edit edit;
@@ -162,62 +162,62 @@ struct LoadPreset {
 };
 struct OpenFile {
   std::filesystem::path path;
-  core::UntrustedPaths elsewhere = core::UntrustedPaths::refused;  ///< where a session may name files
-  bool as_tensors = false;                                         ///< even where it is a whole model
-  std::string text = {};  ///< that a whole model is to read, or "" for one that shows something
-  std::size_t layer = 0;  ///< of it, to be looked at
+  core::UntrustedPaths elsewhere = core::UntrustedPaths::refused;  ///< for files outside a session's folder
+  bool as_tensors = false;                                         ///< even if it is a whole model
+  std::string text = {};  ///< for a whole model to read, or "" for an example text
+  std::size_t layer = 0;  ///< of the whole model, displayed first
 };
-/// The text that the whole model reads.
+/// Sets the text that the whole model reads.
 struct ReadText {
   std::string text;
 };
 struct LookAtLayer {
   std::size_t layer = 0;
 };
-/// A head of any layer off, or on again.
+/// Ablates a head of any layer, or enables it again.
 struct SwitchHead {
   std::size_t layer = 0, head = 0;
 };
-/// What was edited in a layer, or in all of them; heads that are off stay so where one layer is named.
+/// Discards the edits of one layer, or of all layers; with one layer, its ablated heads stay ablated.
 struct DropEdits {
   std::optional<std::size_t> layer = {};
 };
-/// One token more, as the view says how it is chosen, or the last one back.
+/// Generates a token with the view's sampling settings, or removes the last one.
 struct WriteToken {
   bool back = false;
 };
-/// Keeps the layer that is looked at, as it was before all edits, as a reference A and compares.
+/// Keeps the displayed layer, as it was before all edits, as reference A and opens the Compare tab.
 struct CompareEdits {};
 /// Computes the ablation effect of every head, or stops that.
 struct SweepHeads {
   bool on = true;
 };
-/// Makes a model of the file of tensors from which is to be chosen.
+/// Makes a model from the open file of tensors.
 struct ImportTensors {
   core::importing::Choices choices;
 };
 struct ChooseLayer {
   std::size_t layer = 0;
-};                        ///< another layer of the file that the model was made of
-struct FinishOpening {};  ///< what was read becomes the model, once unsaved work is safe
+};                        ///< another layer of the file that the model was made from
+struct FinishOpening {};  ///< makes the opened file the document, once unsaved work is safe
 struct MeasureTensor {
   std::string name;
-};  ///< the range of a tensor of that file
+};  ///< computes the range of a tensor of the open file
 struct PreviewFile {
   std::filesystem::path path;
-};  ///< a few words on a file that may be opened
+};  ///< reads a short description of a file
 struct CancelReading {};
-struct SaveFile {};  ///< where it came from, or asks for a name
+struct SaveFile {};  ///< to the document's path, or asks for a name
 struct SaveFileAs {
   std::filesystem::path path;
 };
-/// One matrix, one stage or everything, as one file or as many in a directory.
+/// Exports one matrix, one stage or everything, as one file or as several in a directory.
 struct ExportAs {
   ExportForm form{};
   ExportWhat what{};
   CellRef matrix{};
   std::filesystem::path path{};
-  std::string document = {};  ///< what files without a name of their own are called after
+  std::string document = {};  ///< title that proposed file names begin with
 };
 struct ShowDialog {
   Dialog dialog;
@@ -232,24 +232,24 @@ struct ShowMessage {
   std::string text;
   bool is_error = false;
 };
-/// Asks first when there is unsaved work, then does what is named: quit, or open, or a new preset.
+/// Quits; as opening a file or a preset does, asks first when there is unsaved work.
 struct Quit {};
 struct DiscardAndContinue {};  ///< the answer to the question about unsaved work
 struct SaveAndContinue {};
 struct CancelQuestion {};
 struct TakeMemory {};  ///< the answer to the question about memory
 struct GoOn {};        ///< the answer to any other
-/// Makes what an earlier window has left the document, throws it away, or leaves all of it to the next one.
+/// Restores work left by an earlier window, discards it, or leaves all of it to the next window.
 struct RestoreLeft {
   std::size_t index = 0;
 };
 struct DropLeft {
   std::size_t index = 0;
-  bool is_agreed = false;  ///< else it is asked about
+  bool is_agreed = false;  ///< else the user is asked
 };
 struct KeepLeft {};
-struct EndNow {};  ///< quits without a question; what is not saved is kept for the next window
-/// Keeps the live model as a reference A, or the same with one of core::compare::switches() the other way.
+struct EndNow {};  ///< quits without asking; unsaved work is kept for the next window
+/// Keeps the live model as reference A, unchanged or with one of core::compare::switches() flipped.
 struct KeepReference {};
 struct KeepSwitched {
   std::size_t index = 0;
@@ -257,45 +257,45 @@ struct KeepSwitched {
 struct GiveFile {
   core::attention::Stage stage;
   std::filesystem::path path;
-};  ///< a stage's numbers from a file of tensors
+};  ///< overrides a stage with numbers from a file of tensors
 struct FillFromFile {
   core::editing::MatrixPlace place;
   std::filesystem::path path;
-};  ///< its numbers, and perhaps its tokens
+};  ///< sets a matrix, and perhaps its tokens, from a file
 struct LoadReference {
   std::filesystem::path path;
-};  ///< a session file as A; the live model stays
-/// Somebody's tensors, a file or a folder of files, as B against the live model.
+};  ///< opens a session file as A; the live model stays
+/// Checks tensors, a file or a folder of files, as B against the live model.
 struct CheckTensors {
   std::filesystem::path path;
 };
-/// Says which stage a tensor of the chosen file is: "" leaves it out, nothing goes by its name again.
+/// Assigns a tensor of the chosen file to a stage: "" ignores it, nothing returns to matching by name.
 struct MapTensor {
   std::string tensor;
   std::optional<std::string> stage;
 };
-/// Says how the heads of the chosen tensors lie and which of their layers it is; "" leaves that to the check.
+/// Sets the head layout and the layer of the chosen tensors; "" leaves it to the check.
 struct ReadTensorsAs {
   std::string layout, layer;
 };
-struct SearchCauses {};   ///< of the difference of the chosen tensors
-struct StopSearch {};     ///< gives such a search up
+struct SearchCauses {};   ///< looks for causes of the chosen tensors' difference
+struct StopSearch {};     ///< cancels that search
 struct DropReference {};  ///< the chosen one
 struct RenameReference {
   std::string title;
-};  ///< likewise
+};  ///< the chosen one
 struct ShowReference {
   bool on = true;
-};  ///< the chosen A in place of the live model in every view, or no more
-/// Puts the person's own work aside and goes to where that lesson was left.
+};  ///< shows the chosen A instead of the live model in every view, or ends that
+/// Sets the user's own work aside and resumes that lesson where it was left.
 struct StartLesson {
   std::string name;
 };
-/// One step on (+1) or back (−1), or the same one from its start (0).
+/// Moves one step forward (+1) or back (−1), or restarts the current one (0).
 struct GoInLesson {
   int by = 1;
 };
-/// Brings the person's own work back.
+/// Restores the user's own work.
 struct LeaveLesson {};
 
 template <class... Verbs>
@@ -312,15 +312,15 @@ using Verbs =
              KeepSwitched, GiveFile, FillFromFile, LoadReference, CheckTensors, MapTensor, ReadTensorsAs,
              SearchCauses, StopSearch, DropReference, RenameReference, ShowReference>;
 
-/// One of Verbs. It cannot be changed, and copies share it; a variant of all would take seconds to compile in
-/// every source that makes one.
+/// One of Verbs, immutable and shared by copies; a variant of all would take seconds to compile in every
+/// source that creates one.
 class Command {
  public:
   template <class Verb>
   requires(!std::is_same_v<Verb, Command>) Command(Verb verb)  // NOLINT(google-explicit-constructor)
       : index_(index_of<Verb>(Verbs())), verb_(std::make_shared<const Verb>(std::move(verb))) {}
 
-  /// The verb, or nullptr when it is another one.
+  /// Returns the verb, or nullptr when it is another one.
   template <class Verb>
   const Verb* get_if() const {
     return index_ == index_of<Verb>(Verbs()) ? static_cast<const Verb*>(verb_.get()) : nullptr;
@@ -347,9 +347,9 @@ class Command {
   std::shared_ptr<const void> verb_;
 };
 
-/// The verb as one line, "PinCell 14 0 1 2": its name and its fields one after the other.
+/// Returns the verb as one line, "PinCell 14 0 1 2": its name, then its fields.
 std::string to_text(const Command& command);
-/// Reads such a line back, to the bit. Throws core::Error.
+/// Parses such a line, with every number exact to the bit. Throws core::Error.
 Command command_of(std::string_view text);
 
 /// The commands of one frame, handled after it was drawn.

@@ -15,14 +15,14 @@ using core::attention::Stage;
 using core::attention::StageInfo;
 using core::attention::Trace;
 
-// Of two ways of working out the same, relative; what float32 changes of float64 is a difference.
+// Relative, of two ways to compute the same numbers; float32 against float64 counts as a difference.
 constexpr double rounding = 1e-12, float32_rounding = 2e-6;
 
 bool is_float32(const core::attention::Model& model) {
   return model.arithmetic.precision == core::attention::Precision::float32;
 }
 
-/// What is seen of a stage of which all heads are known.
+/// Returns the displayed comparison of a stage, from its difference over all heads.
 ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, const Trace& b,
                    const ComparisonKey& key) {
   ComparedStage result;
@@ -39,7 +39,7 @@ ComparedStage seen(const core::compare::StageDifference& all, const Trace& a, co
   return result;
 }
 
-/// Names the first stage that differs, and keeps what says why a number is 0.
+/// Sets the first stage that differs, and the masks that explain zeros.
 void finish(Comparison& c, const Trace& kept, const Trace& live) {
   const auto first = std::ranges::find_if(c.stages, [](const ComparedStage& s) { return !s.within; });
   c.first = first == c.stages.end() ? nullptr : &*first;
@@ -158,7 +158,7 @@ std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Re
   core::Token no_search;
   no_search.stop();
   check->report = core::check::check(live, check->matched, {}, key.searches ? token : no_search);
-  if (key.searches) core::system::give_back_memory();  // of hundreds of models that were tried
+  if (key.searches) core::system::give_back_memory();  // of the hundreds of models that were tried
   check->searched = key.searches && token.goes_on();
   core::check::ObservedTrace observed =
       core::check::observed_trace(live, check->matched, check->report, key.sequence);
@@ -179,7 +179,7 @@ ComparedState state_of(const LiveTrace& trace) {
   return {trace.model(), trace.read_lock().trace, trace.sequence(), trace.is_exact()};
 }
 
-/// Matrices of all stages: the last owner has them destroyed in the background.
+/// Returns the comparison so that its last owner has its matrices destroyed in the background.
 std::shared_ptr<const Comparison> left(const Jobs& jobs, std::shared_ptr<const Comparison> comparison) {
   using Owned = std::shared_ptr<const Comparison>;
   const std::shared_ptr<Owned> owner = jobs.destroyed_async(std::make_unique<Owned>(std::move(comparison)));

@@ -26,77 +26,76 @@ namespace app {
 
 struct TensorCheck;
 
-/// A state of attention that was kept to be compared with the live one.
+/// A kept model, or tensors, to compare with the live model.
 struct Reference {
   std::string name;   ///< "A2"
-  std::string title;  ///< what it is: "mask off · Your journey"
+  std::string title;  ///< "mask off · Your journey"
   core::attention::Model model;
-  std::uint64_t id = 0;  ///< no other has it
-  /// Which of core::compare::switches made it, where one did.
+  std::uint64_t id = 0;  ///< unique
+  /// Index in core::compare::switches() of the switch that made it, if one did.
   std::optional<std::size_t> experiment = std::nullopt;
-  /// Somebody's tensors, which are B while the live model is A; else nullptr.
+  /// Observed tensors, which are B while the live model is A; else nullptr.
   std::shared_ptr<const core::formats::TensorFile> tensors = nullptr;
-  std::map<std::string, std::string> by_hand = {};  ///< the stages of tensors as a person said
-  std::string layout = {},
-              layer = {};  ///< of tensors likewise: names, or "" for whichever fits and the first
-  std::size_t mapped = 0;  ///< how often they were said
+  std::map<std::string, std::string> by_hand = {};  ///< stages of tensors, as set by the user
+  std::string layout = {}, layer = {};  ///< the same: names, or "" for whichever fits and the first
+  std::size_t mapped = 0;               ///< how often the user has changed these
 };
 
 /// One stage of A against the same stage of B.
 struct ComparedStage {
   core::compare::StageDifference all;  ///< over all heads
-  core::compare::Farthest shown;       ///< in the shown head
-  /// In the shown head: the numbers of both and their difference of the chosen kind; empty where nothing is
-  /// to be seen.
+  core::compare::Farthest shown;       ///< in the displayed head
+  /// In the displayed head: the numbers of both and their difference of the chosen kind; empty where nothing
+  /// differs or the shapes do.
   arma::mat numbers_a, numbers_b, difference;
-  bool within = false;     ///< it does not differ; of tensors: it agrees within the tolerance
-  ValueRange a, b, apart;  ///< of these numbers
+  bool within = false;     ///< it does not differ; for tensors: it agrees within the tolerance
+  ValueRange a, b, apart;  ///< of these matrices
 };
 
-/// What a comparison was worked out for.
+/// Inputs of a comparison.
 struct ComparisonKey {
   std::uint64_t reference = 0, trace = 0;  ///< of A: which one, and the version of its trace or of its check
   std::uint64_t version = 0;               ///< of the live trace
   std::size_t sequence = 0, head = 0;
   core::compare::DifferenceKind kind{};
-  /// Whether both are of the same numbers, whatever is shown of them.
+  /// Whether both compare the same numbers, whatever is displayed of them.
   bool same_numbers(const ComparisonKey& other) const;
   bool is_near(const ComparisonKey& other) const { return reference == other.reference; }
   friend bool operator==(const ComparisonKey&, const ComparisonKey&) = default;
 };
 
-/// The chosen reference A against the live model B, for the shown sequence; tensors are B and the live model
-/// is A.
+/// The chosen reference A against the live model B, for the displayed sequence; tensors are B and the live
+/// model is A.
 struct Comparison {
   ComparisonKey key;
-  std::uint64_t revision = 0;    ///< another number, other numbers
-  core::attention::Model model;  ///< of the reference, or the live one of tensors
+  std::uint64_t revision = 0;    ///< changes with the numbers
+  core::attention::Model model;  ///< of the reference; for tensors the live one
   core::attention::Model live;   ///< the live model that it was compared with
-  std::size_t sequence = 0;      ///< of the reference: the shown one, or its last when it has fewer
+  std::size_t sequence = 0;      ///< of the reference: the displayed one, or its last when it has fewer
   std::shared_ptr<const core::attention::Trace>
-      trace;  ///< of the reference; of tensors only the stages that they have
+      trace;  ///< of the reference; for tensors only the stages that they have
   std::shared_ptr<const TensorCheck> tensors;  ///< when the reference is of tensors
   bool is_exact = true;                        ///< equal means equal to the bit; else to rounding
   std::vector<ComparedStage> stages;
   const ComparedStage* first = nullptr;  ///< the first of them that differs
-  /// n_tokens × n_keys, 0 where a cell is hidden: in the reference, in the live model, in both (or empty).
+  /// n_tokens × n_keys, 0 where masked: in the reference, in the live model, in both (empty for two shapes).
   arma::mat visible_kept, visible_live, visible;
-  arma::mat kept_by_reference, kept_by_live;  ///< the shown head's dropout masks, where dropped stages differ
+  arma::mat kept_by_reference, kept_by_live;  ///< the displayed head's dropout masks, where dropout differs
 };
 
-/// The tokens that the live model was compared for.
+/// Returns the sequence for which the live model was compared.
 const core::attention::Sequence& live_sequence(const Comparison& comparison);
 
-/// What panels are told of work on a comparison that is not there yet.
+/// State of the work on a pending comparison, for panels.
 struct ComparisonWork {
-  bool is_renewing = false;   ///< the comparison is of a state before this one, or there is none yet
+  bool is_renewing = false;   ///< the comparison is of an earlier state, or missing
   double seconds = 0;         ///< for how long
-  bool is_searching = false;  ///< for what explains somebody's tensors
+  bool is_searching = false;  ///< for causes of the difference of tensors
   double seconds_searched = 0;
-  std::size_t tried = 0;  ///< mistakes, alone or in pairs
+  std::size_t tried = 0;  ///< bugs, alone or in pairs
 };
 
-/// Why A's numbers cannot be shown where B's are, "A is 4×3 with 1 head, B 6×3 with 2", or "" when they can.
+/// Returns why A cannot replace B in the views, "A is 4×3 to 2 with 1 head, B 6×3 to 2 with 2 heads", or "".
 std::string why_not_in_place_of(const core::attention::Model& a, const core::attention::Model& b);
 
 /// One side of a comparison.
@@ -104,11 +103,11 @@ struct ComparedState {
   core::attention::Model model;
   std::shared_ptr<const core::attention::Trace> trace;
   std::size_t sequence = 0;
-  bool is_exact = true;  ///< the trace is attend()'s own
+  bool is_exact = true;  ///< the trace equals attend()'s
 };
 
-/// Compares a kept state with the live one; what is known of all heads is taken from an older comparison of
-/// the same numbers, or nullptr. Incomplete once goes_on says no.
+/// Compares a kept state with the live one; reuses the differences over all heads of an older comparison, or
+/// nullptr, of the same numbers. The result is incomplete once token.goes_on() is false.
 std::shared_ptr<const Comparison> compared(const ComparisonKey& key, std::uint64_t revision,
                                            const ComparedState& kept, const ComparedState& live,
                                            const Comparison* older, const core::Token& token);
@@ -118,59 +117,59 @@ std::shared_ptr<const Comparison> compared_tensors(const ComparisonKey& key, std
                                                    std::shared_ptr<const TensorCheck> check,
                                                    const ComparedState& live, const core::Token& token);
 
-/// Somebody's tensors against the live model.
+/// Result of checking tensors against the live model.
 struct TensorCheck {
   core::check::Matched matched;
   core::check::Report report;                  ///< points into matched
   bool searched = false;                       ///< whether all causes were tried
   std::string problem;                         ///< why nothing can be compared, or ""
-  std::vector<core::attention::Stage> stages;  ///< that the tensors have
-  core::attention::Trace observed;             ///< which has only these
+  std::vector<core::attention::Stage> stages;  ///< those that the tensors have
+  core::attention::Trace observed;             ///< has only these stages
 };
 
-/// What a check is of.
+/// Inputs of a check.
 struct CheckKey {
   std::uint64_t reference = 0, version = 0;  ///< of the tensors and of the live trace
   std::size_t sequence = 0, mapped = 0;
-  bool searches = false;  ///< for what explains them
+  bool searches = false;  ///< for causes of their difference
   bool is_near(const CheckKey& other) const {
     return reference == other.reference && !searches && !other.searches;
   }
   friend bool operator==(const CheckKey&, const CheckKey&) = default;
 };
 
-/// Reads a reference's tensors as stages of the live model and checks them; counts what was tried to explain
-/// them. What the search has not found once goes_on says no is missing.
+/// Reads a reference's tensors as stages of the live model and checks them; the token counts the causes that
+/// were tried. The search ends early once token.goes_on() is false.
 std::shared_ptr<const TensorCheck> checked_tensors(const CheckKey& key, const Reference& reference,
                                                    const core::attention::Model& live,
                                                    const core::Token& token);
 
 /// Keeps the comparison of the chosen reference with the live model up to date, in the background where that
-/// takes longer than a frame: the reference's trace or the check of its tensors, then what differs, then what
-/// explains it.
+/// takes longer than a frame: the reference's trace or the check of its tensors, then the differences, then
+/// their causes.
 class Comparing {
  public:
   explicit Comparing(Jobs& jobs)
       : jobs_(jobs), kept_(jobs), checks_(jobs), searches_(jobs), comparisons_(jobs) {}
 
-  /// Before every frame in which a reference is shown: goes after its trace and, if asked, after what differs
-  /// from the live one. The comparison stays that of the last complete state meanwhile. Throws core::Error.
+  /// Updates the reference's trace and, if `compares`, the comparison; must be called before every frame that
+  /// shows a reference. Meanwhile comparison() is of the last complete state. Throws core::Error.
   void follow(const Reference& reference, const LiveTrace& live, std::size_t head,
               core::compare::DifferenceKind kind, bool compares);
   /// Drops everything, as no reference is shown.
   void stop();
 
-  /// Looks for what explains the tensors that follow() is told of next, as they are then.
+  /// Searches for causes of the difference of the tensors that follow() gets next.
   void search() { wants_search_ = true; }
   void stop_search();
 
-  /// The last complete comparison with the followed reference, or nullptr.
+  /// Returns the last complete comparison with the followed reference, or nullptr.
   const Comparison* comparison() const;
-  /// The trace of the followed reference, or nullptr as long as it is not there and for tensors.
+  /// Returns the trace of the followed reference, or nullptr while it is pending and for tensors.
   const LiveTrace* kept() const;
   ComparisonWork work() const;
 
-  /// Whether anything is under way in the background.
+  /// Whether anything runs in the background.
   bool is_busy() const;
 
  private:
@@ -184,15 +183,15 @@ class Comparing {
                    const LiveTrace& live);
 
   Jobs& jobs_;
-  std::optional<std::uint64_t> reference_;  // that is followed
+  std::optional<std::uint64_t> reference_;  // the followed one
   bool is_of_tensors_ = false;
   core::attention::Model kept_model_;  // whose trace is wanted
   LiveTrace kept_;
   AsyncValue<CheckKey, Check> checks_,
-      searches_;  // without and with a search, so that the first difference is there at once
+      searches_;  // without and with a search, so that the first difference is known early
   bool wants_search_ = false;
   std::optional<CheckKey> search_for_;
-  std::optional<ComparisonKey> wanted_;  // that is shown, or is to be
+  std::optional<ComparisonKey> wanted_;  // displayed or pending
   std::uint64_t revision_ = 0;
   AsyncValue<ComparisonKey, std::shared_ptr<const Comparison>> comparisons_;
 };

@@ -42,12 +42,12 @@ constexpr std::array table{
         ExportForm::program, ".py", "PyTorch", "a program that builds the model and prints every stage", {}},
 };
 
-/// The format of a table, which holds one matrix; nullptr of other forms.
+/// Returns the format of a table, which holds one matrix; nullptr for other forms.
 const core::formats::MatrixFormat* table_format(ExportForm form) {
   return core::formats::find_matrix_format(export_kind(form).ending + 1);
 }
 
-/// What to write of an export that is a folder of tables; nothing of one that is a single file.
+/// Returns the options of an export to a folder of tables; nothing for a single file.
 std::optional<core::formats::ExportOptions> folder_options(const ExportAs& e) {
   const ExportWhat what = held_by(e.form, e.what);
   if (!table_format(e.form) || what == matrix) return std::nullopt;
@@ -57,12 +57,12 @@ std::optional<core::formats::ExportOptions> folder_options(const ExportAs& e) {
   return options;
 }
 
-/// Whether a file has the ending of a form, "" being none.
+/// Whether a file has the ending of any format; "" is none.
 bool has_ending_of_a_form(const fs::path& file) {
   return std::ranges::any_of(table, [&](const ExportKind& kind) { return file.extension() == kind.ending; });
 }
 
-/// A character that may stand in a name on every file system, and in a shell without quotes.
+/// Whether a character is allowed in names on every file system, and in a shell without quotes.
 bool is_plain(char c) {
   const char l = core::text::lower(c);
   return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' ||
@@ -163,7 +163,7 @@ CopySource edited_matrix(const Situation& s, const core::attention::SharedMatrix
           true};
 }
 
-/// The matrix under the edit cursor, unless a cell is meant; or nullptr.
+/// Returns the matrix under the edit cursor, unless a cell is given; or nullptr.
 const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
                                                       const std::optional<CellRef>& cell) {
   const core::attention::Model& model = s.pending.model;
@@ -173,7 +173,7 @@ const core::attention::SharedMatrix* matrix_at_cursor(const Situation& s,
   return core::editing::find_matrix(model, edited_place(look, model));
 }
 
-/// A menu may be open while the model changes.
+/// Whether the cell exists, as a menu may be open while the model changes.
 bool is_there(const Situation& s, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
   if (!stage.present(s.displayed.model) || (stage.per_head && cell.head >= s.displayed.trace.n_heads()))
@@ -182,7 +182,7 @@ bool is_there(const Situation& s, const CellRef& cell) {
   return cell.row < numbers.n_rows() && cell.column < numbers.n_cols();
 }
 
-/// The given, the pinned or the hovered cell, if it is there.
+/// Returns the given, the pinned or the hovered cell, if it exists.
 std::optional<CellRef> meant_cell(const Situation& s, const std::optional<CellRef>& cell) {
   const std::optional<CellRef> meant = cell                           ? cell
                                        : s.displayed.selection.pinned ? s.displayed.selection.pinned
@@ -259,7 +259,7 @@ core::figures::DisplayList figure(const Exported& x, const ExportAs& e) {
   return colored_figure(x.model, *x.trace, options, x.view.look.colors);
 }
 
-/// The bytes of an export that is one file.
+/// Returns the bytes of an export that is one file.
 std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& progress) {
   const core::attention::StageInfo& stage = core::attention::info(e.matrix.stage);
   switch (e.form) {
@@ -284,7 +284,7 @@ std::string bytes_of(const Exported& x, const ExportAs& e, const core::Token& pr
   return program_of(x.model, x.view.forms, x.title);
 }
 
-/// The other forms compute every sequence, or nothing.
+/// Whether an export reads the trace; the other formats compute every sequence, or nothing.
 bool needs_trace(const ExportAs& e) {
   return table_format(e.form) || is_figure(e.form);
 }
@@ -301,7 +301,7 @@ std::vector<std::filesystem::path> export_as(const Exported& exported, const Exp
   ExportAs e = what;
   e.what = held_by(e.form, e.what);
   const std::vector<std::filesystem::path> files = planned_files(x.model, e);
-  std::optional<core::attention::fast::Engine> engine;  // which has threads of its own
+  std::optional<core::attention::fast::Engine> engine;  // only if needed, as it starts threads
   if (!x.trace && needs_trace(e)) {
     engine.emplace().compute(x.model, x.view.look.sequence);
     x.trace = &engine->trace();

@@ -18,80 +18,79 @@
 
 namespace app {
 
-/// One row of the table of what the window can export.
+/// A file format that the window can export.
 struct ExportKind {
   ExportForm form;
   const char* ending;                   ///< of the file: ".csv"
   const char* words;                    ///< on its button: "CSV"
-  const char* about;                    ///< one line: who reads it
+  const char* about;                    ///< its purpose, in one line
   std::span<const ExportWhat> choices;  ///< how much of the model it can hold; none when always all
 };
 
-/// All forms, in the order of ExportForm.
+/// Returns all formats, in the order of ExportForm.
 std::span<const ExportKind> export_kinds();
 const ExportKind& export_kind(ExportForm form);
 
-/// Whether it is a picture and no numbers.
+/// Whether the format is a picture.
 bool is_figure(ExportForm form);
 
-/// The bytes of a figure in the form of a picture; the scale is that of a PNG.
+/// Returns the bytes of a figure in a picture format; only a PNG is scaled.
 std::string figure_bytes(ExportForm form, const core::figures::DisplayList& figure, double scale);
 
-/// What is really exported when a form cannot hold what was chosen.
+/// Returns the choice, or the one that a format exports instead when it cannot hold it.
 ExportWhat held_by(ExportForm form, ExportWhat what);
 
-/// "Weights, head 0", "Weights, all heads", "every stage": a choice in words.
+/// Returns a choice in words: "Weights, head 0", "Weights, all heads", "every stage".
 std::string words_of(const core::attention::Model& model, const ExportAs& what, ExportWhat choice);
 
-/// The name that is proposed for an export: after the document, the stage, the head and the form; of many
+/// Returns the proposed name of an export, from the document, the stage, the head and the format; for several
 /// files that of their folder.
 std::string proposed_name(const ExportAs& what);
 
-/// A file's name as it stands in others: without its ending and without signs that file systems refuse.
+/// Returns a file name as a part of others: without its ending and characters that file systems refuse.
 std::string stem_of(const std::string& title);
 
-/// The files that an export writes; when its path is a directory that exists, those that are one file go into
-/// it under a name of their own. A file without an ending gets that of its form, as does one that has the
-/// ending of another form.
+/// Returns the files that an export writes. In an existing directory a single file gets its proposed name. A
+/// file without an ending gets that of its format, as does one with the ending of another format.
 std::vector<std::filesystem::path> planned_files(const core::attention::Model& model, const ExportAs& what);
 
-/// A matrix of which something is to be copied, and the cell that is meant.
+/// A matrix to copy from, and the selected cell.
 struct CopySource {
   core::formats::LabelledMatrix matrix;
   std::string words;  ///< "Weights, head 0"
   std::size_t row = 0, column = 0;
-  bool has_cell = false;  ///< else only the whole matrix can be meant
+  bool has_cell = false;  ///< else only the whole matrix can be copied
 };
 
-/// The matrix under the edit cursor, else that of the given, the pinned or the hovered cell, else the weights
-/// of the shown head.
+/// Returns the matrix of the given cell, else the one under the edit cursor, else that of the pinned or the
+/// hovered cell, else the weights of the displayed head.
 CopySource copy_source(const Situation& situation, const std::optional<CellRef>& cell = {});
 
-/// What that is in words, "Weights, head 0", without a look at its numbers; and whether a cell is meant.
+/// Returns its title, "Weights, head 0", without reading its numbers; and whether it has a selected cell.
 std::string copied_words(const Situation& situation, const std::optional<CellRef>& cell = {});
 bool names_a_cell(const Situation& situation, const std::optional<CellRef>& cell = {});
 
-/// The number under the edit cursor, else that of the pinned or the hovered cell, to the last bit.
+/// Returns the number under the edit cursor, else that of the pinned or the hovered cell, to the last bit.
 std::optional<std::string> copied_number(const Situation& situation);
 
-/// What of it is copied in a form, with the decimals of the view.
+/// Returns the text that is copied, with the decimals of the settings.
 std::string copied_as(const Situation& situation, const CopySource& source, CopyChoice choice);
 
-/// The whole model as a PyTorch program; the seed of the view's form of draws is tried as well.
+/// Returns the model as a PyTorch program; tries the seed of the initialization dialog as well.
 std::string program_of(const core::attention::Model& model, const Forms& forms, const std::string& title);
 
-/// What an export is made of.
+/// Input of an export.
 struct Exported {
   const core::attention::Model& model;
-  const core::attention::Trace* trace;  ///< of the shown sequence; nullptr where it is still to be computed
+  const core::attention::Trace* trace;  ///< of the displayed sequence; nullptr if not computed yet
   const View& view;
   std::string title;                       ///< of the document
-  std::vector<std::string> left_out = {};  ///< what its file does and it does not, in words
+  std::vector<std::string> left_out = {};  ///< unsupported features of its file, in words
 };
 
-/// Writes what is asked for, all of it or nothing, and gives the files.
+/// Writes an export, all of it or nothing, and returns the files.
 ///
-/// Throws core::Error, "PATH: cannot be written: why", and core::Stopped; then everything is as it was.
+/// Throws core::Error, "PATH: cannot be written: why", and core::Stopped; then nothing has changed.
 std::vector<std::filesystem::path> export_as(const Exported& exported, const ExportAs& what,
                                              const core::Token& progress);
 

@@ -49,7 +49,7 @@ Jobs::~Jobs() {
     for (auto& thread : threads_) thread.request_stop();
   }
   threads_.clear();
-  // What was not taken over may hold things that hold what is shared.
+  // Undelivered jobs may own objects that own the shared state.
   const auto ready = std::exchange(shared_->ready, {});
   const auto ended = std::exchange(shared_->ended, {});
   const auto discarded = std::exchange(shared_->discarded, {});
@@ -168,7 +168,7 @@ void Jobs::Shared::run_one(std::unique_lock<std::mutex>& lock) {
     job->has_failed = true;
     job->problem = failure_of();
   }
-  job->job = {};  // what it held may end in the background
+  job->job = {};  // so that its captures are destroyed in the background
   lock.lock();
   --n_busy;
   job->queue->running.reset();

@@ -18,63 +18,63 @@
 
 namespace app {
 
-/// Why something has not given what it was to give.
+/// Reason why a job or another action failed.
 struct Failure {
   std::string words;        ///< one line
-  bool is_stopped = false;  ///< it was asked to stop
+  bool is_stopped = false;  ///< it was stopped on request
   bool lacks_memory = false;
-  bool is_untrusted = false;  ///< a file names others elsewhere
+  bool is_untrusted = false;  ///< a file names files outside its folder
 };
 
-/// What the exception that is being handled says; what was to be had is named where the exception does not.
-/// To be called in a handler.
+/// Describes the exception being handled; `what` names the subject where the exception does not. Must be
+/// called in an exception handler.
 Failure failure_of(const std::string& what = "");
 
-/// For so long nobody notices that something is awaited, in seconds; beyond it the window says so.
+/// Seconds for which a wait goes unnoticed; after that the window shows it.
 constexpr double unnoticed_seconds = 0.5;
 
-/// What takes longer than a frame is done here, on threads of its own; its result is delivered
-/// once a frame. Jobs are started through a JobQueue or an AsyncValue.
+/// Threads for work that takes longer than a frame; results are delivered once a frame. Jobs are started
+/// through a JobQueue or an AsyncValue.
 ///
-/// All members but wake() are for one thread, that of the window.
+/// All members but destroy_async() and destroyed_async() are for one thread, that of the window.
 class Jobs {
  public:
   using Clock = std::chrono::steady_clock;
-  /// What is to be done with a job's result, in the window's thread.
+  /// Handler of a job's result, called in the window's thread.
   using Delivery = std::function<void()>;
-  /// Runs in a thread of its own; what it holds ends there.
+  /// Work that runs on another thread, where its captures are destroyed too.
   using Job = std::function<Delivery(const core::Token&)>;
   using Failed = std::function<void(const Failure&)>;
 
   Jobs();
-  /// Asks every job to stop and waits for those that are under way.
+  /// Drops the waiting jobs and waits for the running ones.
   ~Jobs();
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
-  /// Is called from another thread whenever there is something to take over.
+  /// Sets a function that is called from a worker thread whenever deliver() has a result.
   void wake_by(std::function<void()> wake);
-  /// Is told of the failures that no starter of a job wants to hear of.
+  /// Sets the handler of failures of jobs that were started without one.
   void fail_by(Failed failed) { failed_ = std::move(failed); }
   void tell(const Failure& failure) const {
     if (failed_) failed_(failure);
   }
 
-  /// Once a frame: carries out what the jobs gave that have ended since, in that order. A job or a delivery
-  /// that throws fails alone, in words.
+  /// Delivers, once a frame, the results of the jobs that have ended, in that order. A job or delivery that
+  /// throws affects no other and is reported as a Failure.
   void deliver();
-  /// Of deliver().
+  /// Returns the number of calls of deliver().
   std::uint64_t frame() const { return frame_; }
-  /// Until no job is left to run or to be taken over.
+  /// Delivers results until no job is left to run or to deliver.
   void finish();
 
-  /// Destroys a thing in the background, soon, as giving back gigabytes of memory takes longer than a frame;
-  /// nobody may read it any longer.
+  /// Destroys an object in the background, as freeing gigabytes takes longer than a frame; it must have no
+  /// readers.
   template <class Thing>
   void destroy_async(Thing thing) {
     shared_->discard(std::make_shared<Thing>(std::move(thing)));
   }
-  /// A thing that is destroyed so when its last owner, in whatever thread, drops it.
+  /// Returns a pointer whose last owner, in any thread, has the object destroyed in the background.
   template <class Thing>
   std::shared_ptr<Thing> destroyed_async(std::unique_ptr<Thing> thing) const {
     return {thing.release(),
@@ -90,8 +90,8 @@ class Jobs {
     bool keeps_every = false;
     std::deque<std::shared_ptr<Submitted>> waiting;
     std::shared_ptr<Submitted> running;
-    std::uint64_t epoch = 0;  // what was started in an earlier one was cancelled, wherever it is by now
-    int undelivered = 0;      // that are wanted
+    std::uint64_t epoch = 0;  // jobs of an earlier one are canceled, even if running or ended
+    int undelivered = 0;      // without canceled ones
   };
   struct Submitted {
     explicit Submitted(core::Token::Recalled recalled) : token(std::move(recalled)) {}
@@ -107,7 +107,7 @@ class Jobs {
 
     bool is_wanted() const { return epoch == queue->epoch; }
   };
-  /// What the threads share with the window's; it outlives both.
+  /// State shared by the worker threads and the window's; outlives both.
   struct Shared {
     void discard(std::shared_ptr<void> thing);
     void run(const std::stop_token& ends);
@@ -133,33 +133,32 @@ class Jobs {
   std::vector<std::jthread> threads_;  // the last member, so that they end first
 };
 
-/// A queue of jobs: one at a time, of those that wait the newest alone, or each in its turn.
+/// A queue that runs one job at a time: of the waiting ones only the newest, or every one in order.
 class JobQueue {
  public:
   enum class Takes { newest, every };
   explicit JobQueue(Jobs& jobs, Takes takes = Takes::newest);
-  /// Stops the job under way and waits for it; where each has its turn, all are done first.
+  /// Stops the running job and waits for it; with Takes::every, finishes all jobs first.
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
   Jobs& jobs() const { return jobs_; }
-  /// Without failed, a failure goes to whom Jobs tells. A job that reads what may be recalled stops then.
+  /// Queues a job. Without `failed`, its failure goes to Jobs::tell(); once `recalled` is true, it stops.
   void start(Jobs::Job job, Jobs::Failed failed = {}, core::Token::Recalled recalled = nullptr);
-  /// Drops every job and every result; the job under way is asked to stop.
+  /// Drops every job and every result; tells the running job to stop.
   void cancel();
-  /// Asks the job under way to stop; it then fails with is_stopped. Those that wait are dropped where that is
-  /// said.
+  /// Tells the running job to stop, which then fails with is_stopped; drops the waiting jobs on request.
   void stop(bool and_those_that_wait = false);
 
-  /// Whether a job that was not cancelled waits, runs, or is to be taken over.
+  /// Whether a job that was not canceled waits, runs or has an undelivered result.
   bool is_busy() const;
-  /// Of the job under way: for how long, the share that is done and what its token counts; 0 where there is
-  /// none.
+  /// Return the running job's seconds since it was started, the share that is done, 0 … 1, and its token's
+  /// count; 0 without a job.
   double seconds() const;
   double share() const;
   std::uint64_t done() const;
-  /// Until no job is left to run.
+  /// Waits until no job is left to run.
   void wait();
 
  private:
@@ -167,39 +166,39 @@ class JobQueue {
   std::shared_ptr<Jobs::Queue> queue_;
 };
 
-/// When a value is to be worked out that is not there yet.
+/// When to compute a missing value.
 enum class When {
-  at_once,     ///< before anything else: it is quick
+  at_once,     ///< immediately, in this thread, as it is quick
   background,  ///< on another thread
-  when_still   ///< there too, when it is asked for in a second frame: not in every frame of a drag
+  when_still   ///< the same once requested in a second frame: not in every frame of a drag
 };
 
-/// A value that is worked out of a key, while the last one stays.
+/// A value computed from a key; the last value stays available meanwhile.
 ///
-/// One is worked out at a time. Of the keys that are asked for meanwhile only the newest is worked out next;
-/// the one under way is given up then, unless key.is_near(newest) says that its value is still of use. All
+/// One value is computed at a time. Of the keys requested meanwhile only the newest comes next, and the
+/// running computation is canceled unless key.is_near(newest) says that its value is still of use. All
 /// members are for one thread.
 template <class Key, class Value>
 class AsyncValue {
  public:
-  /// What makes the value; it owns what it reads where that is in the background. What it gives after it was
-  /// told not to go on is dropped.
+  /// Computes the value; in the background it must own its inputs. A value that it returns after its token
+  /// was stopped is dropped.
   using Make = std::function<Value(const core::Token&)>;
 
   explicit AsyncValue(Jobs& jobs) : queue_(jobs) {}
 
-  /// Whether the value of this key is to be begun now. To be called in every frame in which it is wanted.
+  /// Whether to begin computing this key's value now; must be called in every frame in which it is wanted.
   bool needs(const Key& key, When when = When::background) {
     if (seen_ != key) seen_ = key, seen_in_ = queue_.jobs().frame();
     if (key_ == key) return cancel(), false;
     if (when == When::at_once) return !has_failed(key);
-    if (asked_ == key) return false;  // it is under way, or has failed
+    if (asked_ == key) return false;  // it is being computed, or has failed
     if constexpr (requires { key.is_near(key); })
       if (queue_.is_busy() && asked_ && asked_->is_near(key)) return false;
     return when == When::background || queue_.jobs().frame() > seen_in_;
   }
-  /// Begins the value of a key that is needed; at once throws what make throws. In the background it is begun
-  /// again later when what it reads is recalled.
+  /// Begins to compute the value of a needed key; at_once passes on exceptions of make. In the background,
+  /// the value is needed again once `recalled` has stopped the computation.
   void begin(const Key& key, When when, const Make& make, core::Token::Recalled recalled = nullptr) {
     cancel();
     asked_ = key;
@@ -219,48 +218,48 @@ class AsyncValue {
           };
         },
         [this](const Failure& failure) {
-          if (failure.is_stopped) return asked_.reset();  // it may be asked for again
+          if (failure.is_stopped) return asked_.reset();  // it may be requested again
           queue_.jobs().tell(failure);
         },
         std::move(recalled));
   }
 
-  /// A value that is known without working it out.
+  /// Stores a value that is already known.
   void put(const Key& key, Value value) {
     cancel();
     value_.emplace(std::move(value));
     key_ = key;
   }
 
-  /// The last value, which is not known any longer from now on, or nothing.
+  /// Returns and forgets the last value, or returns nothing.
   std::optional<Value> take() {
     key_.reset();
     return std::exchange(value_, std::nullopt);
   }
-  /// The last value and its key, or nullptr.
+  /// Return the last value and its key, or nullptr.
   const Value* value() const { return value_ ? &*value_ : nullptr; }
   const Key* key() const { return key_ ? &*key_ : nullptr; }
   bool is_of(const Key& key) const { return key_ == key; }
 
-  /// Whether the value of this key was asked for and could not be worked out.
+  /// Whether the value of this key was requested and its computation failed.
   bool has_failed(const Key& key) const { return asked_ == key && !queue_.is_busy(); }
-  /// Whether a value is being worked out, or will be in the next frame.
+  /// Whether a value is being computed, or will be in the next frame.
   bool is_busy() const {
     const bool is_next = seen_ && queue_.jobs().frame() <= seen_in_ + 1 && asked_ != seen_ && key_ != seen_;
     return queue_.is_busy() || is_next;
   }
-  /// For how long the value under way has been, in seconds.
+  /// Returns for how long the value has been computed, in seconds.
   double seconds() const { return queue_.seconds(); }
-  /// The share of it that is done, and what its token has counted.
+  /// Return the share of it that is done, 0 … 1, and its token's count.
   double share() const { return queue_.share(); }
   std::uint64_t done() const { return queue_.done(); }
-  /// Drops what is under way.
+  /// Cancels the computation.
   void cancel() {
     if (!asked_) return;
     queue_.cancel();
     asked_.reset();
   }
-  /// Drops the last value as well.
+  /// Also drops the last value.
   void clear() {
     cancel();
     value_.reset();
@@ -270,8 +269,8 @@ class AsyncValue {
 
  private:
   std::optional<Value> value_;
-  std::optional<Key> key_, asked_, seen_;  // asked_ is also what has failed, so that it is not tried again
-  std::uint64_t seen_in_ = 0;              // the frame in which seen_ was first asked for
+  std::optional<Key> key_, asked_, seen_;  // asked_ stays after a failure, so that it is not retried
+  std::uint64_t seen_in_ = 0;              // the frame in which seen_ was first requested
   JobQueue queue_;
 };
 

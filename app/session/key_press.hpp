@@ -2,7 +2,7 @@
 
 namespace app {
 
-/// The keys that mean something to the program, whatever the window system calls them.
+/// Keys that the program handles, independent of the window system's names.
 enum class Key {
   unknown,
   a,

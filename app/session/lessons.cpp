@@ -27,7 +27,7 @@ std::optional<LessonProgress> read_progress(std::string_view text, std::size_t n
   progress.step = *step;
   if (text == " ") return progress;
   while (!text.empty()) {
-    text.remove_prefix(1);  // the blank or a comma
+    text.remove_prefix(1);  // the space or a comma
     const auto done = take_whole_number(text);
     if (!done || *done >= n_steps || !(text.empty() || text.starts_with(','))) return std::nullopt;
     progress.done.insert(*done);
@@ -55,7 +55,7 @@ namespace {
 using core::lessons::Lesson;
 using core::lessons::Step;
 
-/// What a step points at comes out of its fold, into a strip that shows all of it.
+/// Unfolds the stages that a step points at, and shows the strip without zoom.
 void unfold_focus(View& view, const Step& step) {
   for (const std::string_view name : step.focus) {
     constexpr std::string_view strip = "strip/";
@@ -67,7 +67,7 @@ void unfold_focus(View& view, const Step& step) {
   }
 }
 
-/// What a person chose to look at, without what belongs to the window as a whole.
+/// Restores the user's choice of stages, head, cell and layer, not the settings of the window as a whole.
 void look_as_before(View& view, const View& before) {
   view.look.tab = before.look.tab;
   view.look.sequence = before.look.sequence, view.look.head = before.look.head;
@@ -129,7 +129,7 @@ void Lessons::begin(std::size_t step, Document& document, View& view) {
   l.assessed_whole = {};
   progress[l.state.lesson->name] = {step, l.state.done};
   document.history.record({l.own.model, l.own.whole}, "",
-                          the_lesson);  // undone, it brings the person's own work back
+                          the_lesson);  // undoing it restores the user's own work
   document.n_steps_saved = document.history.n_done();
   document.history.end_gesture();
   look_as_before(view, {});
@@ -177,8 +177,8 @@ void Lessons::take(const Moment& moment) {
 
 std::optional<WholeReading::Kept> Lessons::leave(Document& document, View& view) {
   document = std::move(under_way_->own);
-  // The first undo after a lesson takes nothing of one's own away; but what can be redone would be lost by
-  // it.
+  // The first undo after a lesson then undoes none of the user's own edits. Steps that can be redone would be
+  // lost.
   if (document.history.undo_description() != the_lesson && !document.history.can_redo()) {
     document.history.record({document.model, document.whole}, "", the_lesson);
     ++document.n_steps_saved;  // which is no edit

@@ -20,9 +20,9 @@ using core::attention::Model;
 using core::attention::fast::Change;
 using core::attention::fast::Engine;
 
-constexpr std::chrono::milliseconds time_to_give_back{4};  // a trace that was recalled
+constexpr std::chrono::milliseconds time_to_give_back{4};  // for readers of a recalled trace
 
-/// Where attend() itself takes no more than a few milliseconds.
+/// Whether attend() itself takes no more than a few milliseconds.
 bool is_small(const Model& model) {
   const std::size_t n = model.n_tokens(), d = std::max({model.d_model(), model.d_out(), model.d_output()});
   return model.n_heads * n * n <= 50'000 && n * d * d <= 10'000'000;
@@ -37,7 +37,7 @@ bool same_shape(const Model& a, const Model& b) {
          a.d_output() == b.d_output() && a.n_heads == b.n_heads;
 }
 
-/// What was made of stages that are not kept: the trace makes them again when they are read again.
+/// Takes the computed matrices of stages that are not stored; the trace recomputes them on the next read.
 std::deque<arma::mat> made_stages(const core::attention::Trace& trace) {
   std::deque<arma::mat> made;  // as it grows, a vector would copy them
   for (const core::attention::StageInfo& stage : core::attention::stages())
@@ -100,7 +100,7 @@ void LiveTrace::follow(const Model& model, std::size_t sequence) {
     return;
   }
   const bool fits = changes_in_place_ &&
-                    same_shape(model, shown_->model);  // what fails half-way then leaves room for what was
+                    same_shape(model, shown_->model);  // then a failed update leaves memory for the old trace
   const Engine::Plan plan = is_small(model) ? Engine::Plan() : shown_->engine.plan(model, sequence);
   const bool is_quick = is_small(model) || plan.ms <= at_once_ms_;
   if (is_quick && fits && may_change_in_place()) {
@@ -159,13 +159,13 @@ void LiveTrace::compute_at_once(const Model& model, std::size_t sequence) {
 
 void LiveTrace::update_in_place(const Model& model, std::size_t sequence, const Engine::Plan& plan) {
   jobs_.destroy_async(made_stages(shown_->trace()));
-  Model other = model;  // what may throw comes first
+  Model other = model;  // first, as it may throw
   std::swap(shown_->model, other);
   const std::size_t sequence_before = std::exchange(shown_->sequence, sequence);
   try {
     compute(*shown_, change_, nullptr, &plan);
     ++version_;
-  } catch (...) {  // the trace stays that of the model before, perhaps computed again
+  } catch (...) {  // the trace stays that of the previous model, possibly recomputed
     std::swap(shown_->model, other);
     shown_->sequence = sequence_before;
     change_ = {};
@@ -181,7 +181,7 @@ void LiveTrace::begin(const Wanted& wanted) {
   next->sequence = wanted.sequence;
   next_.begin(wanted, When::background, [this, next](const core::Token& token) {
     Change change;
-    compute(*next, change, &token);  // what was called off is dropped
+    compute(*next, change, &token);  // a canceled result is dropped
     return next;
   });
 }
@@ -204,7 +204,7 @@ void Changes::edit(const core::attention::Model& model, std::size_t sequence) {
   if (model.n_heads * model.n_tokens() * model.n_keys() > max_cells) return;
   try {
     before_ = core::attention::attend(model, sequence);
-  } catch (const core::Error&) {  // what cannot be computed is not compared
+  } catch (const core::Error&) {  // a model that cannot be computed is not compared
     before_.reset();
   }
 }

@@ -17,63 +17,62 @@
 
 namespace app {
 
-/// The right to read a trace in the background. As long as one is held, the trace is not changed in place.
+/// Read access to a trace in the background. While one is held, the trace is not changed in place.
 struct ReadLock {
   std::shared_ptr<const core::attention::Trace> trace;
-  /// Becomes true when the trace is wanted back: a job that is not to keep an edit waiting obeys it.
+  /// Becomes true when an edit needs the trace; a job should then stop, so that the edit need not wait.
   core::Token::Recalled recalled;
 };
 
-/// The trace of the newest model, or of the latest whose trace is complete.
+/// Trace of the newest model, or of the latest one whose trace is complete.
 ///
-/// Small models go to attend() at once. Of the others, what takes no longer than a frame is done in place,
-/// the rest in the background, by a second engine. Meanwhile model(), sequence() and trace() stay those of
-/// one state, which was true a moment ago.
+/// Small models are computed by attend() immediately. For others, updates that fit into a frame are done in
+/// place, the rest in the background by a second engine; meanwhile model(), sequence() and trace() stay those
+/// of one earlier state.
 class LiveTrace {
  public:
   static constexpr double frame_ms = 12;
 
-  /// Computes the first trace at once; later what takes longer than at_once_ms is done in the background.
-  /// Before a trace is computed, in any thread, before is called, which may take its time or throw. Throws
-  /// core::Error.
+  /// Computes the first trace immediately; later, work longer than at_once_ms runs in the background. Calls
+  /// `before` ahead of each trace, in any thread; it may take its time or throw. Throws core::Error.
   LiveTrace(Jobs& jobs, const core::attention::Model& model, double at_once_ms = frame_ms,
             std::function<void()> before = {});
 
-  /// Without a trace until a model is followed; nothing is ever changed in place.
+  /// Has no trace until follow() is called; never changes one in place.
   explicit LiveTrace(Jobs& jobs);
 
-  /// Goes after the trace of a model, which has passed check(), for a sequence that it has.
+  /// Updates the trace for a sequence of a model that has passed check().
   ///
-  /// What is under way for an older model is finished and shown when it is of the same shape, so that a drag
-  /// is seen to move; else it is dropped. Throws core::Error.
+  /// A running computation for an older model of the same shape is finished and shown, so that a drag moves
+  /// visibly; others are canceled. Throws core::Error.
   void follow(const core::attention::Model& model, std::size_t sequence);
-  /// Drops the trace and of what is under way; there is none until a model is followed.
+  /// Drops the trace and cancels its computation; there is none until follow() is called.
   void clear();
 
   const core::attention::Model& model() const { return shown_->model; }
   std::size_t sequence() const { return shown_->sequence; }
   const core::attention::Trace& trace() const { return shown_->trace(); }
-  /// The same, to be read in the background.
+  /// Returns the trace for reading in the background.
   ReadLock read_lock() const;
-  std::uint64_t version() const { return version_; }  ///< of the trace: another number, other numbers
+  std::uint64_t version() const { return version_; }  ///< changes with the trace's numbers
   double compute_ms() const { return shown_->ms; }
-  /// Whether the trace is attend()'s own, to the bit; else it may differ from it by rounding.
+  /// Whether the trace equals attend()'s to the bit; else it may differ by rounding.
   bool is_exact() const { return shown_->reference || !core::attention::fast::covers(shown_->model); }
 
-  /// A stage as the engine keeps it, or nothing; valid as long as the trace.
+  /// Returns a stage as the engine stores it, or nothing; valid as long as the trace.
   core::attention::fast::RowView rows(core::attention::Stage stage, std::size_t head) const;
-  /// What makes this version of the trace another than the one before.
+  /// Returns the changes since the previous version of the trace.
   const core::attention::fast::Change& change() const { return change_; }
 
   /// Whether the trace is of that model and sequence.
   bool is_of(const core::attention::Model& model, std::size_t sequence) const {
     return shown_->is_of(model, sequence);
   }
-  /// Whether the trace of the last model that was followed is still to come.
+  /// Whether the trace of the last followed model is pending.
   bool is_behind() const { return behind_since_ && !has_failed_; }
-  /// How long that has been so, in seconds.
+  /// Returns for how long it has been pending, in seconds.
   double seconds_behind() const;
-  /// How much of the work is done, as far as can be foreseen: 0 … 1.
+  /// Returns the estimated share of the work that is done, 0 … 0.99.
   double share_done() const { return std::min(next_.share(), 0.99); }
 
  private:
@@ -89,20 +88,20 @@ class LiveTrace {
 
     const core::attention::Trace& trace() const { return reference ? *reference : engine.trace(); }
     bool is_of(const core::attention::Model& m, std::size_t s) const { return sequence == s && model == m; }
-    /// The whole trace, or only what changed; false when it was called off.
+    /// Computes the whole trace, or only what changed; returns false when canceled.
     bool compute(core::attention::fast::Change& change, const core::Token* token,
                  const core::attention::fast::Engine::Plan* plan);
   };
-  /// What a trace is of.
+  /// Model and sequence of a trace.
   struct Wanted {
     core::attention::Model model;
     std::size_t sequence = 0;
-    /// Whether its trace may be shown on the way to the newest, so that a drag is seen to move.
+    /// Whether its trace may be shown before the newest one, so that a drag moves visibly.
     bool is_near(const Wanted& newest) const;
     friend bool operator==(const Wanted&, const Wanted&) = default;
   };
 
-  /// Reads a state in the background.
+  /// A background reader of a state.
   struct Reader {
     std::shared_ptr<const State> state;
     explicit Reader(std::shared_ptr<const State> s) : state(std::move(s)) { ++state->readers; }
@@ -126,38 +125,38 @@ class LiveTrace {
   double at_once_ms_;
   std::function<void()> before_;
   bool changes_in_place_;
-  // The spare one has memory for the next, as long as more is asked for.
+  // spare_ provides memory for the next state while more traces are requested.
   std::shared_ptr<State> shown_, spare_;
   std::shared_ptr<std::atomic<bool>> recalled_ = std::make_shared<std::atomic<bool>>(false);
   core::attention::fast::Change change_;
   std::uint64_t version_ = 0;
   std::optional<Clock::time_point>
-      behind_since_;  // when the last trace was shown, or nothing else was wanted
+      behind_since_;  // when the last trace was shown, or the first pending one requested
   bool has_failed_ = false;
   AsyncValue<Wanted, std::shared_ptr<State>> next_;
 };
 
-constexpr double flash_seconds = 0.6;  ///< for so long a changed cell is lit
+constexpr double flash_seconds = 0.6;  ///< duration of the highlight of a changed cell
 
-/// What the last edit made other: the stages as they were before it.
+/// Stages as they were before the last edit, to show what it changed.
 ///
-/// Only of models that are computed in no time; of others nothing is known.
+/// Known only for models with at most max_cells weights.
 class Changes {
  public:
   static constexpr std::size_t max_cells = std::size_t{1} << 14;  ///< of the weights of all heads
 
-  /// To be called before an edit is carried out; edits of one gesture count as one.
+  /// Stores the stages before an edit is applied; edits of one gesture count as one.
   void edit(const core::attention::Model& model, std::size_t sequence);
   void end_gesture() { is_under_way_ = false; }
-  /// To be called when all commands of a frame were carried out, with the model as it is then: where
-  /// something else than an edit has changed it, nothing is known any more.
+  /// Forgets the stages if anything but an edit has changed the model; must be called after all commands of a
+  /// frame.
   void follow(const core::attention::Model& model);
 
-  /// Whether a gesture goes on: a number is being dragged.
+  /// Whether a gesture is in progress, such as dragging a number.
   bool is_under_way() const { return is_under_way_ && before_; }
-  /// Since the last edit; very long where nothing is known.
+  /// Returns the seconds since the last edit; infinite where nothing is known.
   double seconds() const;
-  /// A stage as it was, of that many rows and columns, or nullptr.
+  /// Returns a stage before the edit, if it has the shape of `now`, or nullptr.
   const core::attention::StageMatrix* before(core::attention::Stage stage, std::size_t head,
                                              const core::attention::StageMatrix& now) const;
   const std::optional<core::attention::Trace>& trace() const { return before_; }

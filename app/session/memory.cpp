@@ -9,7 +9,7 @@
 namespace app {
 namespace {
 
-// Scores, scaled and masked scores, mask, dropout mask and dropped weights of the shown head.
+// Scores, scaled and masked scores, mask, dropout mask and weights after dropout of the displayed head.
 constexpr std::uint64_t squares_looked_at = 6;
 
 std::string mebibytes(std::uint64_t bytes) {
@@ -20,7 +20,7 @@ std::string mebibytes(std::uint64_t bytes) {
 
 MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) {
   MemoryNeed need;
-  // The engine keeps what all heads need; of one head at a time every stage is looked at.
+  // The engine stores what all heads need; every stage is displayed for one head at a time.
   namespace attention = core::attention;
   const std::size_t n = model.n_tokens(), d_out = std::max(model.d_out(), model.d_output());
   need.bytes = attention::trace_bytes(n, model.d_model(), d_out, model.n_heads, model.n_keys());
@@ -35,7 +35,7 @@ MemoryNeed memory_need(const core::attention::Model& model, std::uint64_t free) 
 
 std::string MemoryNeed::words() const {
   std::string need = core::text::gibibytes(bytes), rest = core::text::gibibytes(free);
-  if (need == rest) need = mebibytes(bytes), rest = mebibytes(free);  // which tell them apart
+  if (need == rest) need = mebibytes(bytes), rest = mebibytes(free);  // to tell them apart
   return what + " need " + need + " of memory; " + rest + " are free";
 }
 

@@ -114,7 +114,7 @@ void Present::change(View& view) const {
 
 namespace {
 
-/// Puts a span of that length, begun at a place, into 0 … most.
+/// Returns the start of a span of that length, moved to lie within 0 … most.
 double begin_within(double begin, double length, double most) {
   return std::clamp(begin, 0.0, std::max(0.0, most - length));
 }
@@ -146,7 +146,7 @@ CellWindow shown_part(const Look& look, Shape shape) {
 void Zoom::change(View& view) const {
   const CellWindow now = shown_part(view.look, shape);
   const double width = now.right - now.left, height = now.bottom - now.top;
-  // One factor for both directions, so that cells keep their form until an edge of the matrix is met.
+  // One factor for both directions, so that cells keep their aspect ratio up to the edges of the matrix.
   const double least = std::min(1.0, std::max(1 / width, 1 / height));
   const double by = std::max(factor, least);
   show_part(view, shape,

@@ -14,50 +14,50 @@
 
 namespace app {
 
-/// Whether single cells of a stage can be typed over: embeddings are edited where they stand, the mask is
-/// switched.
+/// Whether single cells of a stage can be overridden by typing; embeddings are edited directly instead, the
+/// mask is toggled.
 bool can_be_typed_over(Stage stage);
 
-/// The edit that hides a cell between two tokens from its query, or shows it when it is hidden; nothing for
+/// Returns the edit that masks a cell of a token × token stage, or unmasks it if it is masked; nothing for
 /// other cells.
 std::optional<core::editing::SwitchMaskCell> mask_switch(const std::optional<CellRef>& cell,
                                                          const core::attention::Trace& trace);
 
-/// Whether the mouse is on something that is previewed elsewhere.
+/// Whether the mouse is over something that is previewed elsewhere.
 bool is_pointing(const Look& look, const Selection& selection);
 
-/// Nothing is pinned any more and there is no way back.
+/// Unpins the cell and forgets the way back.
 void release(LookedAt& view);
 
 CellWindow whole(Shape shape);
 
-/// The part of matrices of that shape which their pictures show: all of it, unless it is zoomed.
+/// Returns the displayed part of matrices of that shape: all of it, unless it is zoomed.
 CellWindow shown_part(const Look& look, Shape shape);
 
-/// Whether the wheel over a cell of a matrix of that shape zooms and does not scroll: with Ctrl, over a stage
-/// that is shown large, over what is zoomed already, and over the map whose cell is pinned.
+/// Whether the wheel over a cell of a matrix of that shape zooms instead of scrolling: with Ctrl, over the
+/// large stage, over a zoomed matrix, and over the map whose cell is pinned.
 bool wheel_zooms(const Look& look, const Selection& selection, const CellRef& over, Shape shape, bool ctrl);
 
-/// Whether the wheel scrolls and does not zoom: it began to outside of a picture and the mouse has rested
-/// since.
+/// Whether the wheel keeps scrolling instead of zooming: it began to scroll outside a picture and the mouse
+/// has not moved since.
 bool wheel_scrolls(const Selection& selection, float mouse_x, float mouse_y);
 
-/// Drops everything that is looked at and that a model does not have: heads, cells, tokens, stages,
+/// Resets or clamps every part of the view that a model does not have: heads, cells, tokens, stages,
 /// matrices.
 void keep_within(LookedAt& view, const core::attention::Model& model);
 
-/// The matrix that the editor shows: the one that was chosen, or the embeddings where the model has no such.
+/// Returns the matrix that the editor shows: the chosen one, or the embeddings if the model lacks it.
 core::editing::MatrixPlace edited_place(const Look& look, const core::attention::Model& model);
 
-/// Why decoding token by token would give other numbers than the model shows, or "" where row i of every
-/// stage depends on tokens up to i alone: without dropout, mistakes, given numbers and keys of their own,
-/// with a mask that hides every later key.
+/// Returns why decoding token by token would give numbers other than the model's, or "" if row i of every
+/// stage depends only on tokens up to i: with a mask of −∞ on every later key and concatenated heads, without
+/// cross-attention, dropout, injected bugs and overridden stages.
 std::string why_not_decoded(const core::attention::Model& model);
 
 constexpr double leg_seconds = 1.6;  ///< of one step of an animation at speed 1
 
-/// The cells that the animation of a cell makes one after the other, the cell itself last; none for what is
-/// made of nothing.
+/// Returns the cells that the animation of a cell computes in order, the cell itself last; cells without
+/// operands are left out.
 std::vector<CellRef> flown_cells(const core::attention::Model& model, const core::attention::Trace& trace,
                                  const CellRef& cell);
 
@@ -65,13 +65,13 @@ std::vector<CellRef> flown_cells(const core::attention::Model& model, const core
 struct AnimationLeg {
   std::size_t index = 0, count = 0;
   CellRef to;
-  double share = 0;  ///< of it that is done, 0 … 1
+  double share = 0;  ///< of this step that is done, 0 … 1
 };
-/// Nothing where no animation of the pinned cell is under way; where it has stopped between two steps, the
-/// one that was shown last.
+/// Returns the current step, or the last one shown if paused between two; nothing without an animation of
+/// the pinned cell.
 std::optional<AnimationLeg> leg_under_way(const Displayed& shown);
 
-/// One thing to do in the window, and whether it was done.
+/// One task of the tour, and whether it is done.
 struct TourStep {
   const char* title;
   const char* words;
@@ -80,11 +80,11 @@ struct TourStep {
 };
 std::span<const TourStep> tour_steps();
 
-/// Begins the tour, with the window as it needs it.
+/// Starts the tour and prepares the view for it.
 void start_tour(View& view, const core::attention::Model& model);
-/// Goes on to the next step, or ends the tour after the last.
+/// Moves to the next step, or ends the tour after the last.
 void go_on_in_tour(View& view, const core::attention::Model& model);
-/// Ends it; it is not offered again by itself.
+/// Ends the tour, which is not offered again automatically.
 void leave_tour(View& view);
 
 }  // namespace app

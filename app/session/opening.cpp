@@ -36,8 +36,8 @@ std::string short_number(double number) {
   return text;
 }
 
-/// Whether there is but one thing to be made of a file: of a checkpoint of several layers one is to be
-/// chosen, and of stages those that are to be given, unless all of them are.
+/// Whether only one model can be made from a file: several layers of a checkpoint leave a choice, and so do
+/// stages, unless all of them are used.
 bool leaves_no_choice(const OpenedTensors& tensors) {
   if (!tensors.layers.empty()) return tensors.layers.size() == 1;
   std::size_t used = 0;
@@ -95,7 +95,7 @@ OpenedTensors look_into(std::shared_ptr<const formats::TensorFile> file, const c
     try {
       tensors.expected.push_back(core::importing::expected_of_layer(*file, layer, config));
     } catch (const core::Error& error) {
-      tensors.expected.push_back({{{}, {}, {error.what()}, {}}, {}});  // which is said when it is chosen
+      tensors.expected.push_back({{{}, {}, {error.what()}, {}}, {}});  // shown when it is chosen
     }
   }
   if (const auto* info = core::importing::usual_embeddings(*file)) tensors.embeddings = info->name;
@@ -174,7 +174,7 @@ namespace {
 namespace experiment = core::experiment;
 namespace transformer = core::transformer;
 
-/// A text in which something comes again, so that heads that look for it have something to find.
+/// Returns a text with repeated tokens, so that induction heads have something to attend to.
 std::string first_text(const transformer::WholeModel& model) {
   if (const auto& mask = model.description().mask_token; mask && !model.description().causal)
     return "The cat sat on the mat, and the " + model.token(*mask).piece + " sat on the cat.";
@@ -320,7 +320,7 @@ namespace editing = core::editing;
 using core::attention::Model;
 using core::text::shape_text;
 
-/// The only sequence of a model with other numbers, and with as many tokens as these have rows.
+/// Returns the edit that sets the only sequence to a file's embeddings, one token for each row.
 editing::Edit other_tokens(const Model& model, const NumbersInFile& file) {
   Model next = editing::apply(model, editing::SetTokenCount{file.numbers.n_rows});
   if (!file.row_names.empty()) next.sequences.front().tokens = file.row_names;

@@ -22,135 +22,135 @@
 
 namespace app {
 
-/// What the command line says about the window.
+/// Command-line options of the window.
 struct OpenWindow {
   std::optional<std::filesystem::path> file = {};  ///< to open at once
   const core::editing::Preset* preset = nullptr;   ///< to begin with instead of a file, or nullptr
-  std::string address = {}, token = {};            ///< of a model in a process of Python, or ""
-  std::string text = {};                           ///< that a whole model is to read, or ""
-  std::size_t layer = 0;                           ///< of it, to be looked at
+  std::string address = {}, token = {};            ///< of a model in a Python process, or ""
+  std::string text = {};                           ///< for a whole model to read, or ""
+  std::size_t layer = 0;                           ///< of the whole model, displayed first
 };
 
-/// The path from the root of a file that is there after this program too, so that it means the same to other
-/// windows; as it is where there is no current folder. None of a pipe that the program was given.
+/// Returns the absolute path of a file that outlives this program, so that other windows find it too; the
+/// path itself without a current folder. Nothing for a descriptor of this process, such as /dev/stdin.
 std::optional<std::filesystem::path> lasting_path(const std::filesystem::path& path);
 
-/// The least and the greatest finite number of a tensor, and how many others it has.
+/// Smallest and largest finite number of a tensor, and the counts of others.
 struct TensorRange {
   double least = 0, greatest = 0;
   std::size_t n_infinite = 0, n_nan = 0;
 };
 
-/// A file of tensors from which is to be chosen.
+/// An open file of tensors to choose from.
 struct OpenedTensors {
   std::shared_ptr<const core::formats::TensorFile> file;
   std::vector<core::formats::checkpoints::Layer> layers;
-  std::vector<core::importing::ExpectedLayer> expected;  ///< what would become of each
-  std::vector<core::importing::StageLayer> stages;       ///< those that the names tell
-  std::map<std::string, TensorRange> ranges;             ///< of the tensors that were asked about
-  std::string embeddings;         ///< the tensor that its name says is such, or the only one; or ""
+  std::vector<core::importing::ExpectedLayer> expected;  ///< expected import of each
+  std::vector<core::importing::StageLayer> stages;       ///< those recognized by name
+  std::map<std::string, TensorRange> ranges;             ///< of the measured tensors
+  std::string embeddings;         ///< the tensor with such a name, or the only one; or ""
   bool has_index_header = false;  ///< a table whose first line, 0, 1, 2 …, may name the columns
 };
 
-/// Where a model came from, when it was made of tensors: another layer can be chosen there.
+/// The tensors that a model was made from, so that another layer can be chosen.
 struct TensorSource {
   OpenedTensors tensors;
   core::importing::Choices choices;
-  std::vector<std::string> layers;  ///< their names, "" for a number alone; fewer than two leave no choice
+  std::vector<std::string> layers;  ///< names, "" for one without a name; fewer than two leave no choice
   std::size_t layer = 0;
 };
 
-/// A whole model that was opened, and its first text as it reads it, with what was edited and without.
+/// A whole model that was opened, and its readings of the first text, with and without edits.
 struct OpenedWhole {
   core::transformer::ModelRef model;
   std::shared_ptr<const core::experiment::Reading> reading, before;
   core::attention::Model of_pass,
-      layer;               ///< the one that is looked at, as the pass gives it and as it was edited
-  std::string view = {};   ///< of a session: what was looked at, or ""
-  std::string stamp = {};  ///< of the session's file, from before it was read, or ""
+      layer;               ///< the displayed one, as computed by the pass and as edited
+  std::string view = {};   ///< of a session, or ""
+  std::string stamp = {};  ///< of the session's file before it was read, or ""
 };
 
-/// What became of a file: a model that is to become the document, or tensors from which is to be chosen.
+/// Result of opening a file: a model for the document, or tensors to choose from.
 struct Opened {
-  /// What a window before has left: its journal goes on.
+  /// Work left by an earlier window, whose journal is continued.
   struct Left {
     std::shared_ptr<Journal> journal;
     JournalHead head;
     std::string in_lesson;  ///< a session, or ""
   };
   std::filesystem::path path;
-  std::shared_ptr<const OpenedWhole> whole = nullptr;  ///< then no other model
+  std::shared_ptr<const OpenedWhole> whole = nullptr;  ///< if set, there is no other model
   std::optional<core::importing::Imported> imported = {};
-  std::optional<TensorSource> source = {};    ///< of a model made of tensors
-  std::optional<OpenedTensors> tensors = {};  ///< where there is no model yet
+  std::optional<TensorSource> source = {};    ///< of a model made from tensors
+  std::optional<OpenedTensors> tensors = {};  ///< set if there is no model yet
   std::string problem = {};                   ///< why there is none, or ""
-  std::string stamp = {};                     ///< of a session, from before it was read
+  std::string stamp = {};                     ///< of a session's file before it was read
   std::optional<Left> left = {};
 
   const core::attention::Model& model() const { return whole ? whole->layer : imported->model; }
 };
 
-/// Reads a file as far as it can be without asking: a session, or tensors of which but one model can be made,
-/// or one for each layer, of which it is the first.
+/// Opens a file as far as possible without asking: a session, or tensors that make only one model, or one for
+/// each layer, of which it takes the first.
 ///
-/// Takes as long as the disk does. Throws core::Error; UntrustedPath when a session names files elsewhere and
+/// Blocks on the disk. Throws core::Error; UntrustedPath when a session names files outside its folder and
 /// that is refused.
 Opened open_file(const std::filesystem::path& path, const core::Token& progress,
                  core::UntrustedPaths elsewhere = core::UntrustedPaths::refused);
 
-/// Where a whole model lies that a path names: a folder with its tokenizer, a file in such a folder that has
-/// its tensors or its configuration, or a GGUF file; nothing for other paths.
+/// Returns the path of the whole model that a path names: a folder with its tokenizer, the folder of a file
+/// with its tensors or its configuration, or a GGUF file; nothing for other paths.
 std::optional<std::filesystem::path> whole_model_at(const std::filesystem::path& path);
 
-/// Opens a whole model and reads a text with it, or, where that is "", one that shows something.
+/// Opens a whole model and reads a text with it, or, where that is "", an example.
 ///
-/// Of its weights so many bytes at most are kept. Throws core::Error.
+/// Keeps at most so many bytes of its weights in memory. Throws core::Error.
 OpenedWhole open_whole(const std::filesystem::path& path, const std::string& text, std::size_t layer,
                        std::uint64_t keep_at_most, const core::Token& progress);
 
-/// Connects to a model in a process of Python and reads a text with it, likewise. Throws core::Error.
+/// Connects to a model in a Python process and reads a text with it, as open_whole(). Throws core::Error.
 OpenedWhole open_attached(const std::string& address, const std::string& token, const std::string& text,
                           std::size_t layer, const core::Token& progress);
 
-/// A whole model that is open already reads what an experiment without edits has; path is what is named when
-/// that cannot be read. Throws core::Error.
+/// Reads the text of an experiment without edits with an open whole model. Throws core::Error, which names
+/// path.
 OpenedWhole read_whole(const core::transformer::ModelRef& model, const core::experiment::Experiment& wanted,
                        const std::filesystem::path& path, const core::Token& progress);
 
-/// The same of the text of a session of a whole model; session is where it stands. Throws core::Error, and
-/// UntrustedPath where the model does not lie beside it and that is refused.
+/// Opens and reads the whole model of a session from the session's text and path. Throws core::Error;
+/// UntrustedPath when the model is outside the session's folder and that is refused.
 OpenedWhole open_saved_whole(const std::string& text, const std::filesystem::path& session,
                              core::UntrustedPaths elsewhere, std::uint64_t keep_at_most,
                              const core::Token& progress);
 
-/// What is known of a file of tensors once it is open.
+/// Finds the layers, stages and embeddings in an open file of tensors. Throws core::Error.
 OpenedTensors look_into(std::shared_ptr<const core::formats::TensorFile> file, const core::Token& progress);
 
-/// A model of tensors, and where it came from. Throws core::Error.
+/// Makes a model from tensors, with its source. Throws core::Error.
 Opened make_of(const OpenedTensors& tensors, const core::importing::Choices& choices,
                const core::Token& progress);
 
-/// The range of a tensor, or of its first part when it is too large to be read at once. Throws core::Error.
+/// Returns the range of a tensor, or of its first part when it is too large to read. Throws core::Error.
 TensorRange measure(const core::formats::TensorFile& file, const std::string& name,
                     const core::Token& progress);
 
-/// "−2.13 … 4.5", with what is not finite.
+/// Returns "-2.13 … 4.5", with the counts of infinite numbers and NaN.
 std::string range_text(const TensorRange& range);
 
-/// A few words on a file for the dialog that opens it: its format, tensors, shapes, types and range; "" of a
+/// Describes a file for the dialog that opens it: its format, tensors, shapes, types and range; "" for a
 /// session.
 std::string preview_text(const std::filesystem::path& path, const core::Token& progress);
 
-/// What panels are told of a file that is being read, or from which is to be chosen.
+/// State of a file that is being read or chosen from, for panels.
 struct Opening {
   std::filesystem::path path;  ///< being read, or read last
   bool is_reading = false;
-  double seconds = 0;                      ///< for how long already
+  double seconds = 0;                      ///< since reading began
   std::uint64_t bytes = 0;                 ///< so far
-  const OpenedTensors* tensors = nullptr;  ///< of the file from which is to be chosen, or nullptr
+  const OpenedTensors* tensors = nullptr;  ///< of the file to choose from, or nullptr
   std::filesystem::path previewed;         ///< the file that the preview is of
   std::string preview;
-  bool is_writing = false;  ///< it is an export, and no reading
+  bool is_writing = false;  ///< an export is being written instead
 };
 
 /// Reads a directory for the file browser, folders first; an empty path is the current directory.
@@ -165,32 +165,32 @@ struct NumbersInFile {
   std::vector<std::string> row_names;  ///< of a table that has them, or empty
 };
 
-/// Reads them. Throws core::Error that names the file.
+/// Reads a file that holds one matrix. Throws core::Error, which names the file.
 NumbersInFile numbers_in_file(const std::filesystem::path& path, const core::Token& progress);
 
-/// The edit that puts them in a matrix of a model.
+/// Returns the edit that sets a matrix of a model to the numbers of a file.
 ///
-/// Shapes must agree, but embeddings of one sequence may become more or fewer tokens. Throws core::Error that
-/// names the file.
+/// Shapes must agree, but embeddings of a single sequence may change their number of tokens. Throws
+/// core::Error, which names the file.
 core::editing::Edit edit_with(const NumbersInFile& file, const core::attention::Model& model,
                               core::editing::MatrixPlace place);
 
-/// Reads files in the background, one at a time: to open them, or aside – a preview, a range or a list of
-/// files, for which nothing else is given up.
+/// Reads files in the background, one at a time: to open them, or as a side task (a preview, a range or a
+/// list of files), for which no other read is canceled.
 class FileReader {
  public:
   explicit FileReader(Jobs& jobs) : queue_(jobs) {}
 
-  /// Reads something and carries out what it gives; what was being read before is given up.
+  /// Begins a read and delivers its result; cancels the previous read.
   void begin(const std::filesystem::path& path, const Jobs::Job& reading, const Jobs::Failed& failed,
              bool is_aside = false);
-  /// Whether a reading aside may begin now.
+  /// Whether a side task may begin.
   bool is_free_for_asides() const { return !queue_.is_busy() || is_aside_; }
   void cancel() { queue_.cancel(); }
   void wait() { queue_.wait(); }
 
   bool is_busy() const { return queue_.is_busy(); }
-  /// Being read, or read last.
+  /// Returns the path being read, or read last.
   const std::filesystem::path& path() const { return path_; }
   double seconds() const { return queue_.seconds(); }
   std::uint64_t bytes() const { return queue_.done(); }
@@ -201,24 +201,24 @@ class FileReader {
   JobQueue queue_;
 };
 
-/// What is being written in the background, each file in its turn.
+/// Writes in the background, one file after the other.
 struct FileWriter {
   explicit FileWriter(Jobs& jobs)
       : saving(jobs, JobQueue::Takes::every), exporting(jobs, JobQueue::Takes::every) {}
   bool is_busy() const { return saving.is_busy() || exporting.is_busy(); }
-  /// The file that is waited for.
+  /// Returns the path being written, or written last.
   const std::filesystem::path& path() const { return saving.is_busy() ? saved_to : exported; }
 
-  std::filesystem::path saved_to, exported;  ///< or were last
+  std::filesystem::path saved_to, exported;  ///< current or last paths
   JobQueue saving, exporting;
 };
 
-/// A piece of work that begins with a whole model that was opened, and a view that shows its layers.
+/// Make a document from a whole model that was opened, and show its layers in the view.
 Document document_of(const OpenedWhole& opened, Origin origin);
 void look_at_layers(View& view);
 
-/// What dropping a file means: a dialog takes what it asks for, the comparison checks tensors, and the matrix
-/// editor takes the numbers of a file of tensors; anything else is opened.
+/// Returns the command for a dropped file: a dialog for a file uses it, the comparison checks tensors, and
+/// the matrix editor takes the numbers of a file of tensors; anything else is opened.
 Command dropped(const std::filesystem::path& path, const View& view, const core::attention::Model& model,
                 bool over_editor);
 

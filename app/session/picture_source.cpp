@@ -13,8 +13,7 @@ namespace app {
 
 ValueRange value_range(const arma::mat& numbers) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  constexpr arma::uword lanes =
-      8;  // side by side and without branches, so that the compiler can do several at once
+  constexpr arma::uword lanes = 8;  // independent and branch-free, so that the compiler can vectorize
   std::array<double, lanes> smallest, largest, least;
   smallest.fill(infinity), largest.fill(-infinity), least.fill(infinity);
   const auto add = [&](arma::uword k, double v) {
@@ -51,7 +50,7 @@ Beyond beyond(const arma::mat& numbers, const Ends& range) {
 void ValueRanges::start_with(std::uint64_t version) {
   if (version == version_) return;
   version_ = version;
-  known_.merge(last_);  // what is known stays, what is not is taken from the versions before
+  known_.merge(last_);  // known ranges win, missing ones come from earlier versions
   last_ = std::exchange(known_, {});
   counted_.clear();
 }
@@ -95,7 +94,7 @@ using core::attention::Model;
 using core::attention::Stage;
 using core::attention::StageInfo;
 
-/// The extent of all numbers that set the range of one matrix.
+/// Returns the value range of all numbers that set the color range of one matrix.
 ValueRange range_in_force(RangeRule rule, const Model& model, const RangeOf& extent, const StageInfo& stage,
                           std::size_t head) {
   ValueRange all;
@@ -115,7 +114,7 @@ ValueRange range_in_force(RangeRule rule, const Model& model, const RangeOf& ext
   return all;
 }
 
-/// Where a logarithmic range begins: a power of ten not above the smallest number, four decades at most.
+/// Returns where a logarithmic range begins: a power of ten, for numbers of at most four decades.
 double least_of(const Ends& ends, double smallest) {
   constexpr double decades = 1e-4;
   if (ends.low > 0) return ends.low;
@@ -126,7 +125,7 @@ double least_of(const Ends& ends, double smallest) {
   return std::min(std::pow(10, std::floor(std::log10(least))), largest / 10);
 }
 
-/// The ends that follow the numbers or were typed.
+/// Returns the ends as typed, or as they follow from the numbers.
 Ends free_ends(const ColorChoice& chosen, const Model& model, const RangeOf& extent, Stage stage,
                std::size_t head) {
   const StageInfo& row = core::attention::info(stage);
@@ -170,7 +169,7 @@ using core::attention::Stage;
 
 constexpr std::uint64_t quick_picture_cells = 100'000;
 
-/// Where what is known of a stage stands.
+/// Returns the key of a stage in the maps.
 std::pair<Stage, std::size_t> place_of(Stage stage, std::size_t head) {
   return {stage, core::attention::info(stage).per_head ? head : 0};
 }

@@ -19,19 +19,19 @@ namespace formats = core::formats;
 using namespace std::chrono_literals;
 using Clock = Jobs::Clock;
 
-constexpr char next_text = '\x1e';  // which JSON has no place for
+constexpr char next_text = '\x1e';  // cannot occur in JSON
 constexpr const char* lock_ending = ".lock";
 constexpr const char* content_ending = ".journal";
 constexpr std::size_t largest_journal = 2 * formats::largest_session + longest_journal_head;
 
-/// Where the sessions begin: behind a line of JSON about the work.
+/// Returns where the sessions begin: after the line of JSON with the head.
 std::size_t end_of_head(std::string_view text, const std::string& place) {
   const std::size_t end = text.find('\n');
   if (end >= longest_journal_head) throw core::Error(place + ": expected two parts, got one");
   return end + 1;
 }
 
-/// "10:32" of a moment that is of the same day as now.
+/// Returns "10:32" for a time on the same day as now, else the time unchanged.
 std::string short_moment(const std::string& moment, const std::string& now) {
   const std::size_t day = now.find(' ');
   return day != now.npos && moment.starts_with(now.substr(0, day + 1)) ? moment.substr(day + 1) : moment;
@@ -43,7 +43,7 @@ std::string journal_text(const JournalHead& head, const JournalTexts& sessions) 
   const auto member = [](const char* key, const std::string& text) {
     return std::string("\"") + key + "\": " + formats::json_quoted(text);
   };
-  // A path may be any bytes, which JSON has no place for.
+  // A path may be any bytes, which JSON cannot hold.
   const std::string path = core::text::hexadecimal(head.path ? head.path->native() : "");
   return "{" + member("title", head.title) + ", " + member("path", path) + ", " +
          member("stamp", head.stamp) + ", " + member("since", head.since) + ", " +
@@ -109,17 +109,17 @@ Journal::Journal(const fs::path& folder) {
   lock_in(folder);
 }
 
-/// Takes a name in a folder that nobody has, and the lock on it.
+/// Picks an unused name in a folder and locks it.
 void Journal::lock_in(const fs::path& folder) {
   std::error_code error, ignored;
   fs::create_directories(folder, error);
   if (error) throw core::Error(core::system::cannot_be_written(folder, error.value()));
-  fs::permissions(folder, fs::perms::owner_all, ignored);  // what is in it is the work of one person
+  fs::permissions(folder, fs::perms::owner_all, ignored);  // it holds the work of one user
   do {
     content_ = folder / (core::system::random_name() + content_ending);
     lock_path_ = sibling_lock(content_);
     lock_ = core::system::LockFile::create(lock_path_, folder);
-  } while (!lock_);  // another window may look at it in the moment before it is locked: then another name
+  } while (!lock_);  // another window may take it just before it is locked: then use another name
 }
 
 Journal::~Journal() {
@@ -143,7 +143,7 @@ std::vector<std::shared_ptr<Journal>> Journal::left_in(const fs::path& folder) {
 }
 
 void Journal::write(const JournalHead& head, const std::string& session, const std::string& in_lesson) {
-  // Somebody may have removed the folder, and without its lock nobody would find the journal.
+  // The folder may have been removed, and without its lock file the journal would not be found.
   if (std::error_code error; !fs::exists(lock_path_, error)) lock_in(content_.parent_path());
   core::system::write_atomically(content_, journal_text(head, {session, in_lesson}));
 }
@@ -163,15 +163,15 @@ void Journal::clear() {
 
 namespace {
 
-constexpr auto rest = 300ms;               // between two writings
-constexpr auto again = 10s;                // after a writing that has failed more than once
-constexpr auto poll_interval = 10ms;       // between two looks at the token
-constexpr auto look_again = 250ms;         // for what an ending window leaves
-constexpr auto promised = 900ms;           // from an edit to its writing's end, where that can be
-constexpr double share_of_a_thread = 0.2;  // that writing may take, where it takes longer
+constexpr auto rest = 300ms;               // between two writes
+constexpr auto again = 10s;                // after a write has failed more than once
+constexpr auto poll_interval = 10ms;       // between two checks of the token
+constexpr auto look_again = 250ms;         // for journals of closing windows
+constexpr auto promised = 900ms;           // from an edit to the end of its write, if possible
+constexpr double share_of_a_thread = 0.2;  // for writing, if it takes longer
 
-/// Until the next writing may begin: an edit in the first moment of one waits for its end, the pause and the
-/// next.
+/// Returns the pause before the next write: an edit just after the start of a write waits for its end, the
+/// pause and the next write.
 Clock::duration pause_after(Clock::duration writing) {
   if (2 * writing + rest <= promised) return rest;
   return std::chrono::duration_cast<Clock::duration>(writing / share_of_a_thread);
@@ -191,7 +191,7 @@ void Recorder::begin(const std::filesystem::path& folder) {
   }
 }
 
-/// Whether there is a journal; one that could not be made is tried again.
+/// Whether there is a journal; retries one that could not be created.
 bool Recorder::has_journal(const Recordable& work) {
   if (journal_ || folder_.empty() || !work.is_modified() || Clock::now() < next_) return journal_ != nullptr;
   try {
@@ -279,7 +279,7 @@ void Recorder::follow(const Recordable& work) {
     return;
   }
   if (is_clear_ || !newest_ || !newest_->is_of(work)) {
-    newest_.reset();  // what throws is tried again
+    newest_.reset();  // so that it is retried if this throws
     const auto entry = std::make_shared<const Entry>(entry_of(work));
     exchange_next(entry);
     newest_ = entry;
@@ -312,7 +312,7 @@ void Recorder::begin_to_write() {
         const bool had_failed = std::exchange(has_failed_, true);
         const auto now = Clock::now();
         next_ = now + std::max<Clock::duration>(pause_after(now - began), had_failed ? again : 1s);
-        newest_.reset();  // it is tried again, whether there are more edits or not
+        newest_.reset();  // so that it is retried even without more edits
         if (!had_failed) tell(failure.words);
       });
 }

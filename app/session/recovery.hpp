@@ -16,68 +16,68 @@
 #include "core/files/session.hpp"
 #include "core/system/file.hpp"
 
-/// What is not saved outlives the window: a recorder keeps it in a journal, which the next window offers.
+/// Crash recovery: a recorder keeps unsaved work in a journal, which the next window offers to restore.
 namespace app {
 
-/// What a journal keeps of a piece of work apart from its model.
+/// Metadata of a document in a journal.
 struct JournalHead {
   std::string title;
   std::optional<std::filesystem::path> path = {};  ///< where it is saved
   std::string stamp = {};                          ///< of that file when it was read
-  /// The first and the last edit that are not saved: "2026-11-22 10:32".
+  /// Times of the first and the last unsaved edit: "2026-11-22 10:32".
   std::string since = {}, until = {};
-  std::size_t n_edits = 1;  ///< that are not saved
-  bool is_saved = false;    ///< it is as its file or preset: what is not saved was tried in a lesson
-  std::string lesson = {}, lesson_title = {};  ///< of the one under way, or ""
-  std::size_t lesson_step = 0;                 ///< of it
+  std::size_t n_edits = 1;  ///< unsaved ones
+  bool is_saved = false;    ///< the document equals its file or preset; only edits in a lesson are unsaved
+  std::string lesson = {}, lesson_title = {};  ///< of the lesson under way, or ""
+  std::size_t lesson_step = 0;                 ///< in that lesson
 };
 
-/// The sessions that a journal keeps, as files would hold them.
+/// The sessions in a journal, as in session files.
 struct JournalTexts {
   std::string own, in_lesson;  ///< the second is "" outside of lessons
 };
 
-/// In bytes, of what journal_head reads.
+/// Maximum length in bytes of the part that journal_head() reads.
 inline constexpr std::size_t longest_journal_head = std::size_t{64} << 10;
 
-/// What stands in a journal: a line of JSON about the work, and the sessions.
+/// Returns the text of a journal: a line of JSON with the head, then the sessions.
 std::string journal_text(const JournalHead& head, const JournalTexts& sessions);
-/// Of a journal or of its beginning; place is named in messages. Throws core::Error when it is damaged.
+/// Parses the head of a journal or of its beginning; messages name place. Throws core::Error if damaged.
 JournalHead journal_head(std::string_view begin, const std::string& place);
-/// Throws core::Error when there are not two sessions; what is in them is not looked at.
+/// Splits off the two sessions, without parsing them. Throws core::Error when there are not two.
 JournalTexts journal_texts(std::string_view text, const std::string& place);
 
-/// "2026-11-22 10:32", of this moment, here.
+/// Returns the current local time: "2026-11-22 10:32".
 std::string moment_now();
 
-/// "lesson2.json, 14 edits, from 10:32 to 10:46", with the day where that is another one than now's.
+/// Describes a journal: "lesson2.json, 14 edits, from 10:32 to 10:46", with dates other than now's.
 std::string left_words(const JournalHead& head, const std::string& now = moment_now());
 
-/// The file in which a running window keeps the work that is not saved, so that the next one can offer it.
+/// The file in which a running window keeps unsaved work, so that the next window can offer it.
 ///
-/// A window holds the lock on its own, which ends with the process: one without is left by a window that was
-/// killed. Each function may be called in any thread, one at a time.
+/// A window locks its journal until the process ends: an unlocked one was left by a window that was killed.
+/// Each function may be called in any thread, one at a time.
 class Journal {
  public:
-  /// A new one in a folder, which is made when there is none. Throws core::Error.
+  /// Creates a journal in a folder, which is created if missing. Throws core::Error.
   explicit Journal(const std::filesystem::path& folder);
-  /// What is not cleared stays for the next window.
+  /// Leaves a journal that is not cleared to the next window.
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// Those that nobody holds any more and that have something in them; they are held from now on.
+  /// Locks and returns the journals in a folder that no process has locked and that are not empty.
   static std::vector<std::shared_ptr<Journal>> left_in(const std::filesystem::path& folder);
 
-  /// Keeps this instead of what was kept before, sessions as files would hold them; safe when it returns.
+  /// Replaces the contents, with sessions as in session files; they are on disk when it returns.
   ///
   /// in_lesson is the session of the lesson under way, or "". Throws core::Error.
   void write(const JournalHead& head, const std::string& session, const std::string& in_lesson = "");
-  /// Throws core::Error when it is damaged; only its beginning is read.
+  /// Reads the head, and only the beginning of the file. Throws core::Error when it is damaged.
   JournalHead head() const;
-  /// The two sessions. Throws core::Error when there are not two.
+  /// Reads the two sessions. Throws core::Error when there are not two.
   JournalTexts texts() const;
-  /// Keeps nothing any more.
+  /// Removes the contents.
   void clear();
 
  private:
@@ -88,15 +88,15 @@ class Journal {
   std::optional<core::system::LockFile> lock_;
 };
 
-/// What is said when edits cannot be written down, and why not.
+/// Returns the message that edits cannot be recorded, and why.
 inline std::string not_recorded(const std::string& why) {
   return "Edits are not recorded for the case of a crash: " + why;
 }
 
-/// How long what a window leaves that is still ending is looked for at the start.
+/// How long after the start to look for work left by a window that is still closing.
 constexpr std::chrono::seconds looks_for_left{5};
 
-/// What is to outlive a crash: the person's own work, and what is tried in the lesson that put it aside.
+/// Work that must survive a crash: the user's own, and edits in the lesson for which it is set aside.
 struct Recordable {
   const Document& own;
   const View& view;
@@ -108,34 +108,34 @@ struct Recordable {
   }
 };
 
-/// Keeps what is not saved in a journal, within a second of every edit, in the background; and what windows
-/// before have left.
+/// Keeps unsaved work in a journal, within a second of every edit, in the background; and finds work left by
+/// earlier windows.
 class Recorder {
  public:
   explicit Recorder(Jobs& jobs) : queue_(jobs, JobQueue::Takes::newest) {}
 
-  /// Begins to record in a folder, and finds what was left there. Throws core::Error when nothing can be
-  /// written there, which is tried again from edit to edit.
+  /// Begins to record in a folder, and finds work left there. Throws core::Error when nothing can be written
+  /// there, which is retried while there is unsaved work.
   void begin(const std::filesystem::path& folder);
-  /// Hands the work over to be written when it has other numbers than the last one; once a frame. What waits
-  /// to be written is always the newest.
+  /// Submits the work for writing when it has changed; called once a frame. Only the newest work waits to be
+  /// written.
   void follow(const Recordable& work);
-  /// Finds what a window leaves that was still ending when this one began; whether there is any.
+  /// Finds work left by windows that were still closing when this one began; returns whether there is any.
   bool finds_more();
-  /// Waits for what is being written, and writes the work: for the next window when it is not saved.
+  /// Waits for the current write, then writes unsaved work for the next window, or clears the journal.
   void finish(const Recordable& work);
-  /// Keeps nothing: what is not saved is given up, as the person has said.
+  /// Clears the journal, as the user has agreed to discard unsaved work.
   void forget();
 
   const std::vector<std::shared_ptr<Journal>>& left() const { return left_; }
-  /// Goes on in a journal that was left, whose work is the document from now on.
+  /// Continues a journal that was left, whose work has become the document.
   void restore(std::shared_ptr<Journal> journal);
   void drop(std::size_t index);
-  /// The others may offer it.
+  /// Unlocks the journals that were left, so that other windows can offer them.
   void keep_for_later();
 
  private:
-  /// What a journal is to hold of a piece of work, which is known again by it.
+  /// Contents for a journal, which can be compared with the current work.
   struct Entry {
     struct Text {
       core::formats::Session session;
@@ -152,23 +152,23 @@ class Recorder {
   };
   Entry entry_of(const Recordable& work);
   bool has_journal(const Recordable& work);
-  /// What waits to be written becomes another entry, or nothing; gives what it was.
+  /// Replaces the entry that waits to be written, nullptr for none; returns the old one.
   std::shared_ptr<const Entry> exchange_next(std::shared_ptr<const Entry> entry);
   void begin_to_write();
   void tell(const std::string& why);
 
-  std::filesystem::path folder_;  // "" where nothing is to be recorded
+  std::filesystem::path folder_;  // "" where nothing is recorded
   std::shared_ptr<Journal> journal_;
   std::vector<std::shared_ptr<Journal>> left_;
-  std::shared_ptr<const Entry> newest_;  // that was handed over; nullptr: it is to be made again
-  std::string since_;                    // the first edit that is not saved
-  std::size_t n_edits_before_ = 0;       // of the work that was restored
-  bool is_clear_ = true;                 // nothing is in the journal
-  bool has_failed_ = false;              // which is said once
-  std::string why_not_;                  // nothing is recorded, until that was said
+  std::shared_ptr<const Entry> newest_;  // submitted last; nullptr: must be made again
+  std::string since_;                    // time of the first unsaved edit
+  std::size_t n_edits_before_ = 0;       // of restored work
+  bool is_clear_ = true;                 // the journal is empty
+  bool has_failed_ = false;              // reported once
+  std::string why_not_;                  // nothing is recorded; "" once reported
   Jobs::Clock::time_point next_, look_next_, look_until_;
   std::mutex mutex_;
-  std::shared_ptr<const Entry> next_entry_;  // guarded by the mutex: the thread that writes takes the newest
+  std::shared_ptr<const Entry> next_entry_;  // guarded by the mutex: the writing thread takes the newest
   JobQueue queue_;
 };
 

@@ -239,7 +239,7 @@ void recall(const Words& s, View& view) {
   view.settings.reduce_motion = word(s, "reduce_motion") == "yes";
   if (const auto speed = remembered_number(s, "flight_percent", 25, 400))
     view.settings.animation_speed = static_cast<float>(*speed) / 100;
-  // Who has used the program before it had a tour has no need of one.
+  // Settings without an entry for the tour are of an experienced user, who needs none.
   view.settings.knows_tour = !s.empty() && word(s, "tour") != "new";
   view.look.colors.logarithmic = word(s, "measure") == "logarithmic";
 }

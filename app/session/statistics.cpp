@@ -41,7 +41,7 @@ std::vector<RowFacts> facts_of_rows(const Trace& trace, core::attention::Stage s
 
 }  // namespace
 
-/// make(trace, token) gives the value of any trace.
+/// Returns the value of a key, or nullptr; make(trace, token) computes it for any trace.
 template <class Value, class Make>
 const Value* Statistics::worked_out(AsyncValue<StatisticOf, Value>& slot, const Trace& trace,
                                     const StatisticOf& key, bool is_quick, const Make& make) {
@@ -88,7 +88,7 @@ const std::vector<RowFacts>& Statistics::rows(const Trace& trace, std::uint64_t 
   const auto make = [wanted = wanted_rows_](const Trace& of, const core::Token& token) {
     AllRows facts;
     for (const auto& [s, h] : wanted)
-      if (h < of.n_heads()) facts[{s, h}] = facts_of_rows(of, s, h, token);  // else the last trace had it
+      if (h < of.n_heads()) facts[{s, h}] = facts_of_rows(of, s, h, token);  // else of the last trace
     return facts;
   };
   const AllRows* known =
@@ -141,13 +141,13 @@ arma::vec sums_of_rows(const StageMatrix& stage) {
 
 }  // namespace
 
-/// What one job adds.
+/// Masks that one job adds to a study.
 struct MaskDrawing::Portion {
   std::shared_ptr<DropoutStudy> study;
-  std::unique_ptr<Laboratory> start;  ///< of a study that this portion began
+  std::unique_ptr<Laboratory> start;  ///< of a study that begins with this portion
   std::vector<double> distances;
   std::vector<arma::vec> row_sums;
-  arma::mat mean;  ///< empty when it is what it was
+  arma::mat mean;  ///< empty when unchanged
   arma::mat difference;
   ValueRange mean_range, difference_range;
 

@@ -23,12 +23,12 @@
 
 namespace app {
 
-/// Which weights are to become lines from queries to keys.
+/// Choice of the weights that become lines from queries to keys.
 struct LineChoice {
   std::vector<std::size_t> heads;
   double hide_below = 0;             ///< weights below it get no line, nor does 0
   std::optional<std::size_t> query;  ///< its lines come before all others
-  std::size_t most = 0;              ///< more lines than that are not drawn
+  std::size_t most = 0;              ///< maximum number of lines
   friend bool operator==(const LineChoice&, const LineChoice&) = default;
 };
 
@@ -38,57 +38,57 @@ struct TokenLine {
   friend bool operator==(const TokenLine&, const TokenLine&) = default;
 };
 
-/// The lines, those that matter most last, and what they leave out.
+/// The lines, most important last, and the totals to compare them with.
 struct TokenLines {
   std::vector<TokenLine> lines;
-  std::size_t visible = 0;  ///< pairs of tokens that the mask shows, in all chosen heads
-  std::size_t above = 0;    ///< of them not hidden by the threshold; as many lines, unless they are too many
-  double carried = 0, total = 0;  ///< the weight of the lines, and of all visible pairs
+  std::size_t visible = 0;  ///< unmasked pairs of tokens, in all chosen heads
+  std::size_t above = 0;    ///< of these, pairs at or above hide_below: as many as lines, unless too many
+  double carried = 0, total = 0;  ///< summed weights of the lines, and of all unmasked pairs
 };
 
-/// The lines of the weights before dropout; when they are too many the strongest, those of the query first.
-/// Of no use once goes_on, which is asked between rows, says no.
+/// Returns the lines of the weights before dropout; if too many, those of the query, then the strongest.
+/// Incomplete once token.goes_on(), which is checked between rows, is false.
 TokenLines token_lines(const core::attention::Trace& trace, const LineChoice& choice,
                        const core::Token& token = {});
 
-/// What a statistic is of: another version, other numbers.
+/// Inputs of a statistic; the version changes with the numbers of the trace.
 struct StatisticOf {
   std::uint64_t version = 0;
   std::size_t n_heads = 0, n_tokens = 0;
-  std::uint64_t choice = 0;  ///< of what is worked out
+  std::uint64_t choice = 0;  ///< number of the choice of lines or rows
   bool is_near(const StatisticOf& other) const {
     return n_heads == other.n_heads && n_tokens == other.n_tokens;
   }
   friend bool operator==(const StatisticOf&, const StatisticOf&) = default;
 };
 
-/// What takes a while to work out of all weights of a trace, each once for a version of it: at once when that
-/// is quick, else in the background.
+/// Statistics of all weights of a trace, each computed once per version: immediately when that is quick, else
+/// in the background.
 ///
-/// While the statistics of a large trace are worked out, those of the one before are given where it was of
-/// the same shape, or empty ones.
+/// While the statistics of a large trace are computed, those of the previous one are returned if it had the
+/// same shape, else empty ones.
 class Statistics {
  public:
   explicit Statistics(Jobs& jobs) : heads_(jobs), similarity_(jobs), lines_(jobs), rows_(jobs) {}
 
-  /// The facts of every head, as many as the trace has heads.
+  /// Returns the facts of every head, as many as the trace has heads.
   const std::vector<core::attention::HeadFacts>& heads(const core::attention::Trace& trace,
                                                        std::uint64_t version,
                                                        std::span<const std::string> tokens);
-  /// n_heads × n_heads, or empty.
+  /// Returns the similarity of heads, n_heads × n_heads, or empty.
   const arma::mat& similarity(const core::attention::Trace& trace, std::uint64_t version);
-  /// The facts of every row of a stage, or none.
+  /// Returns the facts of every row of a stage, or none.
   const std::vector<core::attention::RowFacts>& rows(const core::attention::Trace& trace,
                                                      std::uint64_t version, core::attention::Stage stage,
                                                      std::size_t head);
-  /// The lines of the last choice.
+  /// Returns the lines of the last choice.
   const TokenLines& lines(const core::attention::Trace& trace, std::uint64_t version,
                           const LineChoice& choice);
 
-  /// Before every frame: whose trace heads() and the others will be asked about; it stays until the next.
-  /// What is asked of other traces is worked out at once.
+  /// Sets the trace for background statistics; called before every frame, and it must stay valid until the
+  /// next. Statistics of other traces are computed immediately.
   void read_from(const LiveTrace& live);
-  /// Whether anything is worked out in the background, or will be in the next frame.
+  /// Whether anything is computed in the background, or will be in the next frame.
   bool is_busy() const {
     return heads_.is_busy() || similarity_.is_busy() || lines_.is_busy() || rows_.is_busy();
   }
@@ -108,7 +108,7 @@ class Statistics {
   const std::vector<core::attention::RowFacts> no_rows_;
   std::optional<LineChoice> choice_;
   std::uint64_t choices_ = 0;
-  std::set<RowsOf> wanted_rows_, asked_rows_;  // in the last frame, and so far in this one
+  std::set<RowsOf> wanted_rows_, asked_rows_;  // requested in the last frame, and so far in this one
   std::uint64_t row_choices_ = 0;
   AsyncValue<StatisticOf, std::vector<core::attention::HeadFacts>> heads_;
   AsyncValue<StatisticOf, arma::mat> similarity_;
@@ -119,20 +119,20 @@ class Statistics {
 /// Whether the similarity of a trace's heads takes no longer than a frame or two.
 bool similarity_is_quick(const core::attention::Trace& trace);
 
-/// What the dropout laboratory shows: a study of the shown head as far as it has been drawn.
+/// Contents of the dropout laboratory: a study of the displayed head over the masks sampled so far.
 struct Laboratory {
-  /// The curve of the mean's distance ends after so many masks.
+  /// Number of masks after which the curve of the mean's distance ends.
   static constexpr std::size_t max_masks = 1024;
 
-  std::size_t n_masks = 64;         ///< over how many the mean is taken
+  std::size_t n_masks = 64;         ///< number of masks that are averaged
   std::vector<double> distances;    ///< as of DropoutStudy
-  std::vector<arma::vec> row_sums;  ///< likewise
+  std::vector<arma::vec> row_sums;  ///< as of DropoutStudy
   arma::mat mean,
-      difference;  ///< of the first n_masks, or of as many as were drawn; the mean less the weights
+      difference;  ///< of the first n_masks, or of those sampled so far; the mean minus the weights
   ValueRange mean_range, difference_range;
-  arma::vec sums_before, sums_after;  ///< of the trace's weights, and of what its one mask leaves
+  arma::vec sums_before, sums_after;  ///< row sums of the trace's weights before and after dropout
   arma::rowvec ones;                  ///< ten ones under the same dropout
-  std::uint64_t revision = 0;         ///< another number, other numbers
+  std::uint64_t revision = 0;         ///< changes with the numbers
   std::uint64_t version = 0;          ///< of the trace
   std::size_t head = 0, sequence = 0;
 
@@ -141,13 +141,13 @@ struct Laboratory {
   bool is_complete() const { return count() >= max_masks; }
 };
 
-/// Draws the laboratory's masks in the background, a portion at a time.
+/// Samples the laboratory's masks in the background, a portion at a time.
 class MaskDrawing {
  public:
   explicit MaskDrawing(Jobs& jobs) : jobs_(jobs), portions_(jobs) {}
 
-  /// Before every frame in which the laboratory is shown. The study of an older trace stays until the newest
-  /// has its first masks.
+  /// Continues the study; must be called before every frame that shows the laboratory. The study of an older
+  /// trace stays until the newest has its first masks.
   void follow(const LiveTrace& live, std::size_t head, std::size_t n_masks);
   /// Drops everything.
   void stop();
@@ -158,7 +158,7 @@ class MaskDrawing {
   struct Of {
     std::uint64_t version = 0;
     std::size_t head = 0, n_masks = 0;
-    std::size_t n_before = 0;  // masks that were drawn before this portion
+    std::size_t n_before = 0;  // masks sampled before this portion
     friend bool operator==(const Of&, const Of&) = default;
   };
   struct Portion;

@@ -70,14 +70,14 @@ void Store::update() {
   attempt("this step of the lesson", [this] { assess_lesson(); });
   attempt("the dropout laboratory", [this] { run_laboratory(); });
   attempt("the comparison", [this] { run_comparison(); });
-  if (quit_) return;  // what was given up is not recorded again
+  if (quit_) return;  // discarded work is not recorded again
   attempt("the record of edits", [this] { recorder_.follow(to_record()); });
   attempt("what an earlier window has left", [this] {
     if (recorder_.finds_more() && view_.forms.dialog == Dialog::recovery) show_left();
   });
 }
 
-/// The first frame does not wait for it.
+/// Begins after the first frame, which does not wait for it.
 void Store::read_start_model() {
   if (!view_.forms.start_page || view_.forms.models.empty()) return;
   const std::filesystem::path& path = view_.forms.models.front();
@@ -89,7 +89,7 @@ void Store::read_start_model() {
 }
 
 LookedAt Store::shown_view() const {
-  LookedAt view = view_;  // and not the forms, in which the names of a large folder may stand
+  LookedAt view = view_;  // without the forms, which may hold the names of a large folder
   if (shows_newest()) return view;
   view.look.sequence = live_.sequence();
   keep_within(view, live_.model());
@@ -151,7 +151,7 @@ void Store::record_step(const std::string& target, const std::string& words) {
   const std::size_t before = history.n_forgotten();
   history.record(work(), target, words);
   message_ = {};
-  if (before == 0 && history.n_forgotten() > 0)  // which is said once, and where undo ends
+  if (before == 0 && history.n_forgotten() > 0)  // said once, and again where undo ends
     say("Undo keeps " + std::to_string(history.byte_budget() >> 20) +
         " MiB; the oldest steps are dropped from now on.");
 }
@@ -188,7 +188,7 @@ void Store::handle(const Undo&) {
   const std::string words = history.undo_description();
   take_back(history.undo(work()));
   if (lessons_.is_under_way() && words == the_lesson)
-    return handle(LeaveLesson{});  // what was undone is the lesson itself
+    return handle(LeaveLesson{});  // the undone step is the lesson itself
   say("Undone: " + words);
 }
 
@@ -206,7 +206,7 @@ void Store::handle(const LoadPreset& command) {
   leave_lesson();
   if (!may_leave(command)) return;
   start_with(document_of(preset->make(), {preset->title, preset->name}));
-  view_.look.tab = Tab::stages;  // which shows all that a preset is about
+  view_.look.tab = Tab::stages;  // shows everything that a preset is about
   view_.look.large.reset();
   say(std::string(preset->title) + ": " + preset->about);
 }
@@ -235,11 +235,11 @@ void Store::handle(const ShowDialog& command) {
   if (is_opening || command.dialog == Dialog::export_files) browser.name.clear();
   if (command.dialog != Dialog::export_files)
     view_.forms.typed = Typed{"browser/name", browser.name, true, true};
-  message_ = {};  // an error of this dialog is shown in it, one from before is not
+  message_ = {};  // the dialog shows its own errors, not earlier ones
 }
 
 void Store::handle(const BrowseTo& command) {
-  const bool opens = view_.forms.dialog == Dialog::open;  // what was chosen there is not here
+  const bool opens = view_.forms.dialog == Dialog::open;  // the chosen file is not in this folder
   if (opens) view_.forms.browser.name.clear();
   list(command.directory);
 }
@@ -282,7 +282,7 @@ void Store::handle(const CancelQuestion&) {
 }
 
 bool Store::may_leave(const Command& command) {
-  if (writer_.saving.is_busy()) {  // what is being saved is to become part of this document, not of the next
+  if (writer_.saving.is_busy()) {  // the saved state must become part of this document, not of the next
     leave_when_written(command);
     return false;
   }
@@ -306,7 +306,7 @@ bool Store::is_quitting() const {
 
 bool Store::may_take_memory(const core::attention::Model& model, const Command& command) {
   constexpr std::uint64_t little = std::uint64_t{64} << 20;
-  if (memory_need(model, 0).bytes <= little) return true;  // and the system is not asked
+  if (memory_need(model, 0).bytes <= little) return true;  // without asking the system
   const MemoryNeed need = memory_need(model, free_memory_());
   if (need.is_too_much()) throw core::Error(need.words());
   if (need.bytes <= std::max(bytes_without_a_question, waiting_.granted_bytes)) return true;
@@ -403,7 +403,7 @@ namespace {
 
 bool is_answered_in(Dialog dialog) {
   return dialog == Dialog::unsaved_work || dialog == Dialog::memory || dialog == Dialog::question ||
-         dialog == Dialog::save_as;  // which asks for a name before something else goes on
+         dialog == Dialog::save_as;  // asks for a name before another command continues
 }
 
 bool has_browser(Dialog dialog) {
@@ -451,7 +451,7 @@ void Store::close(Dialog dialog) {
 
 void Store::tidy() {
   keep_view_within_model();
-  // Whatever else was asked first, what was left by a window before is still to be answered.
+  // After any other question, work left by an earlier window still needs an answer.
   if (view_.forms.dialog == Dialog::none && !recorder_.left().empty() && !is_reading()) show_left();
   const Dialog open = view_.forms.dialog;
   if (waiting_.next && !waiting_.is_for_writing && !is_answered_in(open)) stay();

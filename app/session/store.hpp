@@ -21,98 +21,98 @@
 
 namespace app {
 
-/// What the store keeps for a person from one run of the program to the next, apart from the view.
+/// Settings that survive from one run to the next, apart from the view.
 struct Kept {
   std::vector<std::filesystem::path> recent;       ///< files, newest first
   std::map<std::string, LessonProgress> progress;  ///< by the lesson's name
-  std::filesystem::path journals = {};             ///< the folder of what is not saved, or "": it is not kept
-  std::vector<std::filesystem::path> models = {};  ///< whole models that the program brings
+  std::filesystem::path journals = {};             ///< folder for unsaved work, or "" to keep none
+  std::vector<std::filesystem::path> models = {};  ///< whole models that come with the program
 };
 
-/// The only writer: it owns the document and everything around it, and changes it by commands alone.
+/// The only writer: owns the document and everything around it, and changes it only by commands.
 class Store {
  public:
-  /// Starts with the default preset; free is asked how many bytes of memory are free, and what takes longer
-  /// than at_once_ms is computed in the background. before_computing is as of LiveTrace.
+  /// Starts with the default preset; free returns the bytes of free memory, and work longer than at_once_ms
+  /// runs in the background. before_computing is passed to LiveTrace.
   explicit Store(std::function<std::uint64_t()> free = core::system::free_memory,
                  double at_once_ms = LiveTrace::frame_ms, std::function<void()> before_computing = {});
 
-  /// Carries out one command; what cannot be done leaves everything as it was and says so in message().
+  /// Handles one command; one that fails changes nothing and says why in message().
   void dispatch(const Command& command);
-  /// Is told of every verb that is dispatched, as a line of text, and of every update().
+  /// Calls `record` with every dispatched verb, as a line of text, and on every update().
   void record_to(std::function<void(const std::string& line)> record) { record_ = std::move(record); }
-  /// Repeats what record_to() told; waits for what is read and written. Throws core::Error at a line that is
-  /// no verb.
+  /// Replays recorded lines; waits for files to be read and written. Throws core::Error at a line that is not
+  /// a verb.
   void replay(std::string_view lines);
-  /// Opens a file at the start, when nothing can be lost. Throws core::Error when it cannot be opened.
+  /// Opens a file at startup, when no work can be lost. Throws core::Error when it cannot be opened.
   void open(const std::filesystem::path& path, const std::string& text = "", std::size_t layer = 0);
-  /// Opens a window on a model in a process of Python, likewise.
+  /// Attaches to a model in a Python process at startup. Throws core::Error.
   void attach(const std::string& address, const std::string& token, const std::string& text = "",
               std::size_t layer = 0);
-  /// Brings the trace nearer to the model and the shown sequence; what takes longer than a frame goes on
-  /// in the background.
+  /// Updates the trace for the current model and sequence; work longer than a frame continues in the
+  /// background.
   void update();
-  /// What takes longer than a frame.
+  /// Returns the background jobs.
   Jobs& jobs() { return jobs_; }
 
-  /// The newest model and what is looked at: what edits change and files keep.
+  /// Return the newest model and view, which edits change and files keep.
   const core::attention::Model& model() const { return document_.model; }
   const View& view() const { return view_; }
   Pending pending() const {
     return {document_.model, view_.look, view_.selection, document_.whole.get(), &whole_, &view_.layers};
   }
-  /// Whether the trace is of that; else it is still to come, or could not be computed.
+  /// Whether the trace belongs to the newest model; if not, it is pending or failed.
   bool shows_newest() const { return live_.is_of(document_.model, view_.look.sequence); }
-  /// The trace, the model that it is of, and whether it is being renewed.
+  /// Returns the trace, its model, and whether it is being updated.
   const LiveTrace& live() const { return live_; }
-  /// What is looked at, as far as that model has it.
+  /// Returns the view, restricted to the trace's model.
   LookedAt shown_view() const;
   DocumentState document() const;
   const Message& message() const { return message_; }
   bool wants_to_quit() const { return quit_; }
-  /// Text that a command put aside for the clipboard, once.
+  /// Returns, once, the text that a command has copied.
   std::optional<std::string> take_clipboard() { return std::exchange(clipboard_, std::nullopt); }
   Kept kept() const { return {recent_, lessons_.progress, {}, {}}; }
-  /// Takes over what was kept, and how the window was looked at.
+  /// Applies kept settings, and those of the view.
   void recall(Kept kept, const std::map<std::string, std::string>& settings = {});
 
-  /// The lesson under way, or nullptr.
+  /// Returns the lesson under way, or nullptr.
   const LessonState* lesson() const { return lessons_.state(); }
-  /// The dropout laboratory, or nullptr where it is not shown or has no mask yet.
+  /// Returns the dropout laboratory, or nullptr where it is not shown or has no mask yet.
   const Laboratory* laboratory() const { return drawing_.laboratory(); }
-  /// The states that were kept, and the chosen one against the live model.
+  /// Return the references, and the comparison of the chosen one with the live model.
   std::span<const Reference> references() const { return references_; }
   const Comparing& comparing() const { return comparing_; }
-  /// The whole model that the start page offers, once it has been read, or nullptr.
+  /// Returns the whole model that the start page offers, or nullptr until it has been read.
   const OpenedWhole* start_model() const {
     return start_model_.value() ? start_model_.value()->get() : nullptr;
   }
 
-  /// What is being read, and from what is to be chosen.
+  /// Returns the file that is being read or chosen from.
   Opening opening() const;
   bool is_reading() const { return reader_.is_busy(); }
   /// Whether sessions or exports are being written.
   bool is_writing() const { return writer_.is_busy(); }
-  /// Whether anything but the trace and files is being worked out in the background.
+  /// Whether anything but the trace and files is being computed in the background.
   bool is_working() const {
     return comparing_.is_busy() || drawing_.is_busy() || (document_.whole && whole_.is_busy()) ||
            (view_.forms.start_page && start_model_.is_busy());
   }
 
  private:
-  /// What goes on after a question, about unsaved work or memory.
+  /// The command that continues after a question, such as about unsaved work or memory.
   struct Waiting {
     std::optional<Command> next;
-    bool is_for_writing = false;                     // it goes on once what is being written is safe
-    std::optional<core::attention::Model> given_up;  // of which the person has answered that it may go
-    std::uint64_t asked_bytes = 0, granted_bytes = bytes_without_a_question;  // that stages may take
-    Jobs::Delivery was_read;  // meanwhile, and is taken in once the person has answered
+    bool is_for_writing = false;                     // it continues once pending writes are on disk
+    std::optional<core::attention::Model> given_up;  // the user has agreed to discard it
+    std::uint64_t asked_bytes = 0, granted_bytes = bytes_without_a_question;  // memory for stages
+    Jobs::Delivery was_read;  // arrived in the meantime; handled once the user has answered
   };
 
   void handle(const ApplyEdit&);
   void handle(const GiveFile& command);
   void handle(const FillFromFile& command);
-  /// The verbs that change the view and nothing else.
+  /// Handles the verbs that change only the view.
   template <class Verb>
   requires requires(const Verb& verb, View& view) { verb.change(view); }
   void handle(const Verb& verb) { verb.change(view_); }
@@ -170,41 +170,41 @@ class Store {
   void handle(const ShowReference&);
 
   void perform(const Command& command);
-  /// What undo would bring back.
+  /// Returns the state that undo would restore.
   Undoable work() const;
   void take_back(Undoable work);
-  /// What is there now becomes a step of undo; says when that drops others.
+  /// Records the current state as an undo step; shows a message when that drops others.
   void record_step(const std::string& target, const std::string& words);
-  /// What a window before has left becomes the document, and its journal goes on.
+  /// Makes work left by an earlier window the document, and continues its journal.
   void restore(const Opened& ready);
   void start_with_whole(const Opened& ready);
-  /// What a window before has left of a lesson; its journal is kept until all of it is back.
+  /// Work left in a lesson by an earlier window; its journal is kept until all of it is restored.
   struct Tried {
     std::string session = {};  // or ""
-    std::string words = {};    // to be said
+    std::string words = {};    // of the message
     std::optional<std::size_t> step = {};
     std::shared_ptr<Journal> journal = {};
   };
   void start_lesson(const std::string& name, const Tried& tried);
-  /// Opens the whole model of a lesson, and starts it then.
+  /// Opens the whole model of a lesson, then starts the lesson.
   void start_with_model_of(const core::lessons::Lesson& lesson, const Tried& tried);
   void start(const core::lessons::Lesson& lesson, const core::transformer::ModelRef& model,
              const Tried& tried);
   void try_again(const Tried& tried);
-  /// The experiment becomes another, as a step of undo where it has words; texts of another length drop
-  /// what spoke of their tokens.
+  /// Replaces the experiment, as an undo step unless words is ""; a text of another length drops edits that
+  /// belong to its tokens.
   void experiment_with(core::experiment::Experiment experiment, const std::string& target,
                        const std::string& words);
-  /// The document's model becomes the layer of a whole model, as edited; says what does not fit any longer.
+  /// Makes the edited layer of a whole model the document's model; reports edits that do not fit.
   void adopt(std::shared_ptr<WholeModel> whole);
-  /// What the whole model reads; throws core::Error while that is not known.
+  /// Returns the readings of the whole model; throws core::Error while they are pending.
   const BothReadings& readings() const;
-  /// Throws core::Error while the document's model is a layer of another text than is to be read.
+  /// Throws core::Error while the document's layer is of another text than the requested one.
   void require_layer_of_text() const;
-  /// Throws core::Error, which says whether it is still being read or could not be.
+  /// Throws core::Error, which says whether the text is still being read or could not be.
   [[noreturn]] void refuse_text() const;
-  /// The layer as it is known already, of the document or of what undo brings back, where its projections are
-  /// those of this one; else nullptr.
+  /// Returns the same layer of the same model in the document or in an undo step, so that its projections can
+  /// be shared; else nullptr.
   const WholeModel* known_layer(const WholeModel& whole) const;
   void follow_whole();
   Recordable to_record() const;
@@ -217,19 +217,18 @@ class Store {
   void run_laboratory();
   void keep(core::attention::Model model, std::string title);
   void run_comparison();
-  /// The reference that is chosen, or nullptr where there is none.
+  /// Returns the chosen reference, or nullptr where there is none.
   Reference* chosen_reference();
-  /// The same where it is of tensors, which are read in another way then and searched once more.
+  /// Returns it if it has tensors, and requests their check and search once more; else nullptr.
   Reference* tensors_to_read_again();
 
-  /// Reads something in the background and carries out what it gives; what was being read before is given up.
-  /// A session that names files elsewhere is asked about where there is a command to go on with.
+  /// Reads in the background and delivers the result; cancels the previous read. For a session that names
+  /// files outside its folder, asks whether to continue with the given command, if any.
   void read_in_background(const std::filesystem::path& path, const Jobs::Job& reading,
                           const std::optional<Command>& if_untrusted = {});
-  /// The same for what is to be done with the document and the layer of it that are there now, and with no
-  /// other.
+  /// Does the same for the current document and layer; fails if they are others when the result arrives.
   void read_for_document(const std::filesystem::path& path, const Jobs::Job& reading);
-  /// The same for what nobody waits for; it is not read while something else is.
+  /// Does the same as a side task, for which nobody waits; does nothing while another file is read.
   void read_aside(const std::filesystem::path& path, const Jobs::Job& reading);
   void fail_to_read(const std::filesystem::path& path, const Failure& failure);
   void fail_to_write(const std::filesystem::path& path, const Failure& failure, bool was_saving);
@@ -237,41 +236,41 @@ class Store {
   void list_files();
   void list_again_after_it();
   void take(Opened opened);
-  /// What was opened and is not wanted ends in the background.
+  /// Drops a model that was opened and is not wanted, in the background.
   void drop_opened();
   Jobs::Job making_of(const OpenedTensors& tensors, const core::importing::Choices& choices);
   void choose_from(OpenedTensors tensors);
 
-  /// Whether the command may go on; asks about unsaved work when it may not yet.
+  /// Whether the command may proceed; asks about unsaved work when it may not yet.
   bool may_leave(const Command& command);
-  /// The command goes on once what it must not break off is on the disk: quitting waits for all of it, and
-  /// says so; the others for what is being saved.
+  /// Continues with the command once pending writes are on disk: quitting waits for all of them, and says so;
+  /// other commands only for saves.
   void leave_when_written(const Command& command);
   void leave_once_written();
   bool is_quitting() const;
-  /// From now on this waits, and nothing else: for an answer, or for what is being written.
+  /// Makes this the only waiting command: for an answer, or for pending writes.
   void wait_for(const Command& next, bool is_for_writing);
-  /// What waits goes on, or nothing does any longer.
+  /// Continue the waiting command, or drop it.
   void go_on();
   void stay();
-  /// Takes in what was read, or keeps it until the question that is open is answered.
+  /// Handles a result of reading, or keeps it until the open question is answered.
   void take_when_answered(Jobs::Delivery was_read);
   void take_what_was_read();
-  /// The dialog is closed where it is open; another one stays.
+  /// Closes that dialog if it is open; another one stays.
   void close(Dialog dialog);
-  /// After every command and delivery: drops what the model has no longer, and of what belongs to a
-  /// dialog that is no longer open.
+  /// Drops parts of the view that the model lacks, and data of dialogs that are closed; called after every
+  /// command and delivery.
   void tidy();
-  /// Does something; an exception becomes the message, and what was to be had is named in it.
+  /// Calls act; an exception becomes the message, in which `what` names the subject.
   void attempt(const std::string& what, const std::function<void()>& act);
-  /// Whether a model's stages may take their memory; asks when they may not yet. Throws core::Error when
-  /// there is not as much.
+  /// Whether a model's stages may use the memory they need; asks when they may not yet. Throws core::Error
+  /// when too little is free.
   bool may_take_memory(const core::attention::Model& model, const Command& command);
   void start_with(Document document);
   void read_start_model();
-  /// Throws core::Error where no file can keep the work.
+  /// Throws core::Error if the document cannot be saved.
   void require_saveable() const;
-  /// Saves the model as it is now; it counts as saved once it is.
+  /// Saves the current model in the background; it counts as saved once it is written.
   void save_to(const std::filesystem::path& path);
   void remember(const std::filesystem::path& path);
   void keep_view_within_model();
@@ -288,21 +287,21 @@ class Store {
   Lessons lessons_;
   std::vector<Reference> references_;
   std::uint64_t last_reference_ = 0;
-  std::optional<OpenedTensors> choosing_;  // from which is to be chosen
+  std::optional<OpenedTensors> choosing_;  // to choose from
   std::optional<Opened> opened_;           // until the question about unsaved work is answered
   std::filesystem::path previewed_;
   std::string preview_;
   std::optional<std::filesystem::path> to_list_;  // the folder that the file browser waits for
   std::function<std::uint64_t()> free_memory_;
 
-  // The last members: what is under way ends before what it is delivered to.
+  // The last members, so that jobs end before the members that they deliver to.
   Jobs jobs_;
   LiveTrace live_;
   Comparing comparing_{jobs_};
   MaskDrawing drawing_{jobs_};
   WholeReading whole_{jobs_};
   AsyncValue<std::filesystem::path, std::shared_ptr<const OpenedWhole>> start_model_{jobs_};
-  std::shared_ptr<const void> refused_layer_;  // for whose stages there is no memory
+  std::shared_ptr<const void> refused_layer_;  // the layer for whose stages there is no memory
   FileWriter writer_{jobs_};
   FileReader reader_{jobs_};
   Recorder recorder_{jobs_};

@@ -26,7 +26,7 @@ std::string opened_words(const std::filesystem::path& path, const std::vector<st
   return words;
 }
 
-/// A whole model; or one of its layers, where it is of a kind that can be looked at so alone, and why.
+/// Opens a whole model, or, if it cannot be computed as a whole, only its tensors, with the reason.
 Opened as_whole_or_tensors(const std::filesystem::path& whole, const OpenFile& command,
                            std::uint64_t keep_at_most, const core::Token& progress) {
   Opened found{command.path};
@@ -95,7 +95,7 @@ void Store::list(const std::filesystem::path& directory) {
   to_list_ = directory;
 }
 
-/// Where the list of a folder is given up for something else that is read.
+/// Lists the folder again once another read, which cancels the listing, has ended.
 void Store::list_again_after_it() {
   if (view_.forms.browser.is_listing) to_list_ = view_.forms.browser.directory;
 }
@@ -124,7 +124,7 @@ void Store::open(const std::filesystem::path& path, const std::string& text, std
   handle(OpenFile{.path = path, .text = text, .layer = layer});
   reader_.wait();
   update();
-  // What a dialog asks about the file is no end.
+  // A question of the import dialog about the file is no failure.
   if (message_.is_error && view_.forms.dialog != Dialog::import_tensors) throw core::Error(message_.text);
 }
 
@@ -161,7 +161,7 @@ void Store::handle(const OpenFile& command) {
   const bool asks_for_input =
       view_.forms.import.as == ImportAs::layer || view_.forms.import.as == ImportAs::by_hand;
   if (view_.forms.dialog == Dialog::import_tensors &&
-      asks_for_input) {  // what is dropped there is the input of the checkpoint
+      asks_for_input) {  // a file dropped there is the input of the checkpoint
     view_.forms.import.choices.embeddings = command.path;
     return;
   }
@@ -419,7 +419,7 @@ void Store::fail_to_write(const std::filesystem::path& path, const Failure& fail
       true);
   const bool is_awaited = waiting_.is_for_writing && (was_saving || is_quitting());
   if (!is_awaited) return;
-  waiting_.is_for_writing = false;  // what is not written is not left behind
+  waiting_.is_for_writing = false;  // work that is not written must not be lost
   if (view_.forms.dialog != Dialog::save_as) stay();
   close(Dialog::writing);
 }
@@ -434,7 +434,7 @@ void Store::leave_once_written() {
 
 namespace {
 
-/// Where work came from that a journal kept; it has no name of a preset, but its title.
+/// Returns the origin of work in a journal, which has the title of a preset but not its name.
 Origin origin_of(const JournalHead& head) {
   Origin origin{head.title, "", head.path, head.stamp};
   const auto& presets = core::editing::presets();
@@ -459,7 +459,7 @@ void Store::record_in(const std::filesystem::path& folder) {
   tidy();
 }
 
-/// Asks about what was left, or no longer when nothing is.
+/// Asks about work that was left, or closes the question when there is none.
 void Store::show_left() {
   auto& lines = view_.forms.left;
   lines.clear();
@@ -486,7 +486,7 @@ void Store::handle(const RestoreLeft& command) {
         const auto ready = std::make_shared<Opened>(Opened{path});
         ready->left = Opened::Left{journal, head, std::move(texts.in_lesson)};
         if (core::experiment::is_saved_experiment_text(texts.own)) {
-          // Paths in it are from the root.
+          // Its paths are absolute.
           ready->whole = std::make_shared<const OpenedWhole>(open_saved_whole(
               texts.own, "/" + head.title, core::UntrustedPaths::allowed, free / 2, progress));
         } else {
@@ -497,7 +497,7 @@ void Store::handle(const RestoreLeft& command) {
           ready->imported->account.assumed = std::move(session.assumed);
         }
         return [this, ready, journal] {
-          if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted any more
+          if (!std::ranges::count(recorder_.left(), journal)) return;  // not wanted anymore
           take(std::move(*ready));
         };
       });
@@ -512,8 +512,8 @@ void Store::restore(const Opened& ready) {
   start_with(ready.whole ? document_of(*ready.whole, std::move(origin))
                          : document_of(ready.imported->model, std::move(origin)));
   if (const auto* preset = core::editing::find_preset(document_.origin.preset))
-    document_.first = preset->make();  // and not what had become of it
-  if (!head.is_saved) {                // it is nowhere but in the journal
+    document_.first = preset->make();  // and not the edited model
+  if (!head.is_saved) {                // it exists only in the journal
     document_.saved = {};
     document_.saved_experiment = {};
   }
@@ -529,7 +529,7 @@ void Store::restore(const Opened& ready) {
   start_lesson(head.lesson, {ready.left->in_lesson, words, head.lesson_step, ready.left->journal});
 }
 
-/// What was tried in a lesson before a crash becomes its step's document again, as a step of undo.
+/// Restores edits made in a lesson before a crash to the document of its step, as an undo step.
 void Store::try_again(const Tried& tried) {
   if (tried.session.empty()) return;
   document_.history.end_gesture();
@@ -564,7 +564,7 @@ void Store::handle(const GoOn&) {
   go_on();
 }
 
-/// Asks something of which the answer is to go on with a command, or not to.
+/// Asks whether to continue with a command.
 void Store::ask(std::string question, std::string answer, const Command& next) {
   wait_for(next, false);
   view_.forms.question = std::move(question);

@@ -19,16 +19,16 @@ namespace {
 
 namespace experiment = core::experiment;
 
-constexpr std::size_t longest_text = 1 << 16;  // bytes that are cut into tokens at once
+constexpr std::size_t longest_text = 1 << 16;  // bytes that are tokenized at once
 
-/// The heads that are off of the layer that is looked at, of those that it has with its edits.
+/// Returns the ablated heads of the displayed layer, of those that it has with its edits.
 std::vector<std::size_t> heads_off_of(const WholeModel& whole) {
   return whole.experiment.heads_off_in(
       whole.layer, experiment::n_heads_in(whole.experiment, whole.layer, whole.model->description().sizes));
 }
 
-/// The layer with the edits of an experiment, which passes check(), or without those that do not fit any
-/// longer; says so.
+/// Returns the layer with the edits of an experiment, which passes check(), or without them if they do not
+/// fit; words then say so.
 core::attention::Model layer_with(const core::attention::Model& of_pass, experiment::Experiment& of,
                                   std::size_t layer, std::string& words) {
   const auto edit = of.layers.find(layer);
@@ -92,7 +92,7 @@ void Store::experiment_with(experiment::Experiment next, const std::string& targ
                             const std::string& words) {
   const WholeModel& now = *document_.whole;
   if (next == now.experiment) return;
-  const std::size_t n_tokens = experiment::tokens_of(*now.model, next).size();  // which refuses
+  const std::size_t n_tokens = experiment::tokens_of(*now.model, next).size();  // throws for invalid texts
   std::string let_go_of;
   if (n_tokens != document_.model.n_tokens()) let_go_of = experiment::fit_tokens(next, n_tokens);
   auto whole = std::make_shared<WholeModel>(now);
@@ -102,7 +102,7 @@ void Store::experiment_with(experiment::Experiment next, const std::string& targ
   if (n_tokens == document_.model.n_tokens())
     adopt(std::move(whole));
   else
-    document_.whole = std::move(whole);  // its layer comes once the text was read
+    document_.whole = std::move(whole);  // its layer follows once the text was read
   if (!let_go_of.empty()) say(let_go_of);
 }
 
@@ -208,7 +208,7 @@ void Store::handle(const WriteToken& command) {
     if (!whole.model->description().causal)
       throw core::Error("This model is bidirectional, so it cannot continue a text.");
     const LayersLook& look = view_.layers;
-    core::random::Generator generator(look.seed + next.made.size());  // the same token for the same place
+    core::random::Generator generator(look.seed + next.made.size());  // the same token at the same position
     next.made.push_back(core::transformer::sampled(now.logits.tail_rows(1).as_row(),
                                                    whole.model->description().n_tokens,
                                                    {look.temperature, look.top}, generator));
@@ -265,12 +265,12 @@ void Store::follow_whole() {
     return;
   }
   if (waiting_.next) return;        // one question at a time
-  refused_layer_ = made->computed;  // said or asked once
+  refused_layer_ = made->computed;  // reported or asked once
   if (!may_take_memory(*made->model, LookAtLayer{made->layer})) return;
   refused_layer_.reset();
   whole->of_pass = *made->model;
-  // Shared, so that undo holds one copy; an attached model's may have changed, and are shared where they have
-  // not.
+  // Shared, so that undo holds one copy; those of an attached model may have changed, and are shared already
+  // if not.
   if (const WholeModel* known = document_.is_attached() ? nullptr : known_layer(*whole)) {
     whole->of_pass.projections = known->of_pass.projections;
     whole->of_pass.additions.normalise = known->of_pass.additions.normalise;
@@ -356,7 +356,7 @@ void Store::handle(const CheckTensors& command) {
                       sequence = view_.look.sequence](const core::Token& progress) -> Jobs::Delivery {
                        auto file = std::make_shared<const core::formats::TensorFile>(
                            core::formats::open_tensors(path, progress));
-                       // When nothing fits, it says so and nothing is kept.
+                       // Throws when nothing fits; then nothing is kept.
                        core::check::match(model, *file, {}, {.sequence = sequence}, progress);
                        return [this, path, file] {
                          keep(document_.model, path.filename().string());

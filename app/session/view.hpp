@@ -25,82 +25,80 @@
 
 namespace app {
 
-/// Whose numbers set the ends of the colors of signed stages: each matrix its own, one range for all heads
-/// of a stage, one for every stage and head, or what was typed. Weights and masks have fixed ends, unless
-/// some were typed.
+/// Color range of signed stages: of each matrix alone, of all heads of a stage, of every stage and head, or
+/// typed. Weights have a fixed range unless one was typed, masks always.
 enum class RangeRule { matrix, stage, all_heads, typed };
 
-/// The two ends of a range of colors.
+/// The two ends of a color range.
 struct Ends {
   double low = 0, high = 1;
-  double least = 0;  ///< when positive, the range is logarithmic from this size on
+  double least = 0;  ///< when positive, the range is logarithmic from this absolute value on
   friend bool operator==(const Ends&, const Ends&) = default;
 };
 
-/// How numbers become colors; none of it changes a number.
+/// Mapping of numbers to colors; changes no number.
 struct ColorChoice {
   RangeRule range = RangeRule::matrix;
   Ends typed_values{-1, 1}, typed_weights{0, 1};
   bool logarithmic = false;
-  /// The ends as they were when they were locked, by stage and head; nothing: they follow the numbers.
+  /// The ends when they were locked, by stage and head; nothing: they follow the numbers.
   std::optional<std::map<std::pair<core::attention::Stage, std::size_t>, Ends>> locked;
   core::color::ColorMap sequential = core::color::ColorMap::weights,
                         diverging = core::color::ColorMap::values;
   friend bool operator==(const ColorChoice&, const ColorChoice&) = default;
 };
 
-/// An arrow of the picture of rotary positions that the mouse holds: two numbers of a pair before they are
-/// rotated.
+/// An arrow of the RoPE view that is being dragged: the two numbers of a pair before rotation.
 struct HeldArrow {
   bool of_key = false;
   std::size_t pair = 0;
   double x = 0, y = 0;
-  double longest = 1;  ///< the length that reached the rim when it was taken
+  double longest = 1;  ///< length of an arrow to the rim, as when the drag began
   friend bool operator==(const HeldArrow&, const HeldArrow&) = default;
 };
 
-/// Where tokens stand, as far as that is looked at.
+/// View of token positions: decoding, and the RoPE view.
 struct PositionsLook {
-  std::optional<std::size_t> decoded;            ///< decoding is shown, and this is the newest token
-  std::optional<std::int64_t> query_at, key_at;  ///< where the picture has moved query and key to
+  std::optional<std::size_t> decoded;            ///< newest token of the displayed decoding; nothing: none
+  std::optional<std::int64_t> query_at, key_at;  ///< positions to which query and key were dragged
   std::optional<HeldArrow> held;
   friend bool operator==(const PositionsLook&, const PositionsLook&) = default;
 };
 
-/// The numbers of the pinned cell on the way from what they are made of to their place, stage after stage.
+/// Animation of the operands of the pinned cell on their way to it, stage by stage.
 struct OperandAnimation {
   core::explain::CellAddress cell;
-  double at = 0;     ///< how many of its steps have been flown, and how much of the next
-  bool runs = true;  ///< else it stands still
+  double at = 0;     ///< number of completed steps, with the fraction of the next
+  bool runs = true;  ///< else it is paused
   friend bool operator==(const OperandAnimation&, const OperandAnimation&) = default;
 };
 
-/// What is done for an audience.
+/// Presentation for an audience.
 struct Presenting {
-  bool on = false;           ///< one stage and what it is made of fill the window
+  bool on = false;           ///< one stage and its operands fill the window
   bool full_screen = false;  ///< the window fills the screen
   std::optional<OperandAnimation> flight;
   friend bool operator==(const Presenting&, const Presenting&) = default;
 };
 
-/// Where a person stands in the tour over the window.
+/// Progress in the tour of the window.
 struct Tour {
   std::size_t step = 0;
-  std::shared_ptr<const core::attention::Model> start;  ///< the model as the step found it
-  std::shared_ptr<const core::attention::Model> first;  ///< as the tour found it: its end puts it back
+  std::shared_ptr<const core::attention::Model> start;  ///< the model when the step began
+  std::shared_ptr<const core::attention::Model> first;  ///< when the tour began; restored at its end
 };
 
 using core::attention::Stage;
 
 enum class Tab { stages, heads, tokens, compare, laboratory, layers };
 
-/// What the token view shows.
+/// State of the token view.
 struct TokensLook {
   std::optional<std::size_t> hovered_query, pinned_query;
   std::optional<std::size_t> hovered_key;
   std::set<std::size_t> silent_heads;  ///< heads without lines
   double hide_below = 0.01;            ///< weights below it have no lines, 0 … 1
-  bool comes_into_view = false;        ///< the view is to scroll to the pinned query
+  bool comes_into_view = false;        ///< the view has yet to scroll to the pinned query
 
   std::optional<std::size_t> query() const { return hovered_query ? hovered_query : pinned_query; }
   friend bool operator==(const TokensLook&, const TokensLook&) = default;
@@ -109,19 +107,19 @@ struct TokensLook {
 /// Rows and columns of a matrix.
 using Shape = std::pair<std::size_t, std::size_t>;
 
-/// A part of a matrix in cells, which need not be whole ones.
+/// A part of a matrix in cells, which may be fractional.
 struct CellWindow {
   double left = 0, top = 0, right = 0, bottom = 0;
   friend bool operator==(const CellWindow&, const CellWindow&) = default;
 };
 
-/// What is compared, and how.
+/// View of the comparison.
 struct ComparedLook {
   std::size_t reference = 0;  ///< which of the kept states is A
   core::compare::DifferenceKind difference = core::compare::DifferenceKind::a_minus_b;
 };
 
-/// What is looked at and how, as a session keeps it; nothing of it changes a number.
+/// The part of the view that a session keeps; changes no number.
 struct Look {
   Tab tab = Tab::stages;
   std::size_t sequence = 0, head = 0;
@@ -130,19 +128,18 @@ struct Look {
   bool gutters = false;        ///< row sums and entropy are displayed next to token × token stages
   std::optional<Stage> large;  ///< the stage that fills the Stages view alone
   std::set<Stage> folded{Stage::mask, Stage::row_sums};  ///< stages that the strip leaves out
-  std::set<Stage> code_lines;                            ///< stages of the strip with their line of PyTorch
-  /// What is shown of matrices of so many rows and columns; of others everything.
+  std::set<Stage> code_lines;  ///< stages of the strip that show their line of PyTorch
+  /// The displayed part of matrices of that shape; others are displayed in full.
   std::map<Shape, CellWindow> zoomed;
-  std::optional<core::attention::HeadFigure>
-      heads_order;  ///< what heads are sorted by; nothing: by their number
+  std::optional<core::attention::HeadFigure> heads_order;  ///< sort key of the heads; nothing: their number
   TokensLook tokens;
   core::editing::MatrixPlace edited;  ///< the matrix in the editor
   ComparedLook compared;
   PositionsLook positions;
-  std::size_t laboratory_masks = 64;  ///< over how many masks the dropout laboratory takes the mean
+  std::size_t laboratory_masks = 64;  ///< number of masks that the dropout laboratory averages
 };
 
-/// What it is written as; the rows of export_kinds().
+/// File formats of exports; the rows of export_kinds().
 enum class ExportForm { csv, npy, npz, svg, png, pdf, session, program };
 
 /// How something is copied: how much of a matrix, and the row of core::formats::copy_forms().
@@ -152,7 +149,7 @@ struct CopyChoice {
   friend bool operator==(const CopyChoice&, const CopyChoice&) = default;
 };
 
-/// What a person has set for every model: most of it is kept from one run to the next.
+/// Settings for every model; most are kept from one run to the next.
 struct Settings {
   bool dark = true;
   float scale = 1;      ///< of text and lengths, 1 … 3
@@ -163,49 +160,49 @@ struct Settings {
   int export_scale = 2;                             ///< of a PNG
   bool export_dark = false, export_numbers = true;  ///< of a figure
   CopyChoice copy;                                  ///< the last one
-  int copy_decimals = 3;                            ///< in forms that are for people to read
-  bool reduce_motion = false;                       ///< nothing flies or flashes
+  int copy_decimals = 3;                            ///< in human-readable formats
+  bool reduce_motion = false;                       ///< no animations and no flashes
   bool pytorch_numbers = false;                     ///< cells as PyTorch prints a tensor: four decimals
-  float animation_speed = 1;                        ///< of numbers that fly to their place, 0.25 … 4
+  float animation_speed = 1;                        ///< of operands, 0.25 … 4
   bool knows_tour = false;                          ///< the tour was taken or skipped
-  bool start_page = true;                           ///< the program begins with it when it opens no file
+  bool start_page = true;                           ///< it is shown at startup when no file is opened
 };
 
-/// One cell of one stage; head counts only for stages that have one a head.
+/// A cell of a stage; head matters only for stages with one matrix per head.
 using CellRef = core::explain::CellAddress;
 
-/// Where the edit cursor stands in the matrix editor.
+/// The edit cursor in the matrix editor.
 struct EditCursor {
   std::size_t row = 0, column = 0;
-  bool waiting = false;   ///< the editor has yet to take the keyboard
+  bool waiting = false;   ///< the editor has yet to get the keyboard focus
   bool dragging = false;  ///< the mouse has moved far enough to mean a drag
   friend bool operator==(const EditCursor&, const EditCursor&) = default;
 };
 
-/// The step of a lesson that is shown.
+/// The displayed step of a lesson.
 struct LessonPlace {
   std::string name;
   std::size_t step = 0;
-  int frames_shown = 0;               ///< until it arrived
-  bool arrived = false;               ///< the strip has moved to what the step speaks of
-  std::optional<CellRef> guess = {};  ///< the answer to the question that the step asks first
+  int frames_shown = 0;               ///< until `arrived`
+  bool arrived = false;               ///< the strip has scrolled to the focus of the step
+  std::optional<CellRef> guess = {};  ///< the user's prediction in the step
 };
 
-/// What is pointed at, pinned and followed at this moment; nothing of it changes a number.
+/// Hovered, pinned and followed items at this moment; changes no number.
 struct Selection {
   std::optional<CellRef> hovered, pinned;
-  std::vector<CellRef> trail;               ///< where following operands came from, the latest last
-  std::optional<std::size_t> unfolded;      ///< the step of the worked cell all of whose terms are shown
+  std::vector<CellRef> trail;               ///< cells from which operands were followed, the latest last
+  std::optional<std::size_t> unfolded;      ///< the step of the explained cell that shows all its terms
   std::optional<std::size_t> hovered_head;  ///< in the view of heads
-  std::optional<EditCursor> cursor;         ///< there as long as the matrix editor has the keyboard
+  std::optional<EditCursor> cursor;         ///< set while the matrix editor has the keyboard focus
   std::optional<std::pair<float, float>> scrolled_at;  ///< where the mouse was when the wheel last scrolled
-  bool shows_a = false;  ///< a kept state stands in place of the live one as long as its key is held
-  std::optional<CellRef> copied_cell;  ///< whose menu is open
+  bool shows_a = false;                ///< a reference replaces the live model while its key is held
+  std::optional<CellRef> copied_cell;  ///< the cell with an open menu
   std::optional<Stage> sought;         ///< the stage to which the view has yet to scroll
-  std::uint64_t similarity_of = 0;     ///< the version of a large trace whose heads' similarity was asked for
+  std::uint64_t similarity_of = 0;     ///< version of a large trace with a requested similarity of heads
   std::optional<LessonPlace> lesson;
   std::optional<bool>
-      inspects;  ///< whether a narrow window has the inspector in EDIT's place; nothing: when pinned
+      inspects;  ///< whether a narrow window shows the inspector in place of Edit; nothing: when pinned
   std::optional<Tour> tour;
   Presenting presenting;
 };
@@ -235,13 +232,13 @@ enum class Dialog {
   palette
 };
 
-/// Whether it is a dialog in which a file is chosen to be read.
+/// Whether the dialog chooses a file to read.
 inline bool chooses_file(Dialog dialog) {
   return dialog == Dialog::open || dialog == Dialog::open_reference || dialog == Dialog::open_tensors ||
          dialog == Dialog::open_given;
 }
 
-/// What is to be exported.
+/// Extent of an export.
 enum class ExportWhat { matrix, stage, everything };
 
 /// One line of the file browser.
@@ -249,24 +246,24 @@ struct BrowserEntry {
   std::string name;
   bool is_directory = false;
   std::uintmax_t size = 0;
-  std::int64_t changed = 0;  ///< seconds since 1970, of its last change; 0 where that is not known
+  std::int64_t changed = 0;  ///< last change, in seconds since 1970; 0 if unknown
 };
 
 /// The file browser's state: the directory is read when it is entered, not in every frame.
 struct Browser {
   std::filesystem::path directory;
   std::vector<BrowserEntry> entries;
-  std::string name;              ///< what stands in the name field
+  std::string name;              ///< text of the name field
   std::string error;             ///< why the directory could not be read, or ""
   bool is_listing = false;       ///< the folder is still being read
-  bool by_date = false;          ///< the entries stand by their last change, the latest first
-  bool asks_to_replace = false;  ///< the named file exists, and whether to write over it is being asked
+  bool by_date = false;          ///< sorts the entries by their last change, the latest first
+  bool asks_to_replace = false;  ///< the named file exists; the dialog asks whether to overwrite it
 };
 
 /// What a file of tensors is opened as.
 enum class ImportAs { layer, by_hand, stages, embeddings };
 
-/// What is being chosen about a file of tensors.
+/// Fields of the dialog that imports a file of tensors.
 struct ImportForm {
   ImportAs as = ImportAs::layer;  ///< by_hand: the projections are named one by one
   core::importing::Choices choices;
@@ -276,31 +273,31 @@ struct ImportForm {
   std::string measured;  ///< the tensor whose range is shown
 };
 
-/// What is being typed into a field: it outlives the field's focus by the frame in which it is handed in.
+/// Text being typed into a field: it outlives the field's focus by the frame in which it is submitted.
 struct Typed {
   std::string field;  ///< the landmark of the field
   std::string text;
-  bool waiting = false;  ///< the field has yet to take the keyboard
-  bool selected = true;  ///< once it has, all of the text is selected; else the caret is at its end
+  bool waiting = false;  ///< the field has yet to get the keyboard focus
+  bool selected = true;  ///< on focus, all of the text is selected; else the caret is at its end
   friend bool operator==(const Typed&, const Typed&) = default;
 };
 
-/// The field whose text was handed in last, and what was answered when it was refused.
+/// The field that was submitted last, and the error if it was refused.
 struct Submitted {
   std::string field;       ///< its landmark
-  std::string error = {};  ///< or "" until the answer is there
-  std::string text = {};   ///< that was handed in
+  std::string error = {};  ///< or "", also before there is an answer
+  std::string text = {};   ///< as submitted
   friend bool operator==(const Submitted&, const Submitted&) = default;
 };
 
-/// Ops that are drawn before what is wanted, as they were typed.
+/// Random operations to run before the wanted one, as typed.
 struct RngPrefix {
   std::string text;
-  std::string error;  ///< why they cannot be drawn, or ""
+  std::string error;  ///< why they cannot be run, or ""
 };
 
-/// What the dialog that fills a matrix asks for, and the numbers that it would write; they are drawn when
-/// something changes, not in every frame.
+/// Fields of the dialog that fills a matrix, and the resulting numbers, which are computed when a field
+/// changes, not in every frame.
 struct FillForm {
   core::editing::MatrixPlace place;
   core::editing::Fill fill{core::editing::FillRule::randn, 123, {}};
@@ -308,7 +305,7 @@ struct FillForm {
   core::attention::SharedMatrix numbers;
 };
 
-/// What the dialog that draws a whole model asks for.
+/// Fields of the dialog that initializes a model from a seed.
 struct DrawForm {
   core::editing::ModelDraw draw;
   RngPrefix before;
@@ -321,76 +318,76 @@ struct SentenceDraft {
   std::uint64_t seed = 123;
 };
 
-/// What is being looked for among all actions, and which line of what was found is chosen.
+/// Search for an action in the palette, and the selected line of the results.
 struct ActionSearch {
   std::string text;
   std::size_t line = 0;
-  bool waiting = true;  ///< the field has yet to take the keyboard
+  bool waiting = true;  ///< the field has yet to get the keyboard focus
 };
 
-/// What the dialog for exports speaks of.
+/// Selection of the export dialog.
 struct ExportChoice {
   ExportWhat what = ExportWhat::matrix;
   std::optional<std::pair<Stage, std::size_t>> from = {};  ///< a stage and its head; nothing: the pinned one
 };
 
-/// The dialog that is open, and what stands in the fields of each.
+/// The open dialog, and the fields of all dialogs.
 struct Forms {
   Dialog dialog = Dialog::none;
-  bool start_page = false;                ///< the doors fill the window in place of the panels
+  bool start_page = false;                ///< the start page replaces the panels
   std::vector<std::string> used_actions;  ///< of the palette, the latest first
   std::optional<Typed> typed;             ///< in any field of the window
   std::optional<Submitted> submitted;
   ActionSearch search;            ///< of the palette
-  std::string question;           ///< what is asked before something is done, such as taking much memory
-  std::string answer;             ///< that lets it be done
-  std::vector<std::string> left;  ///< what windows before have left, in words
+  std::string question;           ///< asked before an action, such as one that needs much memory
+  std::string answer;             ///< label of the button that confirms the action
+  std::vector<std::string> left;  ///< work left by earlier windows, in words
   Browser browser;
   ImportForm import;
   ExportChoice exporting;
   SentenceDraft sentence;
   FillForm fill;
   DrawForm draw;
-  std::vector<std::filesystem::path> models;  ///< whole models that the program brings
-  Stage given_stage = Stage::weights;         ///< the one that the dialog for giving numbers speaks of
+  std::vector<std::filesystem::path> models;  ///< whole models that come with the program
+  Stage given_stage = Stage::weights;         ///< the one that the override dialog is about
 };
 
-/// A text that was typed and cannot be read, and why.
+/// A typed text that cannot be read, and why.
 struct RefusedText {
   std::string text, why;
 };
 
-/// What the maps of the heads show: their weights, those before the edits, or what the edits changed.
+/// Contents of the maps of heads: weights, weights before the edits, or the change by the edits.
 enum class LayerMaps { weights, before, change };
 
-/// How a whole model is looked at; nothing of it changes a number.
+/// View of a whole model; changes no number.
 struct LayersLook {
   std::optional<std::size_t> token;  ///< whose logit is displayed; nothing: the most probable one
   double temperature = 0;            ///< of generated tokens; 0: always the most probable one
-  std::size_t top = 40;              ///< sampled among so many, 0 for all
+  std::size_t top = 40;              ///< top-k for sampling, 0 for all tokens
   std::uint64_t seed = 123;
   std::optional<RefusedText> refused;
   bool shows_effects = false;  ///< bars show ablation effects, else direct logit attribution
   LayerMaps maps = LayerMaps::weights;
 
-  /// What logits are divided by where probabilities are displayed.
+  /// Returns the divisor of logits for displayed probabilities.
   double shown_temperature() const { return temperature > 0 ? temperature : 1; }
 };
 
-/// What is looked at of a model.
+/// The part of the view that depends on the model.
 struct LookedAt {
   Look look;
   Selection selection;
 };
 
-/// All that the window shows apart from the model: changed by commands alone.
+/// All that the window shows apart from the model; changed only by commands.
 struct View : LookedAt {
   Settings settings;
   Forms forms;
   LayersLook layers;
 };
 
-/// The part of the view that is of that type.
+/// Returns the part of the view that has that type.
 template <class Part>
 Part& part_of(View& v) {
   return std::get<Part&>(std::tie(v.look, v.look.tokens, v.look.colors, v.look.compared, v.look.positions,
@@ -402,7 +399,7 @@ Part& part_of(View& v) {
 template <auto... members>
 struct Members {};
 
-/// The fields that panels set, one by one.
+/// Fields that panels set individually.
 using ViewFields = Members<
     &Look::tab, &Look::sequence, &Look::head, &Look::heads_stage, &Look::gutters, &Look::large, &Look::folded,
     &Look::code_lines, &Look::zoomed, &Look::heads_order, &Look::edited, &Look::laboratory_masks,

@@ -11,11 +11,11 @@ namespace experiment = core::experiment;
 namespace transformer = core::transformer;
 
 constexpr auto between_deliveries = std::chrono::milliseconds(60);
-constexpr double unnoticed_ms = 100;            // of maps, which are waited for
+constexpr double unnoticed_ms = 100;            // for maps that the user waits for
 constexpr std::size_t quick_logits = 100'000;   // computed within a frame
-constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, likewise
+constexpr std::size_t quick_numbers = 500'000;  // of a layer's projections, within a frame
 
-/// Whether a layer was made from the same numbers and tokens.
+/// Whether a layer was made from this input and the tokens of this reading.
 bool has_input(const core::attention::Model& of_pass, const experiment::Reading& reading,
                const arma::fmat& input) {
   const core::attention::Sequence& sequence = of_pass.sequences.front();
@@ -26,7 +26,7 @@ bool has_input(const core::attention::Model& of_pass, const experiment::Reading&
                     [](double a, float b) { return a == static_cast<double>(b); });
 }
 
-/// last_now and last_before are what was read before, or nullptr.
+/// Reads the text with and without edits; last_now and last_before are the previous readings, or nullptr.
 BothReadings read_both(const transformer::WholeModel& model, const experiment::Experiment& wanted,
                        const std::shared_ptr<const experiment::Reading>& last_now,
                        const std::shared_ptr<const experiment::Reading>& last_before, const Jobs& jobs,
@@ -52,7 +52,7 @@ BothReadings read_both(const transformer::WholeModel& model, const experiment::E
   return both;
 }
 
-/// Readings with the heads of more layers, of this one first, as far as they are known within a moment.
+/// Returns readings with the heads of more layers, of this one first, after about unnoticed_ms.
 BothReadings with_more_heads(const transformer::WholeModel& model, const BothReadings& last,
                              std::size_t layer, const Jobs& jobs, const transformer::Means& means) {
   auto now = std::make_unique<experiment::Reading>(*last.now),
@@ -94,7 +94,7 @@ void HeadEffects::follow(const core::transformer::ModelRef& model, const Effects
     clear();
     found_.sweeps = sweeps;
   }
-  found_.of = key;  // of the same pass more heads may be known
+  found_.of = key;  // more heads of the same pass may be known
   if (const auto portion = portions_.take())
     for (const auto& [head, effect] : *portion) {
       found_.effects[head] = effect;
@@ -222,7 +222,7 @@ void WholeReading::follow_heads(const WholeModel& whole) {
 
 void WholeReading::follow_random_roles(const WholeModel& whole) {
   const RandomKey key{whole.model.get(), whole.model->state()};
-  // An attached model answers in turn: it is asked once nothing else is awaited.
+  // An attached model answers requests in order, so this waits until no other is pending.
   if (whole.model->description().is_attached &&
       (readings_.is_busy() || filled_.is_busy() || prediction_.is_busy()))
     return;

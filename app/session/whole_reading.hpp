@@ -50,7 +50,7 @@ class HeadEffects {
 
   std::optional<AblationEffect> of(Head head) const;
   std::size_t n_known() const { return found_.effects.size(); }
-  double largest() const { return found_.largest; }  ///< on the logit
+  double largest() const { return found_.largest; }  ///< absolute change of the logit
   bool is_sweeping() const { return found_.sweeps; }
   bool is_busy() const { return portions_.is_busy() || found_.sweeps; }
 
@@ -81,14 +81,14 @@ struct BothReadings {
   double ms = 0;  ///< of the reading with edits
 };
 
-/// The displayed layer as the pass gives it.
+/// The displayed layer as computed by the pass.
 struct LayerMade {
   std::optional<core::attention::Model> model;  ///< nothing: its numbers are the same as before
   std::shared_ptr<const void> computed;
   std::size_t layer = 0;
 };
 
-/// All that is computed of a whole model and a text: in the background, unless it is quick.
+/// Everything computed for a whole model and a text: in the background, unless it is quick.
 class WholeReading {
  public:
   /// What a reading depends on.
@@ -112,37 +112,37 @@ class WholeReading {
 
   /// Takes the readings of a model that was opened.
   void begin_with(const WholeModel& whole, BothReadings readings);
-  /// Requests what is displayed of a model: the effect of a head, and a pinned cell in the residual stream.
+  /// Requests the displayed parts of a model: the effect of a head, and a pinned cell in the residual stream.
   /// Once a frame.
   void follow(const WholeModel& whole, const LayersLook& look, std::size_t selected_head,
               const std::optional<core::explain::CellAddress>& pinned);
   /// Drops everything.
   void clear();
-  /// The last readings, to be put back when their model is; nothing before the first.
+  /// Returns the last readings, for put_back() together with their model; nothing before the first.
   std::optional<Kept> kept() const;
   void put_back(Kept kept);
   /// Begins to ablate every head in turn.
   void sweep() { effects_.sweep(); }
   void stop_sweep() { effects_.stop(); }
 
-  /// The last readings, or nullptr; whether they are of that experiment.
+  /// Return the last readings, or nullptr; and whether they are of that experiment.
   const BothReadings* readings() const { return readings_.value(); }
   bool is_of(const WholeModel& whole) const;
-  /// Whether that text could not be read.
+  /// Whether reading that text has failed.
   bool has_failed(const WholeModel& whole) const { return readings_.has_failed(key_of(whole)); }
-  /// Of the last reading.
+  /// Returns the prediction of the last reading, or nullptr.
   const Prediction* prediction() const { return prediction_.value(); }
-  /// Changes with the maps of a layer.
+  /// Returns a number that changes with the maps of a layer.
   std::uint64_t version_of(std::size_t layer) const;
-  /// The wanted layer of the last readings where it is another than the one that the model has, or nullptr.
+  /// Returns the requested layer of the last readings where the document's differs from it, or nullptr.
   const LayerMade* layer() const;
-  /// The number of the residual stream of a cell of a layer's inputs or output, where that is known.
+  /// Returns the residual stream at a cell of a layer's input or output, or nullptr while it is unknown.
   const core::transformer::StreamNumber* stream(const WholeModel& whole,
                                                 const core::explain::CellAddress& cell) const;
-  /// The effects of ablations on the chosen token, as far as they are known.
+  /// Returns the ablation effects on the chosen token that are known so far.
   const HeadEffects& effects() const { return effects_; }
-  /// The roles of every head on random repeated tokens, [layer][head]; nullptr while they are measured, empty
-  /// where they cannot be.
+  /// Returns the roles of every head on random repeated tokens, [layer][head]; nullptr while they are
+  /// measured, empty where they cannot be.
   const std::vector<std::vector<core::transformer::HeadRoles>>* random_roles() const {
     const bool is_of_readings =
         random_roles_.key() && readings_.key() && random_roles_.key()->state == readings_.key()->state;
@@ -175,7 +175,7 @@ class WholeReading {
     std::size_t layer = 0, row = 0, column = 0;
     friend bool operator==(const StreamKey&, const StreamKey&) = default;
   };
-  /// Readings whose heads are not all known, which is so of an attached model whose maps take their time.
+  /// Readings with heads that are not known yet, as of an attached model whose maps are slow.
   struct FillKey {
     Reading now, before;
     friend bool operator==(const FillKey&, const FillKey&) = default;

@@ -1,7 +1,7 @@
 #include "app/theme/imgui_compat.hpp"
 
 #if IMGUI_VERSION_NUM >= 18900
-#include <imgui_internal.h>  // a window reaches to a cursor without an item, the keyboard leaves a window
+#include <imgui_internal.h>  // to extend a window to its cursor, and to focus an item of another window
 
 #include <algorithm>
 #endif
@@ -17,7 +17,7 @@ void move_to(ImVec2 at) {
 }
 
 void focus_next_item() {
-#if IMGUI_VERSION_NUM == 19010  // it looks only in the window where the keyboard was
+#if IMGUI_VERSION_NUM == 19010  // this release searches only the focused window
   ImGuiContext& context = *ImGui::GetCurrentContext();
   context.NavFocusScopeId = context.CurrentFocusScopeId;
 #endif

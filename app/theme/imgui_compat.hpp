@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// Everything in which the releases of Dear ImGui from 1.86 to 1.92 differ for us.
+/// Differences between the releases 1.86 to 1.92 of Dear ImGui that concern this program.
 namespace app::platform {
 
 #if IMGUI_VERSION_NUM >= 18700
@@ -13,18 +13,18 @@ inline constexpr ImGuiKey keypad_enter = ImGuiKey_KeypadEnter;
 inline constexpr ImGuiKey keypad_enter = ImGuiKey_KeyPadEnter;
 #endif
 
-/// Whether a letter's picture is made when it is first asked for, and not when its font is loaded.
+/// Whether glyphs are rasterized on first use, and not when their font is loaded.
 inline constexpr bool makes_letters_when_asked = IMGUI_VERSION_NUM >= 19200;
 
-/// An OpenGL texture as ImGui's draw lists take it.
+/// Returns an OpenGL texture as ImGui's draw lists expect it.
 inline ImTextureID texture_id(unsigned texture) {
   return (ImTextureID)(std::intptr_t)texture;
 }
 
-/// The texture of a command, as a number that no other texture has.
+/// Returns the texture of a command, as a number that no other texture has.
 inline std::uint64_t drawn_texture(const ImDrawCmd& command) {
 #if IMGUI_VERSION_NUM >= 19200
-  constexpr std::uint64_t of_imgui = std::uint64_t{1} << 63;  // perhaps not yet made by the backend
+  constexpr std::uint64_t of_imgui = std::uint64_t{1} << 63;  // the backend may not have created it yet
   const ImTextureRef& texture = command.TexRef;
   return texture._TexData ? of_imgui | static_cast<std::uint64_t>(texture._TexData->UniqueID)
                           : static_cast<std::uint64_t>(texture._TexID);
@@ -33,7 +33,7 @@ inline std::uint64_t drawn_texture(const ImDrawCmd& command) {
 #endif
 }
 
-/// ImGui::BeginChild with a border or without.
+/// Calls ImGui::BeginChild with or without a border.
 inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGuiWindowFlags flags = 0) {
 #if IMGUI_VERSION_NUM >= 19110
   return ImGui::BeginChild(name, size, border ? ImGuiChildFlags_Borders : ImGuiChildFlags_None, flags);
@@ -42,7 +42,7 @@ inline bool begin_child(const char* name, ImVec2 size, bool border = false, ImGu
 #endif
 }
 
-/// The height at which that font was loaded, in pixels: from 1.92 on it can be drawn at any other.
+/// Returns the height at which a font was loaded, in pixels; from 1.92 on it can be drawn at any other.
 inline float font_size(const ImFont* font) {
 #if IMGUI_VERSION_NUM >= 19200
   return font->LegacySize;
@@ -51,7 +51,7 @@ inline float font_size(const ImFont* font) {
 #endif
 }
 
-/// The letters of that font at the height at which it was loaded, their widths and where they stand.
+/// Returns the glyphs of a font at the height at which it was loaded, with their metrics.
 inline auto* letters_of(ImFont* font) {
 #if IMGUI_VERSION_NUM >= 19200
   return font->GetFontBaked(font->LegacySize);
@@ -60,18 +60,18 @@ inline auto* letters_of(ImFont* font) {
 #endif
 }
 
-/// Whether that font was loaded with a picture of the character.
+/// Returns whether a font was loaded with a glyph of the character.
 inline bool has_letter(ImFont* font, char32_t character) {
   return character <= IM_UNICODE_CODEPOINT_MAX &&
          letters_of(font)->FindGlyphNoFallback(static_cast<ImWchar>(character)) != nullptr;
 }
 
-/// How far below the top of a line of that font its letters stand, in pixels.
+/// Returns the distance from the top of a line of a font to its baseline, in pixels.
 inline float ascent(ImFont* font) {
   return letters_of(font)->Ascent;
 }
 
-/// That font, at the height at which it was loaded, until ImGui::PopFont.
+/// Selects a font, at the height at which it was loaded, until ImGui::PopFont.
 inline void push_font(ImFont* font) {
 #if IMGUI_VERSION_NUM >= 19200
   ImGui::PushFont(font, font->LegacySize);
@@ -80,21 +80,21 @@ inline void push_font(ImFont* font) {
 #endif
 }
 
-/// Text stands in the first of the loaded fonts where none is pushed, also after others were loaded.
+/// Makes the first loaded font the default where none is pushed, also after others were loaded.
 inline void follow_first_font() {
 #if IMGUI_VERSION_NUM >= 19200
   ImGui::GetStyle().FontSizeBase = font_size(ImGui::GetIO().Fonts->Fonts[0]);
 #endif
 }
 
-/// Text whose letters are all there, also those that lie outside of what is seen.
+/// Draws text without skipping the glyphs outside the visible area.
 inline void whole_text(ImDrawList* list, ImFont* font, float size, ImVec2 at, ImU32 color, const char* begin,
                        const char* end) {
   constexpr float far = 1e6f;
   font->RenderText(list, size, at, color, ImVec4(-far, -far, far, far), begin, end);
 }
 
-/// An outline of that thickness.
+/// Draws an outline of that thickness.
 inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 color, float thickness = 1,
                  float rounding = 0) {
 #if IMGUI_VERSION_NUM >= 19280
@@ -104,14 +104,13 @@ inline void rect(ImDrawList* list, ImVec2 min, ImVec2 max, ImU32 color, float th
 #endif
 }
 
-/// What comes next stands there, and the window reaches at least to there: releases from 1.92 on end a
-/// program whose cursor was only moved.
+/// Moves the cursor and extends the window to it: releases from 1.92 on abort if the cursor was only moved.
 void move_to(ImVec2 at);
 
-/// The next item has the keyboard from the next frame on.
+/// Gives the keyboard focus to the next item, from the next frame on.
 void focus_next_item();
 
-/// Whether one of the keys that every release knows (arrows, Tab, Enter, Escape, Delete …) went down.
+/// Returns whether a key that every release knows (arrows, Tab, Enter, Escape, Delete …) was pressed.
 inline bool key_pressed(ImGuiKey key, bool repeat = true) {
 #if IMGUI_VERSION_NUM >= 18700
   return ImGui::IsKeyPressed(key, repeat);
@@ -120,7 +119,7 @@ inline bool key_pressed(ImGuiKey key, bool repeat = true) {
 #endif
 }
 
-/// Whether it is held.
+/// Returns whether such a key is held.
 inline bool key_down(ImGuiKey key) {
 #if IMGUI_VERSION_NUM >= 18700
   return ImGui::IsKeyDown(key);

@@ -24,8 +24,8 @@ Metrics metrics(ImVec2 window, float scale) {
   m.narrow = window.x < 1100 * scale;
   m.left = m.px(m.compact ? 256 : 296);
   m.right = m.px(m.compact ? 288 : 332);
-  // Where the inspector joins EDIT the view has what it has in the next larger window, and they have the
-  // rest.
+  // If the inspector shares the place of EDIT, the view is as wide as in the next larger window, and they
+  // get the rest.
   constexpr float narrow_view = 736;
   if (m.narrow) m.right = 0, m.left = std::max(m.left, std::floor(window.x - m.px(narrow_view)));
   m.padding = m.px(m.compact ? 12 : 16), m.centre_padding = m.px(m.compact ? 12 : 20);
@@ -35,7 +35,7 @@ Metrics metrics(ImVec2 window, float scale) {
 }
 
 float presenting_scale(ImVec2 window) {
-  constexpr float usual_height = 1000, steps = 20;  // fonts are made anew for each step
+  constexpr float usual_height = 1000, steps = 20;  // each step reloads the fonts
   const float scale = 2 * std::min(window.y / usual_height, window.x / 1600);
   return std::clamp(std::round(scale * steps) / steps, 1.0f, 6.0f);
 }

@@ -25,34 +25,34 @@
 
 namespace app {
 
-/// How far the window has come in catching up with the newest model.
+/// Progress of the update of the window to the newest model.
 struct Renewal {
-  double seconds = 0;  ///< since the pictures became old
-  double share = 0;    ///< of the work that is done, 0 … 1
+  double seconds = 0;  ///< since the pictures became outdated
+  double share = 0;    ///< of the work done, 0 … 1
 };
 
-/// What is worked out of the model for the panels, and how far that is.
+/// Results computed from the model for the panels, and the progress of work in the background.
 struct Work {
-  double compute_ms = 0;  ///< of the shown trace
+  double compute_ms = 0;  ///< of the displayed trace
   ValueRanges& extents;
   Statistics& statistics;
-  const Laboratory* laboratory = nullptr;  ///< where it is shown, or nullptr
+  const Laboratory* laboratory = nullptr;  ///< if displayed, else nullptr
   const PictureSource* source = nullptr;   ///< of the trace's pictures, or nullptr
-  const Renewal* renewal = nullptr;        ///< or nullptr when nothing is being renewed
-  const Opening* opening = nullptr;        ///< what is being read, and from what is to be chosen
-  const Changes* changes = nullptr;        ///< what the last edit of the shown model changed, or nullptr
+  const Renewal* renewal = nullptr;        ///< nullptr if nothing is being updated
+  const Opening* opening = nullptr;        ///< of a file: being read, or with choices to make
+  const Changes* changes = nullptr;        ///< of the last edit of the displayed model, or nullptr
   const std::map<std::string, LessonProgress>* progress = nullptr;  ///< of lessons, by name, or nullptr
-  const OpenedWhole* start_model = nullptr;  ///< that the start page offers, once it has been read
+  const OpenedWhole* start_model = nullptr;  ///< offered by the start page; nullptr until it is read
 };
 
-/// The states that were kept, and the chosen one against the live model.
+/// The snapshots, and the comparison of the chosen one with the live model.
 struct Compared {
-  std::span<const Reference> references = {};  ///< Look::reference chooses
-  const Comparison* comparison = nullptr;      ///< where it is shown, or nullptr
-  ComparisonWork work = {};                    ///< what is still to come of it
+  std::span<const Reference> references = {};  ///< ComparedLook::reference is the index of A
+  const Comparison* comparison = nullptr;      ///< if displayed, else nullptr
+  ComparisonWork work = {};                    ///< state of the pending comparison
 };
 
-/// All that a panel gets: it reads, draws and asks.
+/// Everything that a panel needs in one frame: it reads the state, draws, and adds commands.
 struct Frame {
   Displayed displayed;
   Pending pending;
@@ -68,9 +68,9 @@ struct Frame {
   Commands& commands;
   Work work;
   Compared compared = {};
-  const LessonState* lesson = nullptr;  ///< of the lesson under way, or nullptr
+  const LessonState* lesson = nullptr;  ///< of the current lesson, or nullptr
 
-  /// Whether what is shown is of the newest model.
+  /// Returns whether the displayed model and sequence are the newest.
   bool shows_newest() const {
     return displayed.model == pending.model && displayed.look.sequence == pending.look.sequence;
   }

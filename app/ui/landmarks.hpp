@@ -8,7 +8,7 @@
 
 namespace app {
 
-/// Where things stand in the window, by name: lessons point at them and tests click on them.
+/// Rectangles of the window's parts, by name: lessons point at them and tests click on them.
 ///
 /// Names are paths: "model/causal", "edit/cell/1/2", "strip/weights", "menu/File".
 class Landmarks {
@@ -18,7 +18,7 @@ class Landmarks {
     ImVec2 centre() const { return {(min.x + max.x) / 2, (min.y + max.y) / 2}; }
   };
 
-  /// Forgets the last frame.
+  /// Removes the marks of the last frame.
   void clear() { rects_.clear(); }
   void mark(const std::string& name, ImVec2 min, ImVec2 max) { rects_[name] = {min, max}; }
   /// Marks ImGui's last item.

@@ -13,7 +13,7 @@
 
 namespace app {
 
-constexpr std::uint64_t numbers_of_a = 1ull << 63;  // in a version: no live numbers have it
+constexpr std::uint64_t numbers_of_a = 1ull << 63;  // bit of a version that no live numbers have
 
 void follow_held_key(Store& store) {
   const View& view = store.view();
@@ -41,10 +41,10 @@ DisplayedState displayed_state(const Store& store) {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto pause_between = 300ms;  // two writings, as a dragged border changes a setting in each frame
-constexpr auto glance = 10ms;          // between two looks at the token
+constexpr auto pause_between = 300ms;  // two writes, as dragging a border changes a setting in each frame
+constexpr auto glance = 10ms;          // between two checks of the token
 
-/// What has changed from one memory to the next goes to where other windows write too; "" or what is wrong.
+/// Merges the changes into the files, which other windows write too; returns "" or an error message.
 std::string write_changes(const std::filesystem::path& folder, const platform::Memory& before,
                           const platform::Memory& now) {
   const platform::Memory there = platform::read_memory(folder);
@@ -80,12 +80,12 @@ void Remembering::finish(const platform::Memory& now) {
 
 namespace {
 
-constexpr int frames_after_an_event = 3;  // ImGui needs as many to settle
+constexpr int frames_after_an_event = 3;  // ImGui needs that many to settle
 constexpr double blink_seconds = 0.4;     // of the text cursor
-constexpr double progress_seconds = 0.1;  // between two looks at how far a computation in the background is
-constexpr double look_seconds = 0.25;     // between two looks for what an ending window leaves
+constexpr double progress_seconds = 0.1;  // between two updates of the progress of background work
+constexpr double look_seconds = 0.25;     // between two checks for work left by a window that is ending
 constexpr double idle_seconds = 60;
-constexpr int frames_to_dim = 15;  // what lies behind a dialog
+constexpr int frames_to_dim = 15;  // to dim the background of a dialog
 constexpr int any_popup = ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel;
 constexpr double moving_seconds = 1.0 / 60;
 
@@ -93,7 +93,7 @@ bool has_menu() {
   return ImGui::IsPopupOpen("", any_popup);
 }
 
-/// Whether a key belongs to an open menu, list or small window: Escape closes it, arrows go through it.
+/// Returns whether a key belongs to an open menu, list or popup: Escape closes it, arrows navigate it.
 bool is_of_menu(const KeyPress& press) {
   constexpr std::array keys{Key::escape, Key::left, Key::right, Key::up, Key::down};
   return !press.ctrl && std::ranges::find(keys, press.key) != keys.end() && has_menu();
@@ -121,7 +121,7 @@ Loop::~Loop() {
   store_.jobs().wake_by({});
 }
 
-/// Whether something in the window moves by itself.
+/// Returns whether something in the window is animated.
 bool Loop::is_moving() const {
   const View& view = store_.view();
   if (view.settings.reduce_motion) return false;
@@ -129,7 +129,7 @@ bool Loop::is_moving() const {
   return (flight && flight->runs) || changes_.seconds() < flash_seconds + 2 * moving_seconds;
 }
 
-/// Whether windows that are still ending may yet leave something to this one.
+/// Returns whether windows that are still ending may leave work to this one.
 bool Loop::is_new() const {
   return ImGui::GetTime() < std::chrono::duration<double>(looks_for_left).count();
 }
@@ -166,7 +166,7 @@ bool Loop::step() {
   return !store_.wants_to_quit();
 }
 
-/// The lengths of this frame; what is presented is as dense as it is in the largest window.
+/// Returns the lengths of this frame; a presentation is as dense as the largest window.
 Metrics Loop::metrics_now() const {
   Metrics m = metrics(screen_.size(), scale_);
   if (store_.view().selection.presenting.on) m.compact = m.narrow = false;
@@ -187,15 +187,15 @@ void Loop::prepare_style() {
     store_.dispatch(ShowMessage{screen_.fonts().warning});
 }
 
-/// With Shift the arrow keys move the pinned cell, ← and → of a lesson or a presentation go on and back, Page
-/// up and down go from layer to layer; else they go from control to control, as Tab always does.
+/// Disables ImGui's keyboard navigation while Shift and arrows move the pinned cell, ← and → step through a
+/// lesson or presentation, or Page up and down change the layer; Tab always navigates.
 void Loop::steer_keyboard(const std::vector<KeyPress>& keys) {
   ImGuiIO& io = ImGui::GetIO();
   const bool tab = std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.key == Key::tab; });
   const bool cells =
       std::any_of(keys.begin(), keys.end(), [](const KeyPress& k) { return k.shift; }) || io.KeyShift;
   const Selection& now = store_.view().selection;
-  // As long as they are held: what is not navigation in one frame would be in the next.
+  // While they are held, too: else the next frame would navigate.
   const bool held = platform::key_down(ImGuiKey_LeftArrow) || platform::key_down(ImGuiKey_RightArrow);
   const bool steps = (now.lesson || now.presenting.on) && !has_menu() &&
                      (held || std::ranges::any_of(keys, [](const KeyPress& k) {
@@ -225,7 +225,7 @@ void Loop::frame(const std::function<void(ImGuiIO&)>& adjust, const std::vector<
   steer_keyboard(keys);
   screen_.begin_frame(adjust);
   landmarks_.clear();
-  follow_held_key(store_);  // before anything of the store is looked at: it may change all of it
+  follow_held_key(store_);  // before anything of the store is read, as it may change all of it
   draw(commands);
   screen_.end_frame(
       palette(store_.view().settings.dark).ground.panel,
@@ -274,7 +274,7 @@ void Loop::draw(Commands& commands) {
       awaits_a || reads || store_.live().is_behind() || source.is_making() || painter_.is_behind();
   const Frame frame{
       .displayed = shown,
-      // As long as A stands in place of B, what edits shows A as well.
+      // While A is displayed in place of B, editing panels show A as well.
       .pending = state.is_a ? Pending{shown.model, shown.look, shown.selection, nullptr, nullptr, nullptr}
                             : store_.pending(),
       .settings = view.settings,
@@ -302,7 +302,7 @@ void Loop::draw(Commands& commands) {
   draw_(frame);
 }
 
-/// Notes what an edit is about to change.
+/// Records the state that an edit is about to change.
 void Loop::watch_changes(const Command& command) {
   if (command.get_if<ApplyEdit>() || command.get_if<Undo>() || command.get_if<Redo>())
     changes_.edit(store_.model(), store_.view().look.sequence);

@@ -19,33 +19,33 @@
 
 namespace app {
 
-/// What the panels get to see: the live state, or a kept one in its place.
+/// State that the panels display: the live one, or a snapshot in its place.
 struct DisplayedState {
-  const LiveTrace& live;  ///< whose trace it is
+  const LiveTrace& live;  ///< owner of the trace
   std::uint64_t version;
-  LookedAt view;      ///< as far as its model has it
-  bool is_a = false;  ///< a kept one
+  LookedAt view;      ///< limited to the parts that its model has
+  bool is_a = false;  ///< a snapshot
 
   Displayed displayed() const { return {live.model(), live.trace(), version, view.look, view.selection}; }
 };
 
-/// Puts the chosen A in place of B when Space goes down and takes it away when it goes up, unless the key
-/// means something else where the keyboard is. To be called between ImGui::NewFrame and the panels.
+/// Displays the chosen A in place of B while Space is held, unless the key has another meaning where the
+/// keyboard focus is. Must be called between ImGui::NewFrame and the panels.
 void follow_held_key(Store& store);
 
 DisplayedState displayed_state(const Store& store);
 
-/// Writes what the program remembers soon after it has changed, in the background: whatever ends it, lessons,
-/// recent files and settings are there the next time.
+/// Background writer of settings, recent files and lesson progress: they are saved soon after a change,
+/// however the program ends.
 class Remembering {
  public:
-  /// began is what was read from that folder.
+  /// Begins with the memory read from that folder.
   Remembering(Jobs& jobs, std::filesystem::path folder, platform::Memory began)
       : queue_(jobs), folder_(std::move(folder)), written_(began), seen_(std::move(began)) {}
 
-  /// Once a frame; what cannot be written is said once.
+  /// Must be called once per frame; reports only the first failed write.
   void follow(const platform::Memory& now);
-  /// Waits for what is being written, and writes what is new.
+  /// Waits for the write in progress, then writes the remaining changes.
   void finish(const platform::Memory& now);
 
  private:
@@ -56,27 +56,27 @@ class Remembering {
   bool has_failed_ = false;
 };
 
-/// The corridor: events become commands, panels draw and ask, the store carries out, and round again.
+/// Main loop: events become commands, panels draw and add commands, and the store executes them.
 class Loop {
  public:
   using Draw = std::function<void(const Frame&)>;
 
-  /// draw is what fills the window.
+  /// Calls `draw` in every frame to fill the window.
   Loop(platform::Screen& screen, render::Painter& painter, Store& store, Draw draw = draw_window);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Waits for events when nothing is under way, then draws one frame; false when the program should end.
+  /// Waits for events if nothing is in progress, then draws one frame; returns false to end the program.
   bool step();
 
-  /// Draws one frame and carries out what it asked for; scripted input is given in adjust, scripted keys
-  /// separately.
+  /// Draws one frame and executes its commands; scripted input is applied by `adjust`, scripted keys are
+  /// separate.
   void frame(const std::function<void(ImGuiIO&)>& adjust = {},
              const std::vector<KeyPress>& scripted_keys = {});
 
-  /// Whether figures, stages of the trace or glyphs are made in the background, or pictures wait for the next
-  /// frame.
+  /// Returns whether statistics, stages of the trace or glyphs are computed in the background, or pictures
+  /// are left to the next frame.
   bool is_working() const {
     return statistics_.is_busy() || source_.is_making() || source_of_a_.is_making() || painter_.is_behind() ||
            screen_.is_loading_fonts();
@@ -103,7 +103,7 @@ class Loop {
   ValueRanges extents_;
   Changes changes_;
   Statistics statistics_;
-  PictureSource source_, source_of_a_;  // of the live trace, and of the kept one in its place
+  PictureSource source_, source_of_a_;  // of the live trace, and of the snapshot in its place
   Landmarks landmarks_;
   float scale_ = 1;
   bool fills_screen_ = false;

@@ -26,24 +26,24 @@ namespace {
 
 constexpr float presented_maps = 0.68f;  // share of the window; the prediction has the rest
 
-/// Where the regions lie, in pixels.
+/// Layout of the window's regions, in pixels.
 struct Regions {
   ImVec2 size;
   float left, right;      // widths of the side regions
-  float grip;             // half of what can be grabbed of a splitter; panels leave it free
-  float top, bottom;      // where menu ends and status begins
+  float grip;             // half the width of a splitter's grab area; panels leave it free
+  float top, bottom;      // end of the menu and start of the status bar
   float model_height;     // of MODEL above EDIT
-  float banner;           // height of what is said of the file, above the view
-  float exhibit, lesson;  // heights of what a lesson puts above and below the view
+  float banner;           // height of the banner about the file, above the view
+  float exhibit, lesson;  // heights of a lesson's pictures above the view and of its text below
   float flight;           // height of the buttons of an animation or of decoding, below the view
-  float next_token;       // height of the strip of the next token, above the inspector
+  float next_token;       // height of the next-token strip, above the inspector
 };
 
 struct PanelRow {
   const char* name;
   void (*draw)(const Frame&);
   bool padded, scrolls;
-  /// The panel's rectangle.
+  /// Returns the panel's rectangle: left, top, right and bottom in pixels.
   ImVec4 (*place)(const Frame&, const Regions&);
   bool (*shown)(const Frame&);
 };
@@ -51,7 +51,7 @@ struct PanelRow {
 bool presents(const Frame& f) {
   return f.displayed.selection.presenting.on;
 }
-/// Panels next to the view, which is alone when it is presented; the start page has them all in its place.
+/// Returns whether panels surround the view: not in a presentation, nor on the start page.
 bool has_side_panels(const Frame& f) {
   return !presents(f) && !panels::shows_start(f);
 }
@@ -61,7 +61,7 @@ bool shows_layers(const Frame& frame) {
 bool shows_one_layer(const Frame& frame) {
   return frame.displayed.look.tab != Tab::layers && has_side_panels(frame);
 }
-/// An audience sees the heads of a whole model, and what it predicts.
+/// Returns whether the heads of a whole model are presented, with its prediction.
 bool presents_layers(const Frame& f) {
   return presents(f) && f.pending.whole && f.displayed.look.tab == Tab::layers;
 }
@@ -72,13 +72,13 @@ float view_top(const Frame& f, const Regions& r) {
   return r.top + (presents(f) ? 0 : f.metrics.tabs) + r.banner;
 }
 
-/// The middle, between the side regions, for the tabs' views.
+/// Returns the rectangle of the tabs' views, between the side regions.
 ImVec4 view_place(const Frame& f, const Regions& r) {
   return {r.left + r.grip, view_top(f, r) + 1 + r.exhibit, r.size.x - r.right - r.grip,
           r.bottom - r.lesson - r.flight};
 }
 
-/// The left side below MODEL and, in narrow windows, below the tabs of what stands there.
+/// Returns the rectangle at the left below MODEL and, in narrow windows, below its tabs.
 ImVec4 below_model(const Frame& f, const Regions& r) {
   const float tabs = shows_layers(f) ? 0 : panels::side_tabs_height(f);
   const float strip = f.metrics.narrow ? r.next_token : 0;
@@ -96,9 +96,9 @@ void draw_inspector_and_words(const Frame& frame) {
   panels::draw_lesson_words(frame);
 }
 
-constexpr float least_edit = 250;  // of EDIT, at scale 1
+constexpr float least_edit = 250;  // minimum height of EDIT, at scale 1
 
-/// Whether MODEL and what is below it have no room at once: then the left side scrolls as one.
+/// Returns whether MODEL and the panels below it do not fit: then the left side scrolls as one.
 bool scrolls_left(const Frame& f) {
   if (!shows_one_layer(f)) return false;
   const Metrics& m = f.metrics;
@@ -121,7 +121,7 @@ void draw_part(const Frame& frame, const char* name, void (*draw)(const Frame&),
   frame.landmarks.mark(std::string("region/") + name, at, {at.x + width, at.y + height});
 }
 
-/// All of the left side, from top to bottom.
+/// Draws all of the left side, from top to bottom.
 void draw_left(const Frame& frame) {
   const Metrics& m = frame.metrics;
   panels::draw_model(frame);
@@ -273,9 +273,9 @@ Regions regions(const Frame& frame) {
   r.next_token = panels::next_token_height(frame);
   const float wanted = panels::model_panel_height(frame);
   const bool inspects = shows_layers(frame) ||
-                        panels::inspects_in_place(frame);  // a worked cell needs more room than a few rows
+                        panels::inspects_in_place(frame);  // a computed cell needs more room than a few rows
   const float side = r.bottom - r.top, least = side * 0.4f;
-  // Below it EDIT keeps room for a row and its buttons.
+  // EDIT keeps room for a row and its buttons below.
   r.model_height = std::min(wanted, inspects ? least : std::clamp(side - m.px(210), least, side * 0.62f));
   r.banner = panels::banner_height(frame);
   const float middle = r.size.x - r.left - r.right - 2 * r.grip;
@@ -285,7 +285,7 @@ Regions regions(const Frame& frame) {
   return r;
 }
 
-/// Whether the wheel zooms a picture; else, with Shift and once it has begun to scroll, it scrolls.
+/// Returns whether the wheel zooms a picture; with Shift, or once it has begun to scroll, it scrolls.
 bool wheel_is_taken(const Frame& frame) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto& over = frame.displayed.selection.hovered;
@@ -326,7 +326,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
                                : 0);
   platform::begin_child(panel.name, {std::max(1.0f, place.z - place.x), std::max(1.0f, place.w - place.y)},
                         false, flags);
-  ImGui::PopStyleVar();  // it is the panel's alone: tooltips and menus have their own
+  ImGui::PopStyleVar();  // it is for the panel alone: tooltips and menus have their own
   frame.landmarks.mark(std::string("region/") + panel.name, {place.x, place.y}, {place.z, place.w});
   panel.draw(frame);
   remember_scrolling(frame);
@@ -335,7 +335,7 @@ void draw_panel(const Frame& frame, const PanelRow& panel, const Regions& r) {
   ImGui::EndChild();
 }
 
-/// The ground of the views; the window itself is filled with that of the panels.
+/// Draws the background of the views; the rest of the window has that of the panels.
 void draw_ground(const Frame& frame, const Regions& r) {
   ImGui::GetWindowDrawList()->AddRectFilled({r.left, r.top}, {r.size.x - r.right, r.bottom},
                                             packed(frame.palette.ground.back));
@@ -358,7 +358,7 @@ void draw_lines(const Frame& frame, const Regions& r) {
                       {r.size.x - r.right - 1, r.top + frame.metrics.tabs + 1}, line);
 }
 
-/// A line that can be dragged; returns the mouse's x in pixels while it is.
+/// Draws a line that can be dragged; returns the mouse's x in pixels while it is.
 std::optional<float> draw_splitter(const Frame& frame, const char* name, float x, const Regions& r) {
   const float half = frame.metrics.px(4);
   platform::move_to({x - half, r.top});
@@ -395,7 +395,7 @@ void draw_window(const Frame& frame) {
                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoBackground);
   ImGui::PopStyleVar();
   if (is_pointing(frame.displayed.look, frame.displayed.selection))
-    frame.commands.add(StopPointing{});  // whoever is hovered now says so after this
+    frame.commands.add(StopPointing{});  // the item hovered in this frame sets it again
   const bool alone = presents(frame);
   if (!alone) panels::draw_menu_bar(frame);
   draw_ground(frame, r);

@@ -4,7 +4,7 @@
 
 namespace app {
 
-/// Draws the whole window: four regions with splitters, and in each the panels of the table of panels.
+/// Draws the whole window: four regions with splitters, and in each its panels of table_of_panels.
 void draw_window(const Frame& frame);
 
 }  // namespace app

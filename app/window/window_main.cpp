@@ -25,15 +25,15 @@ namespace app {
 
 namespace {
 
-constexpr std::chrono::milliseconds between_looks(50);  // at whether a signal has come
+constexpr std::chrono::milliseconds between_looks(50);  // between two checks for a signal
 
-/// What a program returns that a signal has ended, as shells say it.
+/// Returns the exit status of a program ended by a signal, as in shells.
 int status_of_signal(int signal) {
   return 128 + signal;
 }
 
-/// Waits in the background for what asks the program to end: SIGTERM, SIGHUP, SIGINT. As long as there is no
-/// window such a signal ends the program at once.
+/// Waits in the background for SIGTERM, SIGHUP and SIGINT. Before there is a window, such a signal ends the
+/// program at once.
 class EndWatch {
  public:
   explicit EndWatch(const core::system::SignalBlocker& blocker)
@@ -42,14 +42,14 @@ class EndWatch {
             if (const int came = blocker.take()) take(came);
         }) {}
 
-  /// There is a window from now on; wake is called from another thread when a signal comes, until it is
-  /// another function.
+  /// Declares that there is a window; `wake` is called from another thread when a signal arrives, until it is
+  /// replaced.
   void wake_by(std::function<void()> wake) {
     const std::lock_guard lock(mutex_);
     has_window_ = true;
     wake_ = std::move(wake);
   }
-  /// The signal that came, or 0.
+  /// Returns the signal that arrived, or 0.
   int signal() const { return signal_; }
 
  private:
@@ -57,13 +57,13 @@ class EndWatch {
     const std::lock_guard lock(mutex_);
     signal_ = signal;
     if (!has_window_)
-      std::_Exit(status_of_signal(signal));  // nothing has been edited; a display may not answer
+      std::_Exit(status_of_signal(signal));  // there are no edits yet, and a display may not respond
     if (wake_) wake_();
   }
 
   std::atomic<int> signal_ = 0;
   std::mutex mutex_;
-  std::function<void()> wake_;  // guarded by the mutex, as what it calls must still be there
+  std::function<void()> wake_;  // guarded by the mutex, as its target must exist during the call
   bool has_window_ = false;
   std::jthread thread_;
 };
@@ -96,7 +96,7 @@ platform::Memory memory_of(const Store& store, ImVec2 size) {
 }  // namespace
 
 int run_window(const OpenWindow& options) {
-  if (options.file) core::system::read_pipe_whole(*options.file);  // which may be asked to end
+  if (options.file) core::system::read_pipe_whole(*options.file);  // may be ended by a signal
   const core::system::SignalBlocker blocker;
   EndWatch end(blocker);
   const platform::Memory before = platform::read_memory(platform::config_directory());
@@ -129,7 +129,7 @@ int run_window(const OpenWindow& options) {
     }
   } catch (...) {
     end.wake_by({});
-    store.dispatch(EndNow{});  // the next window offers what is not saved
+    store.dispatch(EndNow{});  // the next window offers the unsaved work
     throw;
   }
   end.wake_by({});

@@ -4,7 +4,7 @@
 
 namespace app {
 
-/// Opens the window and returns when it is closed: the exit status.
+/// Opens the window, runs until it is closed, and returns the exit status.
 ///
 /// Throws core::Error when there is no display or the file cannot be opened.
 int run_window(const OpenWindow& options);

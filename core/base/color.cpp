@@ -10,7 +10,7 @@
 namespace core::color {
 namespace {
 
-/// Of every channel's value, as pictures ask for the inks of a hundred thousand cells.
+/// Returns a table of linear light by channel value, as heatmaps need inks for a hundred thousand cells.
 std::array<double, 256> linear_lights() {
   std::array<double, 256> lights{};
   for (std::size_t i = 0; i < lights.size(); ++i) {
@@ -59,7 +59,7 @@ constexpr std::array values_dark{rgb(0x93c6f7), rgb(0x4b98dd), rgb(0x2a74b8), rg
 constexpr std::array values_light{rgb(0x0d4679), rgb(0x17609f), rgb(0x3786c8), rgb(0x6aabde), rgb(0xa3cbec),
                                   rgb(0xd0e3f5), rgb(0xeef0f2), rgb(0xfbe0c2), rgb(0xf8c18a), rgb(0xee9b4e),
                                   rgb(0xd8741d), rgb(0xa4500a), rgb(0x7d3b05)};
-// Ends that sink into the ground as those above do; between them the published maps of Matplotlib at tenths.
+// Ends fade into the background like those above; in between, Matplotlib's published maps at tenths.
 constexpr std::array magma_dark{rgb(0x17161f), rgb(0x231148), rgb(0x3b0f70), rgb(0x641a80),
                                 rgb(0x8c2981), rgb(0xb5367a), rgb(0xde4968), rgb(0xf66e5c),
                                 rgb(0xfe9f6d), rgb(0xfece91), rgb(0xfcfdbf)};
@@ -74,7 +74,7 @@ constexpr std::array cividis_light{rgb(0xf6f4e6), rgb(0xeadb8a), rgb(0xc8b866), 
                                    rgb(0x434e6c), rgb(0x2a3f6d), rgb(0x00224e)};
 constexpr std::array greys_dark{rgb(0x1b1e22), rgb(0xf4f6f8)};
 constexpr std::array greys_light{rgb(0xf4f5f7), rgb(0x14171a)};
-// After ColorBrewer's RdBu: red is negative, as in its name.
+// After ColorBrewer's RdBu: red is negative, as the name suggests.
 constexpr std::array red_blue_dark{rgb(0xffb3a0), rgb(0xee7a62), rgb(0xcf4a43), rgb(0x98303a),
                                    rgb(0x55282f), rgb(0x22262b), rgb(0x223a52), rgb(0x245a85),
                                    rgb(0x3480b8), rgb(0x67a9d6), rgb(0xabd3ef)};
@@ -91,7 +91,7 @@ constexpr std::array diverging{NamedMap{ColorMap::values, "blue-orange"},
 
 constexpr double first_step = 0.08;  // from 0 to the smallest number of a logarithmic range
 
-/// How far a size is on the way from 0 to the largest, 0 … 1.
+/// Returns the place of a magnitude between 0 and the largest, 0 … 1.
 double share_of(double size, double largest, double least) {
   if (least > 0) {
     if (size < least) return 0;
@@ -101,8 +101,8 @@ double share_of(double size, double largest, double least) {
   return size / largest;
 }
 
-/// With 0 in the middle and one measure for both signs; of a range on one side of 0 that half of the map
-/// alone.
+/// Returns the place with 0 in the middle and one scale for both signs; a range on one side of 0 uses only
+/// that half of the map.
 double place_around_zero(double low, double high, double number, double least) {
   const double largest = std::max(std::abs(low), std::abs(high));
   if (low < 0 && high > 0)
@@ -155,7 +155,7 @@ double place_in_range(ColorMap map, double low, double high, double number, doub
   number = std::clamp(number, low, high);
   if (diverging) return std::clamp(place_around_zero(low, high, number, least), 0.0, 1.0);
   if (least > 0) return std::clamp(share_of(std::max(number, 0.0), high, least), 0.0, 1.0);
-  // Halves, so that the extent of the range cannot overflow.
+  // Halved, so that high − low cannot overflow.
   return std::clamp((number / 2 - low / 2) / (high / 2 - low / 2), 0.0, 1.0);
 }
 
@@ -255,7 +255,7 @@ std::vector<double> means_of(const arma::mat& m, Blocks rows, Blocks columns) {
 CellLook look(const Shading& s, double number, bool hidden, bool dropped) {
   if (std::isnan(number)) return {0, mark::not_a_number};
   if (number == -infinity) return {0, mark::minus_infinity};
-  // A number other than 0 counts, whatever the mask says of its cell.
+  // A number other than 0 counts, even if its cell is masked.
   unsigned marks = hidden && number == 0 ? mark::hidden : dropped ? mark::dropped : 0;
   if (number > s.high) marks |= mark::above;
   if (number < s.low || (number != 0 && std::abs(number) < s.least)) marks |= mark::below;
@@ -280,7 +280,7 @@ bool is_logarithmic(const Shading& s) {
   return s.least > 0 && s.map != ColorMap::mask;
 }
 
-/// How far a size is from the least to the largest, on a logarithmic measure.
+/// Returns the place of a magnitude between the least and the largest, on a logarithmic scale.
 double logarithmic(double size, double largest, double least) {
   if (!(size > least)) return 0;
   return largest > least ? std::log(size / least) / std::log(largest / least) : 1;
@@ -299,7 +299,7 @@ double largest_of(const Shading& s) {
 double share_of_bar(const Shading& s, double number) {
   if (!(s.high > s.low) || std::isnan(number)) return 0.5;
   const double v = std::clamp(number, s.low, s.high);
-  // Halves, so that the extent of the range cannot overflow.
+  // Halved, so that high − low cannot overflow.
   if (!is_logarithmic(s)) return (v / 2 - s.low / 2) / (s.high / 2 - s.low / 2);
   const double along = logarithmic(std::abs(v), largest_of(s), s.least);
   if (has_two_sides(s)) return 0.5 + std::copysign(0.5, v) * along;

@@ -13,71 +13,70 @@
 
 namespace core::color {
 
-/// One color, 8 bits a channel.
+/// One color, 8 bits per channel.
 struct Rgb {
   std::uint8_t r = 0, g = 0, b = 0;
   friend bool operator==(const Rgb&, const Rgb&) = default;
 };
 
-/// 0xRRGGBB as it is written in style sheets.
+/// Returns the color 0xRRGGBB, as written in style sheets.
 constexpr Rgb rgb(std::uint32_t hex) {
   return {static_cast<std::uint8_t>(hex >> 16), static_cast<std::uint8_t>(hex >> 8),
           static_cast<std::uint8_t>(hex)};
 }
 
-/// share of a, the rest b; share 0 … 1.
+/// Returns share · a + (1 − share) · b; share 0 … 1.
 Rgb mix(Rgb a, Rgb b, float share);
 
-/// Of the two number colors the one that contrasts more with the ground (relative luminance, WCAG 2).
+/// Returns the number color, light or dark, with more contrast to the ground (relative luminance, WCAG 2).
 Rgb readable_on(Rgb ground);
 
-/// Which colors stand for numbers.
+/// Color maps for numbers.
 enum class ColorMap {
-  weights,  ///< sequential: viridis, with 0 receding into the ground
+  weights,  ///< sequential: viridis, with 0 fading into the background
   values,   ///< diverging around the middle: blue, orange
-  mask,     ///< grey, for 0 and 1
-  magma,    ///< the other sequential ones, again with 0 in the ground
+  mask,     ///< gray, for 0 and 1
+  magma,    ///< more sequential maps, with 0 fading into the background
   cividis,
   greys,
-  red_blue  ///< the other diverging one
+  red_blue  ///< the other diverging map
 };
 
-/// Whether a map has a middle for 0 and a side for each sign.
+/// Returns whether a map has 0 in the middle and a side for each sign.
 constexpr bool is_diverging(ColorMap map) {
   return map == ColorMap::values || map == ColorMap::red_blue;
 }
 
-/// A map that people can choose: its name in settings and in words.
+/// Map that users can choose, and its name in settings and labels.
 struct NamedMap {
   ColorMap map;
   const char* name;
 };
-/// The sequential and the diverging maps, the usual ones first.
+/// Returns the sequential or the diverging maps, defaults first.
 std::span<const NamedMap> sequential_maps();
 std::span<const NamedMap> diverging_maps();
 
-/// The colors a map goes through, evenly spaced from the low end of the range to the high one; at most 13.
+/// Returns the colors of a map, evenly spaced from the low end of the range to the high end; at most 13.
 std::span<const Rgb> stops(ColorMap map, bool dark);
 
-/// The color at t of a map: 0 is the low end of the range, 1 the high end; outside it is clamped.
+/// Returns the color at t of a map: 0 is the low end of the range, 1 the high end; t is clamped.
 Rgb color_at(ColorMap map, bool dark, double t);
 
-/// Where a number stands in low … high: 0 … 1, clamped; NaN is 0.
+/// Returns the place of a number in low … high: 0 … 1, clamped; NaN is 0.
 ///
-/// A range without extent is the middle of the diverging maps and the beginning of the others. In diverging
-/// maps 0 is always the middle, and both signs have one measure. With least > 0 the measure is logarithmic:
-/// numbers smaller than that in size stand where 0 stands, least itself a step beside it.
+/// An empty range is the middle of diverging maps and the start of the others. In diverging maps 0 is always
+/// the middle, with one scale for both signs. With least > 0 the scale is logarithmic: smaller magnitudes are
+/// placed at 0, `least` itself one step away.
 double place_in_range(ColorMap map, double low, double high, double number, double least = 0);
 
-/// Red, green and blue as they are mixed, and nothing: four at once, in the compiler's own notation, take no
-/// longer than one.
+/// Red, green, blue and an unused number as a compiler vector: computing four takes no longer than one.
 typedef float Channels __attribute__((vector_size(4 * sizeof(float))));
 
 inline Channels channels(Rgb c) {
   return Channels{static_cast<float>(c.r), static_cast<float>(c.g), static_cast<float>(c.b), 0};
 }
 
-/// Red, green, blue and 0 at t between n stops, 0 the first one and 1 the last one; outside it is clamped.
+/// Returns red, green, blue and 0 at t between n stops: 0 is the first, 1 the last; t is clamped.
 template <class StopAt>
 [[gnu::always_inline]] inline std::array<std::uint8_t, 4> color_among(std::size_t n, double t,
                                                                       StopAt stop_at) {
@@ -92,14 +91,14 @@ template <class StopAt>
       __builtin_convertvector(__builtin_convertvector(mixed, Whole), Bytes));
 }
 
-/// The colors of a map in one theme, at hand for many numbers.
+/// Colors of a map in one theme, prepared for coloring many numbers.
 class MapColors {
  public:
   MapColors(ColorMap map, bool dark) {
     for (const Rgb& stop : stops(map, dark)) stops_.push_back(channels(stop));
   }
 
-  /// Red, green, blue and 0 at t: 0 is the low end of the range, 1 the high end; outside it is clamped.
+  /// Returns red, green, blue and 0 at t: 0 is the low end of the range, 1 the high end; t is clamped.
   std::array<std::uint8_t, 4> operator()(double t) const {
     return color_among(stops_.size(), t, [this](std::size_t k) { return stops_[k]; });
   }
@@ -108,7 +107,7 @@ class MapColors {
   std::vector<Channels> stops_;
 };
 
-/// The colors of a theme by role; color belongs to the data, the rest is grey.
+/// Colors of a theme by role; only data is colored, the rest is gray.
 struct Palette {
   struct Ground {
     Rgb back, panel, raised;
@@ -131,16 +130,16 @@ struct Palette {
   Rgb accent, selection, selection_inner, operand;
   Status status;
   Hatch hatch;
-  /// Of heads beside each other, again from the first after the last; each far from all others.
+  /// Colors of heads, reused from the first after the last; each far from all others.
   std::array<Rgb, 32> heads;
 
   Rgb head(std::size_t h) const { return heads[h % heads.size()]; }
 };
 
-/// The dark or the light palette.
+/// Returns the dark or the light palette.
 const Palette& palette(bool dark);
 
-/// What is drawn beside the color of a cell, as a sum of bits; shaders/heatmap.frag names them alike.
+/// Marks drawn on a cell besides its color, as a sum of bits.
 namespace mark {
 constexpr unsigned hidden = 1, dropped = 2, minus_infinity = 4, not_a_number = 8, above = 16, below = 32,
                    zero = 64;
@@ -156,31 +155,31 @@ struct CellLook {
 struct Shading {
   ColorMap map = ColorMap::values;
   double low = -1, high = 1;
-  double least = 0;   ///< of a logarithmic range: the smallest size with a color of its own; 0 = linear
+  double least = 0;   ///< smallest magnitude with a color of its own, in a logarithmic range; 0 = linear
   bool dots = false;  ///< exact zeros are marked
 };
 
-/// The look of a number in a range; only a 0 is marked as hidden, as any other number counts; ∞ is beyond any
-/// range and hatched as well, and what is smaller than the least size of a logarithmic range is below it.
+/// Returns the look of a number in a range. Only a masked 0 is marked as hidden, as other numbers count; ∞ is
+/// above any range and hatched too; magnitudes under `least` are below the range.
 CellLook look(const Shading& shading, double number, bool hidden, bool dropped);
 
-/// A matrix's rows or columns in blocks of so many; the last block may have fewer.
+/// Rows or columns of a matrix in blocks of `size`; the last block may be smaller.
 struct Blocks {
   std::size_t begin = 0, end = 0, size = 1;
 };
 
-/// The number that stands for each block, a row of blocks after the other.
+/// Returns the number that represents each block, row-major.
 ///
-/// It is the largest number (of a signed map the one farthest from 0), NaN if the block has one, and −∞ only
-/// when it has nothing else. Of a mask it is the mean: in a block of a random mask something is always kept.
+/// The largest number (in diverging maps the one farthest from 0), NaN if the block has one, and −∞ only if
+/// it has nothing else. For a mask the mean: a block of a random mask nearly always keeps something.
 std::vector<double> pooled(ColorMap map, const arma::mat& numbers, Blocks rows, Blocks columns);
 
-/// Which number of several cells that is: "largest", "number farthest from 0", "mean".
+/// Returns which number represents several cells: "largest", "number farthest from 0", "mean".
 const char* pooled_as(ColorMap map);
 
-/// The one to show of two numbers of a block; a NaN wins and stays, −∞ loses.
+/// Returns the one of two numbers that represents them; NaN always wins, −∞ loses.
 ///
-/// All comparisons are made, whatever the first ones say: so the compiler can do several numbers at once.
+/// All comparisons are evaluated, so that the compiler can vectorize.
 template <bool is_signed>
 double stronger(double a, double b) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -189,10 +188,10 @@ double stronger(double a, double b) {
   return keep | (a != a) ? a : b;
 }
 
-/// Where a number stands along the color bar of a range: 0 … 1 from its low end to its high one, clamped.
+/// Returns the place of a number along the color bar of a range: 0 … 1 from low to high, clamped.
 double share_of_bar(const Shading& shading, double number);
 
-/// The number that stands there; on a logarithmic bar the numbers nearest to 0 are those of the least size.
+/// Returns the number at that place; on a logarithmic bar those nearest to 0 have the magnitude `least`.
 double number_on_bar(const Shading& shading, double share);
 
 }  // namespace core::color

@@ -33,7 +33,7 @@ std::size_t product(const std::vector<std::size_t>& shape) {
   return n;
 }
 
-/// Reads one op and adds its numbers to those of the ops before it.
+/// Reads one op and adds its count of numbers to the total.
 DrawOp parse_within(const std::string& text, std::size_t& total, std::size_t most) {
   DrawOp op = parse_draw_op(text);
   total += op.size();
@@ -43,7 +43,7 @@ DrawOp parse_within(const std::string& text, std::size_t& total, std::size_t mos
   return op;
 }
 
-/// The tensor, or the weight of a linear layer.
+/// Returns the tensor, or the weight of a linear layer.
 Block first_block(Generator& generator, const DrawOp& op) {
   const std::size_t n = product(op.shape);
   switch (op.kind) {
@@ -89,7 +89,7 @@ std::size_t DrawOp::size() const {
 }
 
 std::vector<Block> run(Generator& generator, const DrawOp& op) {
-  std::vector<Block> blocks;  // a list of them in braces would be copied
+  std::vector<Block> blocks;  // an initializer list would copy them
   blocks.push_back(first_block(generator, op));
   if (op.bias) blocks.push_back(block({op.shape[0]}, generator.linear_bias(op.shape[1], op.shape[0])));
   return blocks;
@@ -126,11 +126,11 @@ namespace {
 
 using text::trimmed;
 
-/// What stands between the parentheses of one op.
+/// Name and arguments of an op.
 struct Form {
   const char* name;
   DrawKind kind;
-  const char* pattern;    ///< as it is shown in errors
+  const char* pattern;    ///< shown in errors
   std::size_t n_leading;  ///< numbers before the shape
 };
 
@@ -146,7 +146,7 @@ constexpr std::array forms{
     Form{"DropoutMKL", DrawKind::dropout_mkl, "DropoutMKL(rate,shape…)", 1},
 };
 
-/// A text from outside as it may stand in one line of an error.
+/// Returns untrusted text in quotes, on one line and shortened, for an error.
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 80;
   std::string q(text.substr(0, longest));
@@ -155,7 +155,7 @@ std::string quoted(std::string_view text) {
   return "\"" + q + (text.size() > longest ? "…\"" : "\"");
 }
 
-/// The arguments of one op; every error names the op and the argument.
+/// Arguments of one op; every error names the op and the argument.
 class Arguments {
  public:
   Arguments(std::string_view op, std::string_view list) : op_(op) {
@@ -193,7 +193,7 @@ class Arguments {
     return *value;
   }
 
-  /// A number that float32 can hold, as PyTorch rounds it to float32.
+  /// Reads a number in the range of float32, to which PyTorch rounds it.
   double read_float(std::size_t k) const {
     constexpr const char* expected = "a number within the range of float32";
     const double value = read_number(k, expected);
@@ -244,7 +244,7 @@ void read_leading(DrawOp& op, const Arguments& arguments) {
 
 void check_size(const DrawOp& op, const Arguments& arguments) {
   std::size_t n = 1;
-  for (const std::size_t extent : op.shape)  // each is at most 10^8, so no product below wraps around
+  for (const std::size_t extent : op.shape)  // each is at most 10^8, so no product wraps around
     if ((n *= extent) > max_sampled_numbers) break;
   if (n <= max_sampled_numbers && op.bias) n += op.shape.front();
   if (n > max_sampled_numbers)
@@ -281,7 +281,7 @@ DrawOp parse_draw_op(std::string_view whole) {
   read_leading(op, arguments);
   for (std::size_t k = form->n_leading; k < arguments.size(); ++k)
     op.shape.push_back(arguments.read_extent(k));
-  if (op.kind == DrawKind::linear) std::swap(op.shape[0], op.shape[1]);  // PyTorch holds it as out × in
+  if (op.kind == DrawKind::linear) std::swap(op.shape[0], op.shape[1]);  // PyTorch stores out × in
   check_size(op, arguments);
   return op;
 }
@@ -299,7 +299,7 @@ std::string dropped_ones(const DrawOp& op) {
   return "nn.Dropout(" + number_text(op.first) + ")(torch.ones(" + listed(op.shape) + "))";
 }
 
-/// torch.normal knows whole numbers as something else.
+/// Returns a float literal, as torch.normal treats integers differently.
 std::string real(double value) {
   const std::string text = number_text(value);
   return text.find_first_of(".e") == text.npos ? text + ".0" : text;

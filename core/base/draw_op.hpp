@@ -14,23 +14,23 @@ namespace core::random {
 
 enum class DrawKind { rand, randn, uniform, normal, randint, linear, embedding, dropout, dropout_mkl };
 
-/// One op of PyTorch that takes numbers from the generator, as written: "randint(0,10,3,2)".
+/// One PyTorch op that consumes random numbers, as written: "randint(0,10,3,2)".
 struct DrawOp {
   DrawKind kind{};
   double first = 0, second = 0;    ///< low and high of uniform, mean and deviation of normal, rate of dropout
   std::int64_t low = 0, high = 0;  ///< of randint
   std::vector<std::size_t> shape;  ///< of the tensor; d_out × d_in of a linear layer
   bool bias = false;               ///< of a linear layer
-  std::size_t size() const;        ///< how many numbers it gives, the bias among them
+  std::size_t size() const;        ///< how many numbers it yields, bias included
 };
 
-/// Numbers as they are printed: one row a line.
+/// Numbers as printed: one row per line.
 struct Block {
   std::size_t rows = 0, columns = 0;
-  std::variant<std::vector<float>, std::vector<std::int64_t>> numbers;  ///< row after row
+  std::variant<std::vector<float>, std::vector<std::int64_t>> numbers;  ///< row-major
 };
 
-/// The most numbers that draw() gives at once.
+/// Most numbers that draw() yields at once.
 constexpr std::size_t max_sampled_numbers = 100'000'000;
 
 /// Reads one op: rand, randn(shape…); uniform(low,high,shape…); normal(mean,deviation,shape…);
@@ -40,25 +40,25 @@ constexpr std::size_t max_sampled_numbers = 100'000'000;
 /// Throws core::Error naming the op, the argument and what was expected.
 DrawOp parse_draw_op(std::string_view text);
 
-/// Reads ops in a row, blanks between them: "rand(6,3) Linear(3,3)"; an empty text is no op.
+/// Reads a list of ops separated by spaces: "rand(6,3) Linear(3,3)"; an empty text has no ops.
 ///
-/// Throws core::Error as parse_draw_op() does, or when they ask for more numbers together than `most`.
+/// Throws core::Error as parse_draw_op() does, or if the ops need more than `most` numbers together.
 std::vector<DrawOp> parse_draw_ops(std::string_view texts, std::size_t most = max_sampled_numbers);
 
-/// Draws the op's numbers: one block, or weight and bias of a linear layer.
+/// Samples the op's numbers: one block, or weight and bias of a linear layer.
 ///
-/// A tensor of one dimension is one row; of more than two, rows of its last.
+/// A one-dimensional tensor becomes one row; one of more than two dimensions, rows of its last.
 std::vector<Block> run(Generator& generator, const DrawOp& op);
 
 /// Writes bare numbers as CSV, float32 values as the shortest decimals that read back to them.
 void write_block(std::ostream& out, const Block& block);
 
-/// The op as a line of Python that takes the same numbers from torch: "torch.rand(6, 3)".
+/// Returns the line of Python that samples the same numbers with torch: "torch.rand(6, 3)".
 std::string torch_words(const DrawOp& op);
 
-/// Draws all ops in order after manual_seed(seed) and writes their blocks, an empty line between them.
+/// Runs all ops in order after manual_seed(seed) and writes their blocks, separated by empty lines.
 ///
-/// Throws core::Error before anything is written when an op cannot be read or they ask for too many numbers.
+/// Throws core::Error before writing anything if an op cannot be read or the ops need too many numbers.
 void draw(std::uint64_t seed, const std::vector<std::string>& ops, std::ostream& out);
 
 }  // namespace core::random

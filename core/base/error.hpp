@@ -5,20 +5,19 @@
 
 namespace core {
 
-/// Something that the user gave cannot be used; what() is one line that names the place and what was
-/// expected.
+/// Unusable input from the user; what() is one line that names the place and what was expected.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A file names another that does not lie beside it, which is opened only when a person says so.
+/// A file names another outside its own folder, which is opened only if the user allows it.
 class UntrustedPath : public Error {
  public:
   using Error::Error;
 };
 
-/// Whether a file may name others that do not lie beside it.
+/// Whether a file may name others outside its own folder.
 enum class UntrustedPaths { refused, allowed };
 
 }  // namespace core

@@ -50,8 +50,7 @@ std::string told_number(double number) {
 
 namespace {
 
-/// std::from_chars, or what strtod reads of a decimal where the library has it for whole numbers alone, as
-/// libc++ did up to 19.
+/// Calls std::from_chars, or strtod where the library has from_chars for integers only, as libc++ up to 19.
 std::from_chars_result read_decimal(std::string_view text, double& number) {
 #ifdef __cpp_lib_to_chars
   return std::from_chars(text.data(), text.data() + text.size(), number);
@@ -70,7 +69,7 @@ std::from_chars_result read_decimal(std::string_view text, double& number) {
 #endif
 }
 
-/// Whether a decimal that float64 cannot hold is too small for it, and not too large.
+/// Returns whether a decimal outside the range of float64 is too small rather than too large.
 bool is_below_float64(std::string_view decimal) {
   const std::size_t exponent_at = std::min(decimal.find_first_of("eE"), decimal.size());
   const std::string_view digits = decimal.substr(0, exponent_at);
@@ -80,7 +79,7 @@ bool is_below_float64(std::string_view decimal) {
   if (exponent_at == decimal.size()) return first > point;
   std::string_view exponent = decimal.substr(exponent_at + 1);
   if (exponent.starts_with('+')) exponent.remove_prefix(1);
-  long long power = exponent.starts_with('-') ? LLONG_MIN / 2 : LLONG_MAX / 2;  // unless it can be counted
+  long long power = exponent.starts_with('-') ? LLONG_MIN / 2 : LLONG_MAX / 2;  // if from_chars overflows
   std::from_chars(exponent.data(), exponent.data() + exponent.size(), power);
   return power < static_cast<long long>(first) - static_cast<long long>(point);
 }
@@ -92,7 +91,7 @@ std::optional<double> parse_number(std::string_view text) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
   if (text.find_first_not_of("0123456789.eE+-") != text.npos)
-    return std::nullopt;  // from_chars knows more words
+    return std::nullopt;  // from_chars accepts more words
   double number = 0;
   const auto [end, error] = read_decimal(text, number);
   if (end != text.data() + text.size()) return std::nullopt;
@@ -135,7 +134,7 @@ void for_each_finite(const arma::mat& m, CellRange r, Visit visit) {
       if (std::isfinite(m(i, j))) visit(m(i, j));
 }
 
-/// Of a number with two decimals: 9.996 becomes 10.00.
+/// Returns the digits before the dot of a number rounded to two decimals: 9.996 becomes 10.00.
 int digits_before_point(double largest) {
   constexpr double half = 0.005;
   return largest + half < 10 ? 1 : 1 + static_cast<int>(std::floor(std::log10(largest + half)));
@@ -143,7 +142,7 @@ int digits_before_point(double largest) {
 
 constexpr int max_decimals_of_cells = 4;
 
-/// How many of the decimals of a number are not trailing zeros once it is rounded to that many.
+/// Returns how many decimals of a number are not trailing zeros after rounding to `decimals`.
 int needed_decimals(double value, int decimals) {
   constexpr std::array<double, 5> power{1, 10, 100, 1000, 10000};
   double rounded = std::round(std::abs(value) * power[decimals]);
@@ -178,7 +177,7 @@ NumberNeeds NumberNeeds::printed_by_pytorch() const {
 }
 
 NumberFormat NumberNeeds::format(int max_characters, int max_decimals) const {
-  const int room = std::clamp(max_characters - whole - 1, 0, max_decimals);  // one for the point
+  const int room = std::clamp(max_characters - whole - 1, 0, max_decimals);  // one for the dot
   NumberFormat format;
   format.unit = unit;
   format.as_pytorch = as_pytorch;

@@ -49,7 +49,7 @@ std::size_t bucket_of(std::int64_t distance, const Relative& relative) {
 
 namespace {
 
-/// Long waves are stretched, short ones not, those between in part (Llama 3.1).
+/// Stretches long wavelengths, keeps short ones and interpolates between them (Llama 3.1).
 double stretched(double frequency, const Scaling& s) {
   const double wavelength = 2 * std::numbers::pi / frequency;
   if (wavelength < s.original / s.high) return frequency;
@@ -58,8 +58,8 @@ double stretched(double frequency, const Scaling& s) {
   return (1 - kept) * frequency / s.factor + kept * frequency;
 }
 
-/// Pairs that turn often in the original length keep their frequency, those that turn seldom are scaled in
-/// full, those between in part (YaRN), as transformers computes it.
+/// Keeps the frequency of pairs with many rotations in the original length, scales pairs with few in full,
+/// and interpolates between them (YaRN), as transformers does.
 void scale_as_yarn(std::vector<double>& frequencies, double base, const Scaling& s) {
   const double d = 2 * static_cast<double>(frequencies.size());
   const auto pair_of_turns = [&](double turns) {

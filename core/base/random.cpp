@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t size = 624, shift = 397;
 
-/// The highest bit of one word and the others of the next, through the recurrence's matrix.
+/// Combines the highest bit of a word with the other bits of the next and applies the twist matrix.
 constexpr std::uint32_t twisted(std::uint32_t word, std::uint32_t next) {
   const std::uint32_t joined = (word & 0x80000000u) | (next & 0x7fffffffu);
   return (joined >> 1) ^ ((0u - (joined & 1u)) & 0x9908b0dfu);
@@ -54,18 +54,18 @@ void Twister::fill(std::span<std::uint32_t> numbers) {
 
 namespace {
 
-// Logarithm, sine and cosine in single precision, to the last bit as vectorized AVX2 builds of PyTorch
-// compute them. The polynomials are those of the Cephes library (Moshier); libm's results differ in the last
-// bits. Every fused step is written as std::fma, so that compiler flags do not matter.
+// Single-precision logarithm, sine and cosine, equal to the last bit to vectorized AVX2 builds of PyTorch.
+// The polynomials are from the Cephes library (Moshier); libm's results differ in the last bits. Every fused
+// step is written as std::fma, so that compiler flags do not matter.
 
-/// A polynomial by Horner's rule, the highest power first, each step fused.
+/// Evaluates a polynomial by Horner's rule, highest power first, with fused steps.
 float polynomial(float x, std::initializer_list<float> coefficients) {
   float y = 0;
   for (const float c : coefficients) y = std::fma(y, x, c);
   return y;
 }
 
-/// The natural logarithm of a positive, normal number.
+/// Returns the natural logarithm of a positive, normal number.
 float log(float x) {
   constexpr float square_root_of_half = 0.707106781186547524f;
   constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
@@ -91,11 +91,11 @@ struct SineCosine {
   float sine = 0, cosine = 1;
 };
 
-/// Both functions of an angle in radians, |x| < 8192.
+/// Returns the sine and cosine of an angle in radians, |x| < 8192.
 SineCosine sine_cosine(float x) {
   constexpr float four_over_pi = 1.27323954473516f;
   const float magnitude = std::fabs(x);
-  // The octant, made even: what is left lies within π/4 of a multiple of π/2.
+  // The octant, rounded up to even, so that the remainder lies within ±π/4.
   const int octant = (static_cast<int>(magnitude * four_over_pi) + 1) & ~1;
   const float o = static_cast<float>(octant);
   float r = std::fma(o, -0.78515625f, magnitude);  // π/4 in three parts
@@ -117,7 +117,7 @@ SineCosine sine_cosine(float x) {
   return {sine_negative ? -sine : sine, cosine_negative ? -cosine : cosine};
 }
 
-/// Sixteen uniform numbers become sixteen normal ones (Box and Muller): the first eight give radii, the
+/// Turns sixteen uniform numbers into sixteen normal ones (Box and Muller): the first eight give radii, the
 /// others angles.
 void make_normal(float* block, float mean, float standard_deviation) {
   for (int j = 0; j < 8; ++j) {
@@ -128,7 +128,7 @@ void make_normal(float* block, float mean, float standard_deviation) {
   }
 }
 
-/// nn.Dropout takes no number when there is nothing to decide.
+/// Returns whether nn.Dropout consumes no random numbers, as there is nothing to decide.
 bool draws_nothing(double rate) {
   return rate == 0 || rate == 1;
 }
@@ -187,7 +187,7 @@ std::vector<float> Generator::normal(std::size_t n, double mean, double standard
   const float m = static_cast<float>(mean), deviation = static_cast<float>(standard_deviation);
   for (float& v : values) v = unit_float();
   for (std::size_t i = 0; i + block <= n; i += block) make_normal(&values[i], m, deviation);
-  if (n % block != 0) {  // what does not fill a block: the last sixteen are drawn afresh
+  if (n % block != 0) {  // the last sixteen are resampled, as in PyTorch
     float* last = &values[n - block];
     for (std::size_t j = 0; j < block; ++j) last[j] = unit_float();
     make_normal(last, m, deviation);
@@ -196,7 +196,7 @@ std::vector<float> Generator::normal(std::size_t n, double mean, double standard
 }
 
 std::vector<std::int64_t> Generator::randint(std::size_t n, std::int64_t low, std::int64_t high) {
-  // Unsigned arithmetic wraps around, so that every range of 64-bit numbers has a width and a way back.
+  // Unsigned arithmetic wraps around, so it can represent every range of 64-bit integers.
   const std::uint64_t start = static_cast<std::uint64_t>(low),
                       range = static_cast<std::uint64_t>(high) - start;
   const bool wide = range >= std::uint64_t{1} << 32;
@@ -219,10 +219,10 @@ std::vector<float> Generator::linear_bias(std::size_t d_in, std::size_t d_out) {
 
 Bits Generator::dropout_kept(std::size_t n, double rate) {
   if (draws_nothing(rate)) return Bits(n, rate == 0);
-  // As whole numbers: unit_double() < 1 − rate says the same.
+  // Integer form of unit_double() < 1 − rate.
   const auto threshold = static_cast<std::uint64_t>(std::ceil((1 - rate) * 0x1p53));
   constexpr std::uint32_t high_bits = (1u << 21) - 1;
-  std::array<std::uint32_t, 2048> words;  // the higher and the lower ones in turn
+  std::array<std::uint32_t, 2048> words;  // high and low words alternate
   Bits kept(n);
   for (std::size_t i = 0; i < n;) {
     const std::size_t count = std::min(n - i, words.size() / 2);

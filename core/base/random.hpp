@@ -10,7 +10,7 @@
 
 namespace core::random {
 
-/// Yes or no, many times: 64 answers to a word, so that whoever reads many can read them by words.
+/// Bit set of run-time size in 64-bit words, so that readers can scan whole words.
 class Bits {
  public:
   Bits() = default;
@@ -20,10 +20,10 @@ class Bits {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool operator[](std::size_t i) const { return words_[i / width] >> i % width & 1; }
-  /// Yes to number i when it holds; what was yes stays so.
+  /// Sets bit i if `holds`; a set bit stays set.
   void add(std::size_t i, bool holds) { words_[i / width] |= std::uint64_t{holds} << i % width; }
 
-  /// Calls no(k) for each k below n, in order, for which number first + k is no.
+  /// Calls no(k) in order for each k below n for which bit first + k is 0.
   template <class Call>
   void each_no(std::size_t first, std::size_t n, const Call& no) const {
     for (std::size_t k = 0; k < n;) {
@@ -41,10 +41,10 @@ class Bits {
   std::vector<std::uint64_t> words_;
 };
 
-/// The stream of std::mt19937, a few times as fast: a whole state is renewed at a time, in loops that
-/// compilers turn into vectors.
+/// Stream of std::mt19937, a few times faster: the whole state is renewed at once, in loops that compilers
+/// vectorize.
 ///
-/// Matsumoto and Nishimura, Mersenne Twister, ACM TOMACS 8 (1998).
+/// Source: Matsumoto and Nishimura, Mersenne Twister, ACM TOMACS 8 (1998).
 class Twister {
  public:
   explicit Twister(std::uint32_t seed);
@@ -53,7 +53,7 @@ class Twister {
     if (next_ == size) renew();
     return tempered_[next_++];
   }
-  /// The next ones, as many as there is place for.
+  /// Fills `numbers` with the next outputs.
   void fill(std::span<std::uint32_t> numbers);
 
  private:
@@ -64,35 +64,34 @@ class Twister {
   std::size_t next_ = size;
 };
 
-/// The numbers of PyTorch's CPU generator after manual_seed(seed), op after op, bit for bit (float32, AVX2
-/// builds).
+/// PyTorch's CPU generator after manual_seed(seed), reproduced op by op, bit for bit (float32, AVX2 builds).
 ///
-/// Rules measured against PyTorch 1.13; every op takes its numbers from where the op before it left off.
+/// Rules measured against PyTorch 1.13; each op continues the stream where the previous one stopped.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed);
 
-  /// The next output of mt19937.
+  /// Returns the next output of mt19937.
   std::uint32_t next_u32();
-  /// Two outputs, the first in the high half.
+  /// Returns the next two outputs, the first in the high half.
   std::uint64_t next_u64();
 
-  /// torch.rand: n numbers in [0, 1).
+  /// Returns n numbers in [0, 1), like torch.rand.
   std::vector<float> rand(std::size_t n);
-  /// tensor.uniform_(low, high): n numbers in [low, high).
+  /// Returns n numbers in [low, high), like tensor.uniform_(low, high).
   std::vector<float> uniform(std::size_t n, double low, double high);
-  /// torch.randn, torch.normal and nn.Embedding: n numbers; fewer than 16 are drawn by another rule than
-  /// more.
+  /// Returns n normal numbers, like torch.randn, torch.normal and nn.Embedding; as in PyTorch, n < 16 uses
+  /// another algorithm.
   std::vector<float> normal(std::size_t n, double mean = 0, double standard_deviation = 1);
-  /// torch.randint: n whole numbers in [low, high); low must be below high.
+  /// Returns n integers in [low, high), like torch.randint; low must be below high.
   std::vector<std::int64_t> randint(std::size_t n, std::int64_t low, std::int64_t high);
-  /// The first values of nn.Linear(d_in, d_out): weight as PyTorch holds it, d_out × d_in, row after row.
+  /// Returns the initial weight of nn.Linear(d_in, d_out) as PyTorch stores it: d_out × d_in, row-major.
   std::vector<float> linear_weight(std::size_t d_in, std::size_t d_out);
-  /// The first values of the bias of nn.Linear(d_in, d_out), drawn after its weight: d_out numbers.
+  /// Returns the initial bias of nn.Linear(d_in, d_out), sampled after its weight: d_out numbers.
   std::vector<float> linear_bias(std::size_t d_in, std::size_t d_out);
-  /// Which of n numbers nn.Dropout(rate) keeps, in the mt19937 stream; rates 0 and 1 take nothing from it.
+  /// Returns which of n numbers nn.Dropout(rate) keeps, in the mt19937 stream; rates 0 and 1 consume nothing.
   Bits dropout_kept(std::size_t n, double rate);
-  /// The same in the stream of official x86 builds with MKL before PyTorch 2.7.
+  /// Returns the same in the stream of official x86 builds with MKL before PyTorch 2.7.
   Bits dropout_kept_mkl(std::size_t n, double rate);
 
  private:

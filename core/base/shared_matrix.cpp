@@ -13,11 +13,11 @@
 namespace core::attention {
 namespace {
 
-constexpr std::size_t max_changes = 64;  // so that reading one cell stays cheap
+constexpr std::size_t max_changes = 64;  // keeps reading one cell cheap
 
 }  // namespace
 
-/// Either numbers of its own, or those of another block but for some cells. Shared ones are never changed.
+/// Numbers of its own, or those of another block except for some cells. Shared blocks never change.
 struct SharedMatrix::Block {
   struct Change {
     Cell cell;
@@ -31,7 +31,7 @@ struct SharedMatrix::Block {
   std::shared_ptr<const Block> base;  // has numbers of its own
   std::vector<Change> changes;        // each cell once, sorted
 
-  // What readers find out. `made` is all of it, once somebody asked; later copies may begin there.
+  // Computed by readers. `made` holds all numbers once they have been read; later copies may start from it.
   mutable std::mutex making;
   mutable std::shared_ptr<const Block> made;
   mutable std::atomic<const Block*> made_ready{nullptr};
@@ -39,7 +39,7 @@ struct SharedMatrix::Block {
   mutable std::atomic<Finite> finite{Finite::unknown};
   mutable std::atomic<double> largest{-1};  // −1: unknown
 
-  /// Of a block with numbers of its own.
+  /// Requires a block with numbers of its own.
   double largest_magnitude() const {
     if (largest < 0) {
       double most = 0;
@@ -51,7 +51,7 @@ struct SharedMatrix::Block {
 
   const arma::mat& size() const { return base ? base->numbers : numbers; }
 
-  /// The block with all numbers: itself, or what was made of it.
+  /// Returns the block with all numbers, this one or `made`; nullptr until it is made.
   const Block* ready() const { return base ? made_ready.load(std::memory_order_acquire) : this; }
 
   const Block& whole() const {
@@ -67,7 +67,7 @@ struct SharedMatrix::Block {
     return *made;
   }
 
-  /// The change of a cell, or where it belongs.
+  /// Returns the change of a cell, or the place to insert it.
   static auto find(auto& list, Cell cell) {
     return std::lower_bound(list.begin(), list.end(), cell,
                             [](const Change& change, Cell c) { return change.cell < c; });
@@ -89,7 +89,7 @@ struct SharedMatrix::Block {
   }
 };
 
-/// One way to see a block: another one but for some cells.
+/// View of a block as another one with some cells changed.
 struct SharedMatrix::Version {
   const Block* origin;
   const std::vector<Block::Change>* changes;
@@ -148,7 +148,7 @@ double SharedMatrix::largest_magnitude() const {
   double most = block_->base->largest_magnitude();
   for (const Block::Change& change : block_->changes) {
     if (std::abs(block_->base->numbers.at(change.cell.row, change.cell.column)) == most)
-      return block_->whole().largest_magnitude();  // perhaps that was the only one so large
+      return block_->whole().largest_magnitude();  // it may be the only one this large
   }
   for (const Block::Change& change : block_->changes) most = std::max(most, std::abs(change.number));
   return most;
@@ -156,8 +156,8 @@ double SharedMatrix::largest_magnitude() const {
 
 arma::mat& SharedMatrix::edit() {
   if (block_.use_count() > 1 || block_->base) block_ = std::make_shared<Block>(block_->whole().numbers);
-  // Counting up and down again comes after whoever read it last and counted down: use_count() alone does not
-  // say so, and ThreadSanitizer does not know a fence.
+  // Copying and releasing the pointer orders this after the last reader's release: use_count() alone does
+  // not, and ThreadSanitizer does not know fences.
   std::shared_ptr<Block>(block_).reset();
   block_->finite = Block::Finite::unknown;
   block_->largest = -1;

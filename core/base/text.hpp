@@ -11,29 +11,29 @@
 #include <string_view>
 #include <vector>
 
-/// Text byte by byte: only ASCII is told apart.
+/// Text as bytes; only ASCII characters are interpreted.
 namespace core::text {
 
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// A capital as its small letter.
+/// Returns an ASCII letter in lower case.
 constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 std::string lower(std::string_view text);
 
-/// The text without the blanks at both ends.
+/// Returns the text without `blanks` at either end.
 std::string_view trimmed(std::string_view text, std::string_view blanks = " \t");
 
-/// The order of names in which numbers count as numbers do: "h.2" comes before "h.10".
+/// Returns whether a comes before b when digits are compared as numbers: "h.2" before "h.10".
 bool comes_before(std::string_view a, std::string_view b);
 
-/// Items in a row with the same words between each two, perhaps others between the last two:
+/// Joins the texts of items, optionally with another separator before the last:
 /// joined(causes, ", ", {}, " and ").
 ///
-/// words(item) is the text of one item: a function, or a member that holds it.
+/// words(item) is the text of one item: a function, or a pointer to a member.
 template <typename Items, typename Words = std::identity>
 std::string joined(const Items& items, std::string_view between, Words words = {},
                    std::string_view before_last = {}) {
@@ -46,32 +46,32 @@ std::string joined(const Items& items, std::string_view between, Words words = {
   return line;
 }
 
-/// "1 head", "3 heads": an amount of what has a plain plural.
+/// Returns a count and its noun, which has a regular plural: "1 head", "3 heads".
 std::string counted(std::size_t count, std::string_view one);
 
-/// Lengths as a tuple of Python: "(2, 3)", "(2,)".
+/// Returns lengths as a Python tuple: "(2, 3)", "(2,)".
 std::string tuple_text(const std::vector<std::size_t>& lengths);
 
-/// The shape of a matrix: "6×3".
+/// Returns the shape of a matrix: "6×3".
 std::string shape_text(std::size_t n_rows, std::size_t n_columns);
 
-/// An amount of memory: "1.5 GiB".
+/// Returns an amount of memory: "1.5 GiB".
 std::string gibibytes(std::uint64_t bytes);
 
-/// Rows of a table as lines, each column as wide as its widest cell and two blanks apart; a column whose
-/// cells are all empty is left out. All rows have as many cells as the first.
+/// Returns the rows of a table as lines, each column as wide as its widest cell and two spaces apart; columns
+/// of empty cells are left out. All rows have as many cells as the first.
 std::string in_columns(std::span<const std::vector<std::string>> rows);
 
-/// How many letters must be put in, taken out or changed to make one word the other (Levenshtein).
+/// Returns how many letters to insert, remove or change to turn one word into the other (Levenshtein).
 std::size_t distance(std::string_view a, std::string_view b);
 
-/// What to add to an error about a word that is none of the known ones: "; did you mean \"scale\"?", or
-/// nothing when none is near.
+/// Returns the hint for an error about an unknown word: "; did you mean \"scale\"?", or "" if no known word
+/// is close.
 std::string suggestion(std::string_view word, std::initializer_list<std::string_view> known);
 
 constexpr std::string_view hexadecimal_digits = "0123456789abcdef";
 
-/// The last digits of a number, as many as asked for.
+/// Returns the last n_digits hexadecimal digits of a number.
 inline std::string hexadecimal(std::uint64_t number, int n_digits) {
   std::string text;
   for (int shift = 4 * (n_digits - 1); shift >= 0; shift -= 4)
@@ -79,14 +79,14 @@ inline std::string hexadecimal(std::uint64_t number, int n_digits) {
   return text;
 }
 
-/// Two digits for each byte.
+/// Returns two hexadecimal digits for each byte.
 inline std::string hexadecimal(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) text += hexadecimal(static_cast<unsigned char>(c), 2);
   return text;
 }
 
-/// The bytes of such a text; nothing where it is none.
+/// Returns the bytes of such a text, or nothing if it is not one.
 inline std::optional<std::string> bytes_of_hexadecimal(std::string_view digits) {
   std::string bytes;
   if (digits.size() % 2 != 0) return std::nullopt;
@@ -98,14 +98,14 @@ inline std::optional<std::string> bytes_of_hexadecimal(std::string_view digits) 
   return bytes;
 }
 
-/// A part of a formula that is written in one size.
+/// Part of a formula that is written in one size.
 struct FormulaPiece {
   std::string_view text;
   bool subscript = false;
 };
 
-/// "X·W_q + b_12" as "X·W", q, " + b" and 12: behind an underscore a letter or all digits are lowered. No
-/// piece is empty; they are parts of the text given.
+/// Splits "X·W_q + b_12" into "X·W", q, " + b" and 12: one letter or all digits after an underscore are a
+/// subscript. No piece is empty; pieces are views of the given text.
 std::vector<FormulaPiece> formula_pieces(std::string_view formula);
 
 }  // namespace core::text

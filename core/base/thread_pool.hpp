@@ -9,19 +9,19 @@
 
 namespace core {
 
-/// Threads of oneTBB that share the tasks of whoever calls, who is one of them. Several threads may call at
-/// once, and a task may call itself.
+/// Threads of oneTBB that share the tasks of a caller, which is one of them. Several threads may call run()
+/// at once, and a task may call it too.
 class ThreadPool {
  public:
-  /// The caller counts as one of n_threads, at least 1; there are fewer where the system gives no more.
+  /// Creates n_threads, at least 1, the caller included; fewer if the system has fewer.
   explicit ThreadPool(std::size_t n_threads)
       : arena_(static_cast<int>(std::max<std::size_t>(n_threads, 1))) {}
 
   std::size_t n_threads() const { return static_cast<std::size_t>(arena_.max_concurrency()); }
 
-  /// Calls task(0) … task(count − 1), each once, begun in this order; returns when all are done.
+  /// Calls task(0) … task(count − 1), each once, started in this order; returns when all are done.
   ///
-  /// Once a task has thrown no other begins; what it threw is thrown here when those under way have ended.
+  /// After an exception no further task starts; it is rethrown once the running tasks have ended.
   template <class Task>
   void run(std::size_t count, const Task& task) {
     if (count < 2 || n_threads() == 1) {
@@ -43,9 +43,9 @@ class ThreadPool {
       tbb::parallel_for(std::size_t{0}, std::min(count, n_threads()), take_tasks, tbb::simple_partitioner());
     });
   }
-  /// Fewer multiplications than these are done before another thread would have woken.
+  /// Fewer multiplications than this are done before another thread would wake.
   static constexpr std::size_t worth_waking = 30'000;
-  /// The same, but on the caller's thread where so many multiplications are not worth waking another.
+  /// Does the same, on the caller's thread alone if there are too few multiplications to wake another.
   template <class Task>
   void run(std::size_t count, std::size_t multiplications, const Task& task) {
     if (multiplications < worth_waking)

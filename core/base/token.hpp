@@ -9,17 +9,17 @@
 
 namespace core {
 
-/// Something was stopped by whoever asked for it.
+/// Error of work that was stopped on request.
 class Stopped : public Error {
  public:
   Stopped() : Error("stopped") {}
 };
 
-/// Stands between whoever waits for some work, and may stop it, and whoever does it, who gets it const and
-/// says how far it is. Safe between threads.
+/// Shared by the owner of some work, who may stop it, and the worker, who gets it const and reports progress.
+/// Thread-safe.
 class Token {
  public:
-  /// True once what the work reads is wanted back, which stops it as well; may be nullptr.
+  /// True once the data that the work reads is needed elsewhere, which also stops the work; may be nullptr.
   using Recalled = std::shared_ptr<const std::atomic<bool>>;
 
   Token() = default;
@@ -27,20 +27,20 @@ class Token {
   Token(const Token&) = delete;
   Token& operator=(const Token&) = delete;
 
-  /// Asks the work to stop at its next step.
+  /// Tells the work to stop at its next step.
   void stop() { stopped_ = true; }
   bool goes_on() const { return !stopped_ && !(recalled_ && *recalled_); }
 
-  /// Counts what has been done: bytes, or tries.
+  /// Counts completed work: bytes, or tries.
   void count(std::uint64_t amount) const { done_ += amount; }
-  /// The same for work that has no end of its own: throws Stopped once it is to stop.
+  /// Does the same for open-ended work: throws Stopped once the work has to stop.
   void add(std::uint64_t amount) const {
     if (!goes_on()) throw Stopped();
     count(amount);
   }
   std::uint64_t done() const { return done_; }
 
-  /// The share of the work that is done, as far as can be foreseen: 0 … 1.
+  /// Reports the completed share of the work, as estimated: 0 … 1.
   void report(double share) const { share_ = share; }
   double share() const { return share_; }
 

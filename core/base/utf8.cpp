@@ -50,7 +50,7 @@ struct Range {
   char32_t first, last;
 };
 
-/// General punctuation, without the spaces and the invisible joiners.
+/// Punctuation and signs, without spaces and invisible joiners.
 constexpr std::array punctuation{
     Range{0x21, 0x2F},     Range{0x3A, 0x40},     Range{0x5B, 0x5E},     Range{0x60, 0x60},
     Range{0x7B, 0x7E},     Range{0xA1, 0xA9},     Range{0xAB, 0xAC},     Range{0xAE, 0xB1},
@@ -67,7 +67,7 @@ constexpr std::array spaces{Range{0x09, 0x0D},     Range{0x20, 0x20},     Range{
 constexpr std::array controls{Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x61C, 0x61C},
                               Range{0x200E, 0x200F}, Range{0x2028, 0x202E}, Range{0x2066, 0x2069}};
 
-/// "\\x1b", "\\u202e".
+/// Appends "\\x1b" or "\\u202e".
 void append_escaped(std::string& text, char32_t c) {
   text += c < 0x100 ? "\\x" + hexadecimal(c, 2) : "\\u" + hexadecimal(c, 4);
 }

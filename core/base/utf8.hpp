@@ -14,66 +14,66 @@ struct Character {
   std::size_t size = 1;  ///< bytes
 };
 
-/// The character that a text begins with, or nothing when it is empty or begins with what is not valid.
+/// Returns the first character of a text, or nothing if it is empty or begins with invalid bytes.
 std::optional<Character> first_character(std::string_view text);
 
-/// Appends one character; U+FFFD for what is no character.
+/// Appends one character; U+FFFD for invalid ones.
 void append_character(std::string& text, char32_t value);
 
-/// Whether a character begins with this byte, and does not go on with it.
+/// Returns whether a byte starts a character, rather than continues one.
 constexpr bool starts_character(char byte) {
   return (byte & 0xC0) != 0x80;
 }
 
 std::size_t character_count(std::string_view text);
 
-/// The text without the byte order mark that it may begin with.
+/// Returns the text without a leading byte order mark.
 std::string_view without_byte_order_mark(std::string_view text);
 
-/// "line 2, column 5": where a byte stands, in characters.
+/// Returns the place of a byte, counted in characters: "line 2, column 5".
 std::string place_words(std::string_view text, std::size_t at);
 
-/// One character of a text and where its bytes stand.
+/// One character of a text and the place of its bytes.
 struct CodePoint {
   char32_t value = 0;
   std::size_t at = 0, size = 1;  ///< bytes
 };
 
-/// The characters of UTF-8 text, one for each code point.
+/// Returns the characters of UTF-8 text, one for each code point.
 ///
 /// Throws core::Error naming the first byte that is not valid UTF-8 (RFC 3629).
 std::vector<CodePoint> code_points(std::string_view text);
 
-/// The same, where every byte that belongs to no character becomes U+FFFD.
+/// Returns the same, with U+FFFD for every byte that belongs to no character.
 std::u32string repaired_characters(std::string_view text);
 
-/// Whether all of a text is UTF-8.
+/// Returns whether all of a text is UTF-8.
 bool is_utf8(std::string_view text);
 
-/// Whether it does something to a line instead of standing on it: control characters of both sets, line ends
-/// and the marks that turn the direction of what follows.
+/// Returns whether it controls text instead of being printed: both sets of control characters, line ends and
+/// marks of text direction.
 bool is_control(char32_t c);
 
-/// Whether Unicode will never make it a character: U+FFFE and its like, which no file should hold.
+/// Returns whether Unicode reserves it forever: U+FFFE and the like, which no file should contain.
 bool is_noncharacter(char32_t c);
 
-/// A text on one line as a terminal may be given it: what is_control, as "\\x1b" or "\\u202e", and U+FFFD for
-/// bytes that are no UTF-8.
+/// Returns a text on one line, safe for a terminal: controls as "\\x1b" or "\\u202e", and U+FFFD for invalid
+/// bytes.
 std::string printable(std::string_view text);
 
-/// The same with its line ends and tabs as they are.
+/// Returns the same with line ends and tabs kept.
 std::string printable_lines(std::string_view text);
 
-/// Whether it takes the room of two letters, as Chinese, Japanese and Korean do (Unicode Annex 11).
+/// Returns whether it is two columns wide, like Chinese, Japanese and Korean characters (Unicode Annex 11).
 bool is_wide(char32_t c);
 
-/// "U+00E9", "U+1F600": how Unicode names it.
+/// Returns the Unicode notation: "U+00E9", "U+1F600".
 std::string code_point_name(char32_t c);
 
-/// Whether it separates words: blanks, tabs and line ends of any script.
+/// Returns whether it separates words: spaces, tabs and line ends of any script.
 bool is_space(char32_t c);
 
-/// Whether it stands as a word of its own: marks and signs of ASCII, Latin, general and CJK punctuation.
+/// Returns whether it is a word of its own: punctuation and signs of ASCII, Latin, general and CJK blocks.
 bool is_punctuation(char32_t c);
 
 }  // namespace core::text

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-/// Lists of words in one text, with blanks between them, as tables of constants have them.
+/// Lists of words in one text, separated by spaces, as in tables of constants.
 namespace core::text {
 
-/// Returns whether is_it(word) for any word of a list.
+/// Returns whether is_it(word) holds for any word of a list.
 template <class IsIt>
 bool any_word(std::string_view list, IsIt is_it) {
   for (std::size_t at = 0; at < list.size();) {

@@ -32,10 +32,10 @@ MistakeRows rows(std::initializer_list<const char*> names) {
   return found;
 }
 
-/// Rows made together; where one of them changes nothing, so do all.
+/// Combines table rows; without an effect if one of them has none.
 Hypothesis of_rows(const MistakeRows& rows) {
   Stage first = std::ranges::min(rows, {}, &Mistake::first)->first;
-  // Which of the projections comes first is turned round where queries and keys are swapped.
+  // Swapping queries and keys reverses the order of their projections.
   if (first == Stage::keys || first == Stage::values) first = Stage::queries;
   const auto made = [rows](const Model& model) {
     Model next = model;
@@ -48,31 +48,31 @@ Hypothesis of_rows(const MistakeRows& rows) {
   return {rows, made, first};
 }
 
-/// A row made in another way than the table makes it.
+/// Makes a hypothesis of a table row with a different change than the table's.
 template <class Change>
 Hypothesis other(const char* name, Change change, std::string detail = "") {
   const Mistake* row = find_mistake(name);
   return {{row}, change, row->first, std::move(detail)};
 }
 
-// Other ways to make mistakes of the table.
+// Alternative ways to make mistakes of the table.
 
 Model scaled_by_width(const Model& model) {
   return mistakes::with_scale(
       model, {attention::ScaleRule::factor, 1 / std::sqrt(static_cast<double>(model.d_out()))});
 }
 
-/// The scale itself is taken twice.
+/// Applies the scale twice to the scores.
 Model scaled_again(const Model& model) {
   const double factor = attention::scale_factor(model);
   return mistakes::with_scale(model, {attention::ScaleRule::factor, factor * factor});
 }
 
-/// The queries are scaled before they are kept.
+/// Applies the scale to the query projection as well.
 Model scaled_before(const Model& model) {
   Model next = model;
   attention::Linear* query = find_linear(next, attention::Part::query);
-  if (!query || model.additions.normalise) return next;  // a norm takes the scale away
+  if (!query || model.additions.normalise) return next;  // a norm would cancel the scale
   const double factor = attention::scale_factor(model);
   query->weight = arma::mat(*query->weight * factor);
   if (query->bias) *query->bias = arma::mat(**query->bias * factor);
@@ -104,7 +104,7 @@ Model causal_from_first(const Model& model) {
   return next;
 }
 
-// Sizes that mistakes can have, of which the tensors tell some.
+// Sizes of mistakes, some of them read off the tensors.
 
 /// "−10000", "−3.4e+38".
 std::string fill_words(double fill) {
@@ -113,8 +113,7 @@ std::string fill_words(double fill) {
   return std::string("−") + text.data();
 }
 
-/// The mask's large negative number, where observed masked scores hold one at the first cell that the model
-/// hides.
+/// Adds the mask's large negative number, if observed masked scores have one at the first masked position.
 void add_fill(const Model& model, const std::vector<Observed>& observed, std::vector<Hypothesis>& all) {
   if (!model.mask.hides()) return;
   for (const Observed& tensor : observed)
@@ -135,7 +134,7 @@ void add_fill(const Model& model, const std::vector<Observed>& observed, std::ve
     }
 }
 
-/// Positions that are off by one, or rotated by another base.
+/// Adds positions that are off by one, and rotations with another base.
 void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
   const auto& rotary = model.additions.positions.rotary;
   if (!rotary) return;
@@ -155,11 +154,11 @@ void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
     counted_from(0, by, "keys" + end);
     counted_from(by, by, "queries and keys" + end);
   }
-  const auto words = [](double base) {  // "500000", which is shorter with an exponent
+  const auto words = [](double base) {  // "500000"; number_text() would use an exponent
     const bool is_whole = base == std::floor(base) && base < 1e15;
     return is_whole ? to_string(static_cast<std::int64_t>(base)) : text::number_text(base);
   };
-  // Those of most models, of Llama 3, of Qwen and Mixtral, and of gpt-oss.
+  // Bases of most models, Llama 3, Qwen and Mixtral, and gpt-oss.
   for (const double base : {10000.0, 500000.0, 1000000.0, 150000.0}) {
     const auto made = [base](const Model& m) {
       Model next = m;
@@ -173,7 +172,7 @@ void add_rotations(const Model& model, std::vector<Hypothesis>& all) {
 }
 
 void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
-  constexpr std::size_t every_size = 16;  // then those that people take
+  constexpr std::size_t every_size = 16;  // above it, only common sizes
   std::vector<std::size_t> sizes;
   for (std::size_t size = 1; size < model.n_keys(); ++size)
     if (size <= every_size || size % (size > 128 ? 64 : 16) == 0) sizes.push_back(size);
@@ -191,7 +190,7 @@ void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
         std::pair{"blocks_not_rescaled:contexts", ", of which the contexts alone are not rescaled"}})
     for (const std::size_t size : sizes)
       add(form, size, "blocks of " + to_string(size) + (size > 1 ? " keys" : " key") + words);
-  // Sizes that leave the same keys out cannot be told apart; powers of two are likelier.
+  // Sizes that drop the same keys cannot be told apart; powers of two are likelier.
   std::map<std::size_t, std::vector<std::size_t>> by_first_left_out;
   for (const std::size_t size : sizes) by_first_left_out[(model.n_keys() - 1) / size * size].push_back(size);
   for (auto& [first, sizes_of_it] : by_first_left_out) {
@@ -206,7 +205,7 @@ void add_blocks(const Model& model, std::vector<Hypothesis>& all) {
   }
 }
 
-/// Whether observed numbers of a stage say that no query sees a key: weights of 0, scores of −∞.
+/// Whether observed numbers show that no query attends to a key: weights of 0, scores of −∞.
 bool is_unseen(const Observed& observed, const Reading& r, std::size_t key) {
   const double hidden = r.stage == Stage::masked_scores ? -arma::datum::inf : 0;
   for (std::size_t s = 0; s < r.n_sequences; ++s)
@@ -218,8 +217,8 @@ bool is_unseen(const Observed& observed, const Reading& r, std::size_t key) {
   return true;
 }
 
-/// Keys that may be missing: those that the tensors say are, or, where these say nothing and the keys are
-/// few, all. The last is one that a last block may be, unless scores are without it.
+/// Adds missing keys: those that the tensors show or, if they show nothing, all of at most max_keys keys. The
+/// last key only if masked scores show it, as else a dropped last block explains it.
 void add_missing_keys(const Model& model, const std::vector<Observed>& observed,
                       std::vector<Hypothesis>& all) {
   constexpr std::size_t max_keys = 64;
@@ -242,7 +241,7 @@ void add_missing_keys(const Model& model, const std::vector<Observed>& observed,
   }
 }
 
-/// Which pairs are rotated where the model's are not.
+/// Describes which column pairs are rotated instead of the model's.
 std::string pairs_words(const Model& model) {
   const auto& rotary = model.additions.positions.rotary;
   if (!rotary) return "";
@@ -251,8 +250,8 @@ std::string pairs_words(const Model& model) {
                     : "yours rotate halves, the model adjacent columns";
 }
 
-/// Mistakes that only round, the finest first, and what their inputs are rounded to in libraries that round
-/// these as well.
+/// Mistakes of coarse arithmetic, the finest first, and the type of inputs in libraries that also round
+/// these.
 struct Coarse {
   const char* name;
   Precision inputs = Precision::float64;
@@ -265,7 +264,7 @@ constexpr std::array coarse_types{Coarse{"float32_precision"},
                                   Coarse{"half_precision_sums", Precision::float16},
                                   Coarse{"bfloat16_precision", Precision::bfloat16}};
 
-/// Whether several sizes of a mistake are tried instead of the one in the table, or it only rounds.
+/// Whether a mistake is tried in several sizes instead of the table's, or only rounds.
 bool is_tried_otherwise(const Mistake& mistake) {
   constexpr std::array<std::string_view, 7> sized{
       "n_heads_other", "blocks_not_rescaled",       "last_block_dropped", "key_missing",
@@ -279,8 +278,7 @@ bool is_tried_otherwise(const Mistake& mistake) {
 
 std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Observed>& observed) {
   std::vector<Hypothesis> all;
-  for (const auto& [name, type] :
-       {coarse_types[4], coarse_types[6]}) {  // inputs that are rounded before exact arithmetic
+  for (const auto& [name, type] : {coarse_types[4], coarse_types[6]}) {  // rounded inputs, exact arithmetic
     const auto made = [type = type](const Model& m) { return mistakes::with_rounded_inputs(m, type); };
     all.push_back({rows({name}), made, Stage::embeddings});
   }
@@ -311,7 +309,7 @@ std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Obs
   std::erase_if(all, [&](const Hypothesis& hypothesis) {
     const Model made = hypothesis.made(model);
     if (has_other_width && hypothesis.mistakes.front() == find_mistake("output_projection_missing"))
-      return true;  // which gives the output another shape
+      return true;  // this changes the shape of the output
     const bool is_padding = hypothesis.mistakes.front() == find_mistake("no_mask") && made == unpadded;
     return made == model || is_padding || attention::check(made);
   });
@@ -360,25 +358,25 @@ namespace {
 
 constexpr Stage no_stage{attention::n_stages};
 
-/// Rows that a sample has at most, and of how many it is worth taking one.
+/// Largest number of rows in a sample, and the fewest tokens worth sampling.
 constexpr std::size_t max_sampled = 5, worth_sampling = 24;
-/// Pairs are looked for under rounding to so many roundings of the largest number of a stage.
+/// Tolerance of pairs under rounding, in roundings of a stage's largest number.
 constexpr double loose_roundings = 16;
 
-/// The latest stage that a tensor can be.
+/// Returns the latest stage that a tensor can be.
 Stage latest(const Observed& tensor) {
   Stage stage = Stage::embeddings;
   for (const Reading& reading : tensor.readings) stage = std::max(stage, reading.stage);
   return stage;
 }
 
-/// Whether it is about numbers and not about what is done with them.
+/// Whether a hypothesis only rounds the inputs.
 bool rounds_inputs(const Hypothesis& hypothesis) {
   return hypothesis.first == Stage::embeddings;
 }
 
-/// Two hypotheses of one cause say nothing that one of them would not; only biases can be missing in several
-/// places, and only some of the matrices be viewed.
+/// Whether two hypotheses have the same cause, so that a pair adds nothing; only biases can be missing, and
+/// matrices be viewed, in several places.
 bool share_a_cause(const Hypothesis& a, const Hypothesis& b) {
   if (rounds_inputs(a) && rounds_inputs(b)) return true;
   for (const Mistake* one : a.mistakes)
@@ -390,8 +388,7 @@ bool share_a_cause(const Hypothesis& a, const Hypothesis& b) {
   return false;
 }
 
-/// The same tensors as a model of other shapes reads them; none when one of them has no reading, or was not
-/// read from its file.
+/// Rereads the tensors for a model of other shapes; empty if one of them has no reading or was not loaded.
 std::vector<Observed> read_again(const Model& other, std::vector<Observed> observed) {
   for (Observed& tensor : observed) {
     tensor.readings = readings_in(other, tensor.name, tensor.stage, tensor.tensor.shape);
@@ -421,7 +418,7 @@ class Search {
     };
     if (readable) {
       auto all = rounded({{nullptr, model(), &c_.observed}});
-      if (!all.empty())  // a mistake that is nearer to the tensors may be rounded as well
+      if (!all.empty())  // a mistake with smaller errors may be rounded as well
         for (RoundedModel& other : rounded(nearer())) all.push_back(std::move(other));
       if (add_all(all)) return found_;
     }
@@ -447,9 +444,9 @@ class Search {
   struct Single {
     const Hypothesis* hypothesis;
     Model model;
-    Stage first_wrong;  ///< no stage before it is known to be left unexplained
+    Stage first_wrong;  ///< no earlier stage is known to be unexplained
   };
-  /// Tensors as a model of another number of heads, or of a wider output, has them.
+  /// Tensors as read by a model with another number of heads, or another output width.
   struct OtherShapes {
     Hypothesis hypothesis;
     Model model;
@@ -464,13 +461,13 @@ class Search {
     return true;
   }
 
-  /// All hypotheses alone, but those of which no pair with them can explain the tensors; false when stopped.
+  /// Tries all hypotheses alone, and discards those that no pair can complete; false if stopped.
   bool try_singles() {
     hypotheses_ = hypotheses_for(model(), c_.observed);
     for (const Hypothesis& hypothesis : hypotheses_) {
       if (!counted()) return false;
       Single single{&hypothesis, hypothesis.made(model()), first_wrong_};
-      if (hypothesis.first <= first_wrong_) {  // else it cannot change what is wrong
+      if (hypothesis.first <= first_wrong_) {  // else it cannot fix the difference
         const auto wrong = first_wrong_of(single.model, hypothesis.first, true);
         if (!wrong) continue;
         if (*wrong == no_stage) add({&hypothesis}, single.model);
@@ -500,11 +497,10 @@ class Search {
     return all;
   }
 
-  /// The first stage at which a tensor is not what a model gives, or no_stage. A few rows are looked at
-  /// first.
+  /// Returns the first stage where a tensor differs from a model, or no_stage; checks a few rows first.
   ///
-  /// Nothing where a tensor is wrong that was right, if that matters: no second mistake takes back what
-  /// another does.
+  /// If keeps_right, returns nullopt when a tensor that was right becomes wrong: a second mistake never
+  /// undoes the first.
   std::optional<Stage> first_wrong_of(const Model& other, Stage first, bool keeps_right) const {
     if (sampler_) {
       const auto wrong = first_wrong_of(Computed(other, sampler(), first), keeps_right);
@@ -515,8 +511,7 @@ class Search {
   }
   std::optional<Stage> first_wrong_of(const Computed& ours, bool keeps_right) const {
     const auto is_wrong = [&](std::size_t k) {
-      const Reading* right =
-          c_.agreeing[k];  // a model may leave it out: it was computed, and nothing made of it
+      const Reading* right = c_.agreeing[k];  // a model without the stage may still compute it unused
       return !agreeing(c_.observed[k], ours, c_.tolerance) &&
              !(right && !attention::info(right->stage).present(ours.model()));
     };
@@ -528,7 +523,7 @@ class Search {
     return first;
   }
 
-  /// Mistakes whose exact numbers are plainly nearer to the tensors than the right ones.
+  /// Returns mistakes whose exact numbers are clearly closer to the tensors than the right model's.
   std::vector<ExactModel> nearer() const {
     const auto errors = [&](const Model& exact) {
       return error_sums(c_.observed, Computed(exact, sampler()));
@@ -544,14 +539,14 @@ class Search {
     return exact;
   }
 
-  /// Pairs of mistakes of which the tensors are no further than a coarse type may take them, to be judged.
+  /// Finds pairs of mistakes that explain the tensors within the error of a coarse type, to be judged.
   std::vector<Explanation> loose_pairs() const {
     for (const Precision type : {Precision::float16, Precision::bfloat16}) {
       const double unit = attention::rounding_error(type, 1);
       Tolerance loose = c_.tolerance;
       loose.of_largest = loose_roundings * unit;
       if (!c_.observed.empty() && round_trip_error(c_.observed.front().rounding, 1) > unit)
-        continue;  // a type that is coarser anyway
+        continue;  // their own type is coarser anyway
       Comparison loosely{c_.right, c_.observed, {}, loose, c_.token};
       for (const Observed& tensor : c_.observed)
         loosely.agreeing.push_back(agreeing(tensor, c_.right, loose));
@@ -564,7 +559,7 @@ class Search {
     return {};
   }
 
-  /// Stages before the later of two must be explained by the earlier one alone.
+  /// Whether a pair may explain the tensors: the earlier alone must explain stages before the later.
   bool could_explain(const Single& a, const Single& b) const {
     const bool in_order = a.hypothesis->first <= b.hypothesis->first;
     const Single &early = in_order ? a : b, &late = in_order ? b : a;
@@ -612,9 +607,9 @@ class Search {
 
   const Comparison& c_;
   std::optional<Sampler> sampler_;
-  Stage first_wrong_ = no_stage;  // by the right model
+  Stage first_wrong_ = no_stage;  // compared with the right model
   std::vector<Hypothesis> hypotheses_;
-  std::vector<Single> singles_;  // which point into the hypotheses
+  std::vector<Single> singles_;  // point into hypotheses_
   std::vector<Explanation> found_;
 };
 

@@ -11,94 +11,91 @@
 
 namespace core::check {
 
-/// One way in which mistakes of one kind are made; the table of mistakes has the plainest, people find
-/// others.
+/// One way to make a mistake; the table of mistakes has only the simplest way.
 struct Hypothesis {
-  std::vector<const mistakes::Mistake*> mistakes;  ///< what is done wrong, one or a few alike
+  std::vector<const mistakes::Mistake*> mistakes;  ///< one mistake, or a few similar ones
   std::function<Model(const Model&)> made;
   Stage first;              ///< no earlier stage can change
-  std::string detail = {};  ///< "blocks of 4 keys": what the table of mistakes leaves open
-  bool alone = false;       ///< it is one of many alike, and not tried in pairs
+  std::string detail = {};  ///< "blocks of 4 keys": unspecified in the table of mistakes
+  bool alone = false;       ///< one of many similar hypotheses, not tried in pairs
   Arithmetic arithmetic = Arithmetic::of_model;
 };
 
-/// All that change this model and do not only round, in the order of the stages that they change; what the
-/// tensors tell of a mask's large negative number is used.
+/// Returns all hypotheses that change this model, except coarse arithmetic, ordered by the first stage that
+/// they change; reads a mask's large negative number off the tensors.
 std::vector<Hypothesis> hypotheses_for(const Model& model, const std::vector<Observed>& observed);
 
-/// Those that give tensors other shapes: every other number of heads that the model's columns can be split
-/// into, and an output projection that is left out where the output is of another width then.
+/// Returns hypotheses that change tensor shapes: every other number of heads that divides the model's
+/// columns, and an omitted output projection where that changes the output width.
 std::vector<Hypothesis> shape_hypotheses(const Model& model);
 
-/// Those that make numbers coarser, the finest first; whether tensors are rounded so is judged otherwise.
+/// Returns hypotheses of coarse arithmetic, the finest first; find_roundings() judges these.
 std::vector<Hypothesis> rounding_hypotheses(const Model& model);
 
 namespace inference {
 struct Cause;
 }
 
-/// Mistakes that, made together, give every tensor within the tolerance.
+/// Mistakes that together reproduce every tensor within the tolerance.
 struct Explanation {
-  std::vector<std::string> causes;                 ///< as the table of mistakes names them, each once
-  std::vector<const mistakes::Mistake*> mistakes;  ///< what they are in particular
-  Model model;                       ///< the model with them; of what was inferred the right one, see made()
-  std::vector<std::string> details;  ///< "blocks of 4 keys": sizes, of which each explains the tensors
-  /// "the positions of the queries are 4 behind": what was inferred from the numbers, of each cause.
+  std::vector<std::string> causes;                 ///< as named in the table of mistakes, each once
+  std::vector<const mistakes::Mistake*> mistakes;  ///< the specific mistakes
+  Model model;                       ///< with the mistakes; if inferred, the right model: see made()
+  std::vector<std::string> details;  ///< "blocks of 4 keys": sizes that each explain the tensors
+  /// "the positions of the queries are 4 behind": inferred from the numbers, one per cause.
   std::vector<std::string> sentences = {};
   std::shared_ptr<const inference::Cause> inferred = nullptr;
 };
 
-/// All single causes that explain every tensor; when there is none, all pairs that do, a rounding among them.
+/// Returns all single causes that explain every tensor or, if there are none, all pairs that do, which may
+/// include a rounding.
 ///
-/// Not all of the tensors may agree. Where one lacks a reading only what gives other shapes is tried. Calls
-/// goes_on() now and then, and gives up, with what it has found, when that is false. Only single causes where
-/// others are known.
+/// Some tensor must differ. If one lacks a reading, only changes of shape are tried. When comparison.token
+/// stops, returns the causes found so far. only_singles tries no coarse arithmetic and no pairs.
 std::vector<Explanation> find_causes(const Comparison& comparison, bool only_singles = false);
 
-// Coarse arithmetic, which no library rounds as another does, told by the errors that it leaves.
+// Coarse arithmetic differs between libraries; it is recognized by the errors that it leaves.
 
-/// The squares of the errors of a tensor, added up, and of how many numbers.
+/// Sum of squared errors of a tensor, and the count of its numbers.
 struct ErrorSum {
   double squares = 0;
   std::size_t n = 0;
 };
 
-/// That of each tensor, in that of its readings that is nearest; infinite where one number is finite alone.
+/// Returns each tensor's error sum in its closest reading; infinite if just one of two numbers is finite.
 std::vector<ErrorSum> error_sums(const std::vector<Observed>& observed, const Computed& exact);
 
-/// Whether the first errors are smaller than the second by more than chance makes them, and in no tensor
-/// larger.
+/// Whether the first errors are smaller than the second beyond chance, and larger in no tensor.
 bool errs_less(const std::vector<ErrorSum>& first, const std::vector<ErrorSum>& second);
 
-/// A model whose numbers tensors may be roundings of, and the tensors as they are read in it.
+/// A model that may have been rounded to give the tensors, and the tensors as it reads them.
 struct ExactModel {
   const Hypothesis* hypothesis;  ///< nullptr for the right model
   Model model;
   const std::vector<Observed>* observed;
 };
 
-/// A model that rounds, and how similar its errors are to those of the tensors.
+/// A model with rounding, and the similarity of its errors to those of the tensors.
 struct RoundedModel {
-  const Hypothesis* exact;  ///< nullptr for the rounding alone
+  const Hypothesis* exact;  ///< nullptr if rounding is the only cause
   Hypothesis rounding;
   Model model;
   double similarity, error;
 };
 
-/// Rows in which the tensors are far from the right model, and some others; nothing where all are quick, or
-/// where a few rows cannot be computed alone.
+/// Returns rows where the tensors are far from the right model, and some others; nullopt if all rows are
+/// cheap or a few cannot be computed alone.
 std::optional<Sample> sample_of(const Comparison& comparison);
 
-/// The models of which the tensors are roundings, each with the arithmetic; only the likeliest and those that
-/// are about as likely. The sampler may be nullptr.
+/// Returns the rounded models that may have produced the tensors: the likeliest and those about as likely.
+/// The sampler may be nullptr.
 std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
                                          const std::vector<Hypothesis>& roundings, const Sampler* sampler,
                                          const Tolerance& tolerance, const core::Token& token);
 
-/// The types to which tensors are rounded that differ from the right model in nothing else, "" for others.
+/// Returns for each tensor the type whose rounding alone makes it differ from the right model, or "".
 ///
-/// Nothing is said where rounding is the only cause, or where the causes are known and none of them is
-/// rounding.
+/// All are "" if rounding is the only cause, or if the known causes include no rounding.
 std::vector<std::string> rounded_alone(const Comparison& comparison,
                                        const std::vector<Explanation>& explanations);
 

@@ -22,27 +22,27 @@ using attention::StageInfo;
 using formats::json_quoted;
 using std::to_string;
 
-// Where numbers differ.
+// Patterns of differences.
 
-/// A pattern must not be there by chance: if numbers were off anywhere as often as they are inside of it,
-/// none would be outside of it once in so many cases. Some ten shapes of patterns are looked for.
+/// Largest probability that a pattern is chance: that none of the numbers outside it differs, given the rate
+/// of differences inside. About ten shapes of patterns are tried.
 constexpr double by_chance = 1e-5;
-/// What a factor or an offset leaves unexplained of the differences, in root mean squares.
+/// Largest relative root mean square of the differences that a factor or offset may leave.
 constexpr double unexplained = 0.02;
-/// And what rounding leaves, where the squares of the differences are so many times as large.
+/// Rounding may be left as well if the squared differences are this many times as large.
 constexpr double beyond_rounding = 10;
-/// Numbers that a factor or an offset must explain beyond those that fix it.
+/// Numbers that a factor or offset must explain beyond those that determine it.
 constexpr std::size_t enough_explained = 6;
-/// Numbers that are off so many times as far as half of them stand out.
+/// Differences of more than this many times the median are outliers.
 constexpr double stands_out = 8;
-/// Of all squares, those of differences that stand out.
+/// Share of the squared differences that outliers must hold.
 constexpr double most_of_it = 0.9;
-/// Lines in which growth can be seen, how well their order must be kept (Spearman), and how much it must be
-/// between the first and the last quarter.
+/// Growth from line to line: minimum number of lines, rank correlation with their order (Spearman), and ratio
+/// of the last quarter to the first.
 constexpr std::size_t enough_lines = 8;
 constexpr double in_order = 0.9, grown = 3;
 
-/// Numbers that are off and that are looked at one by one, at most; of more, every so many-th.
+/// Largest number of differences examined one by one; of more, every n-th is.
 constexpr std::size_t most_looked_at = std::size_t{1} << 20;
 
 struct Number {
@@ -51,8 +51,8 @@ struct Number {
   double difference() const { return observed - ours; }
 };
 
-/// Calls visit(number, whether it is off) for all numbers but those that say nothing, as cells that are
-/// hidden in both.
+/// Calls visit(number, whether it differs) for all informative numbers, which excludes positions masked in
+/// both.
 template <class Visit>
 void for_each_number(const std::vector<HeadDifference>& heads, const PatternOf& stage, Visit visit) {
   for (const HeadDifference& h : heads)
@@ -64,7 +64,7 @@ void for_each_number(const std::vector<HeadDifference>& heads, const PatternOf& 
       }
 }
 
-/// How many numbers of each line, a head, a row or a column, tell something, and how many are off.
+/// Counts for one line (head, row or column): informative numbers, and those that differ.
 struct Line {
   std::size_t telling = 0, off = 0;
 };
@@ -78,8 +78,8 @@ void count(std::vector<Line>& lines, std::size_t k, bool off) {
   lines[k].off += off;
 }
 
-/// Only differences beyond a limit count as off. Rows and columns are those of heads in which some are; where
-/// none can be off in other rows of these columns, the rows say nothing, and the other way round.
+/// Counts differences beyond a limit, rows and columns only in heads that have some. Omits rows if no row is
+/// free of differences in the affected columns though some column is in the affected rows; and vice versa.
 Lines lines_of(const std::vector<HeadDifference>& heads, const PatternOf& stage, double limit) {
   const auto is_off = [&](const Number& n, bool off) { return off && !(std::abs(n.difference()) <= limit); };
   Lines all, crossing;
@@ -109,7 +109,7 @@ std::string ordinal(std::size_t n) {
   return to_string(n) + end;
 }
 
-/// Lines by their numbers, when these have a name: "the last row", "rows from 3 on", "every 4th row".
+/// Describes a set of lines: "the last row", "rows from 3 on", "every 4th row"; "" if there is no short name.
 std::string words_of_set(const std::vector<std::size_t>& off, std::size_t n_lines, const std::string& line,
                          bool counted) {
   const std::size_t first = off.front(), last = off.back(), n = off.size();
@@ -134,7 +134,7 @@ std::string words_of_set(const std::vector<std::size_t>& off, std::size_t n_line
   return line + "s " + text::joined(names, " and ");
 }
 
-/// The lines that hold all that is off, when others could have held some.
+/// Describes the lines with all differences, if others could have had some; else returns "".
 std::string words_of(const std::vector<Line>& lines, std::size_t n_lines, const std::string& line,
                      bool counted = true) {
   std::vector<std::size_t> off;
@@ -159,10 +159,10 @@ std::string number_words(double value) {
   return text;
 }
 
-/// How well one number for each line explains the differences: a factor of ours, or an offset.
+/// Fit of the differences by one number per line: a factor of ours, or an offset.
 struct Fit {
   bool explains = false;
-  std::vector<double> numbers;  // of lines that have any
+  std::vector<double> numbers;  // of lines with differences
 };
 Fit fitted(const std::vector<Number>& off, const PatternOf& stage, std::size_t Number::*line,
            bool by_factor) {
@@ -185,7 +185,7 @@ Fit fitted(const std::vector<Number>& off, const PatternOf& stage, std::size_t N
     left += rest * rest, all += n.difference() * n.difference();
     rounding += stage.allowed(n.ours) * stage.allowed(n.ours);
   }
-  if (all < beyond_rounding * rounding) rounding = 0;  // which could be anything
+  if (all < beyond_rounding * rounding) rounding = 0;  // else rounding would explain anything
   for (const Sums& s : sums)
     if (s.n > 0) fit.numbers.push_back(slope(s));
   fit.explains = off.size() >= fit.numbers.size() + enough_explained &&
@@ -193,7 +193,7 @@ Fit fitted(const std::vector<Number>& off, const PatternOf& stage, std::size_t N
   return fit;
 }
 
-/// Of what kind the differences are, wherever they are: "by a factor 1.02".
+/// Returns the kind of the differences, wherever they are: "by a factor 1.02"; "" for none.
 std::string kind_of(const std::vector<Number>& off, const PatternOf& stage, bool everywhere) {
   if (std::ranges::all_of(off, [](const Number& n) { return !std::isfinite(n.observed); }))
     return everywhere ? "all are no finite numbers" : "no finite numbers there";
@@ -243,7 +243,7 @@ bool grows(const std::vector<Number>& off, std::size_t Number::*line) {
   return 1 - 6 * apart / (count * (count * count - 1)) >= in_order && late >= grown * early;
 }
 
-/// The lines that hold all that is off, or most of it.
+/// Describes the lines with all differences, or (if not `only`) with most.
 std::string place_of(const Lines& lines, const HeadDifference& shape, const PatternOf& stage, bool only) {
   const std::string head = words_of(lines.heads, stage.n_heads, "head", false),
                     row = words_of(lines.rows, shape.ours.n_rows, "row"),
@@ -258,9 +258,9 @@ std::string place_of(const Lines& lines, const HeadDifference& shape, const Patt
   return !only ? "mostly " + all : all.starts_with("every ") ? all : "only " + all;
 }
 
-/// The size that half of the differences do not reach.
+/// Returns the median absolute difference.
 double middle_of(const std::vector<Number>& off, std::size_t n_telling) {
-  std::vector<double> sizes(n_telling);  // 0 for those that are not off
+  std::vector<double> sizes(n_telling);  // 0 for numbers that agree
   for (std::size_t k = 0; k < off.size(); ++k) sizes[k] = std::abs(off[k].difference());
   const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
   std::nth_element(sizes.begin(), middle, sizes.end());
@@ -308,8 +308,8 @@ double farthest(const arma::mat& observed, const arma::mat& ours) {
   return most;
 }
 
-/// Where a tensor differs from its stage of the model and in what, as pattern_of() says it; of the sequence
-/// in which it is farthest off.
+/// Returns the pattern_of() a tensor that differs from its stage, in the sequence with the largest
+/// difference.
 std::string pattern_in(const Observed& observed, const Reading& reading, const Computed& right,
                        const Tolerance& tolerance) {
   const Model& model = right.model();
@@ -335,15 +335,15 @@ std::string pattern_in(const Observed& observed, const Reading& reading, const C
     for (std::size_t head = 0; head < (reading.of_groups ? model.n_heads : 1); ++head)
       if (!reading.of_groups)
         heads.push_back({part.head, numbers, nearest});
-      else if (matrix_of_head(model, reading.stage, head) == part.h)  // which shares it
+      else if (matrix_of_head(model, reading.stage, head) == part.h)  // heads that share it
         heads.push_back({head, numbers, nearest});
   }
   return heads.empty() ? "" : pattern_of(heads, of);
 }
 
-// One stage compared, and what is said of how tensors were read.
+// Comparison of one stage, and notes on how tensors were read.
 
-/// rounded is the type of the arithmetic that makes all of the difference, or "".
+/// Compares a tensor; `rounded` is the type whose arithmetic explains all of the difference, or "".
 StageResult result_of(const Observed& observed, const Reading* reading, const Computed& right,
                       const Tolerance& tolerance, const std::string& rounded) {
   StageResult result{{.tensor = observed.name,
@@ -364,7 +364,7 @@ StageResult result_of(const Observed& observed, const Reading* reading, const Co
   return result;
 }
 
-/// Heads in files of their own are one stage.
+/// Adds a result; single-head tensors of one stage share one.
 void add(StageResult result, std::vector<StageResult>& all) {
   const std::string base = split_name(result.tensor).base;
   const auto same = std::find_if(all.begin(), all.end(), [&](const StageResult& r) {
@@ -382,7 +382,7 @@ std::string named(const Reading& reading) {
   return std::string(info(reading.stage).name) + " " + reading.layout.words;
 }
 
-/// An output that is what comes before the output projection, or queries and keys as they are prepared.
+/// Notes an output that is taken before the output projection, or queries and keys after norm or rotation.
 void add_other_name(const Comparison& c, std::size_t k, std::vector<std::string>& notes) {
   const Observed& observed = c.observed[k];
   const Reading* agrees = c.agreeing[k];
@@ -405,7 +405,7 @@ void add_other_name(const Comparison& c, std::size_t k, std::vector<std::string>
   }
 }
 
-/// "0, 2, 5"; of many the first few.
+/// Returns "0, 2, 5"; only the first few of many.
 std::string numbers(const std::set<std::size_t>& all) {
   constexpr std::size_t most = 8;
   std::vector<std::string> words;
@@ -414,7 +414,7 @@ std::string numbers(const std::set<std::size_t>& all) {
   return text::joined(words, ", ");
 }
 
-/// Which heads and sequences of a stage were compared, where those are not all.
+/// Notes which heads and sequences of a stage were compared, if not all.
 void add_coverage(const Model& model, const std::vector<const Reading*>& readings,
                   std::vector<std::string>& notes) {
   std::map<Stage, std::set<std::pair<std::size_t, std::size_t>>> given;
@@ -442,13 +442,13 @@ void add_coverage(const Model& model, const std::vector<const Reading*>& reading
   }
 }
 
-/// A dropout that drops nothing.
+/// Whether a stage belongs to a dropout that drops nothing.
 bool says_nothing(const Model& model, Stage stage) {
   const bool of_dropout = stage == Stage::dropout_mask || stage == Stage::dropped_weights;
   return of_dropout && !model.dropout.active() && !model.given.find(Stage::dropout_mask);
 }
 
-/// Says in which ways a tensor could be read that agrees in none, and which of them was taken.
+/// Notes the possible readings of a tensor that agrees with none, and the one that was used.
 void add_ambiguity(const Observed& observed, std::vector<std::string>& notes) {
   const auto& all = observed.readings;
   if (all.size() < 2) return;
@@ -458,8 +458,8 @@ void add_ambiguity(const Observed& observed, std::vector<std::string>& notes) {
                   ", and agrees as none of them");
 }
 
-/// Says of which layer the tensors are, which of them agree as another stage than they are called, and of
-/// which stages only some heads or sequences were given; finds the stages that nobody gave.
+/// Notes the layer of the tensors, tensors that agree as a differently named stage, and stages with only some
+/// heads or sequences given; lists the stages that were not given.
 void add_notes(const Comparison& c, const Matched& matched, Report& report) {
   const Model& model = c.right.model();
   const std::string layer = layer_words(matched);
@@ -474,10 +474,10 @@ void add_notes(const Comparison& c, const Matched& matched, Report& report) {
   }
 }
 
-/// Scores of a sequence from which on pairs of mistakes take too long.
+/// Scores of a sequence (all heads) above which pairs of mistakes take too long.
 constexpr std::size_t largest_of_pairs = std::size_t{1} << 21;
 
-/// What explains all tensors, or all that have a reading; those that have none keep nobody from looking.
+/// Searches for causes that explain all tensors, or else all tensors that have a reading.
 std::vector<Explanation> causes_of_those_that_fit(const Comparison& c, bool only_singles) {
   auto found = find_causes(c, only_singles);
   std::vector<Observed> fit;
@@ -490,8 +490,8 @@ std::vector<Explanation> causes_of_those_that_fit(const Comparison& c, bool only
   return differ ? find_causes(of_fit, only_singles) : std::vector<Explanation>();
 }
 
-/// The type, float16 or bfloat16, in which all tensors are kept that differ, when its arithmetic alone
-/// explains them; else f64. As float32 does, such tensors err by what their type says of itself.
+/// Returns the type (float16 or bfloat16) of all differing tensors, if its arithmetic alone explains them;
+/// else f64. Such tensors differ only as their type implies, like those in float32.
 formats::Dtype kept_and_computed_in(const Comparison& c, const std::vector<Explanation>& explanations) {
   using formats::Dtype;
   for (const Explanation& explanation : explanations) {
@@ -552,7 +552,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
     for (std::size_t k = 0; k < n; ++k)
       if (!report.readings[k] && !matched.observed[k].readings.empty())
         report.readings[k] = &matched.observed[k].readings.front();
-    // Rounding that is told by its errors is a cause of its own; other numbers are inferred from first.
+    // Rounding is recognized by its errors and searched for first; exact tensors are inferred from first.
     const bool is_exact =
         std::ranges::all_of(matched.observed, [](const Observed& o) { return check::is_exact(o.rounding); });
     const bool is_large = model.n_heads * model.n_tokens() * model.n_keys() > largest_of_pairs;
@@ -570,7 +570,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   for (std::size_t k = 0; k < n; ++k) {
     const std::vector<Reading>& readings = matched.observed[k].readings;
     if (c.agreeing[k] || readings.empty()) continue;
-    // What a name can mean in two ways is what the explanation makes of it.
+    // An ambiguous name is read as in the explanation.
     const bool ambiguous = explained && explained->model().n_heads == model.n_heads && readings.size() > 1;
     const Reading* read = ambiguous ? agreeing(matched.observed[k], *explained, tolerance) : nullptr;
     report.readings[k] = read ? read : &readings.front();
@@ -580,7 +580,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   const formats::Dtype kept_in = kept_and_computed_in(c, report.explanations);
   const bool errs_as_kept = kept_in != formats::Dtype::f64;
   if (!report.agrees && searches && !errs_as_kept) rounded = rounded_alone(c, report.explanations);
-  // Tensors of which each looks rounded, but not all of them in one way, are not called so.
+  // If every differing tensor looks rounded, but no one rounding explains all, none is called rounded.
   bool all_rounded = true;
   for (std::size_t k = 0; k < n; ++k) all_rounded = all_rounded && (c.agreeing[k] || !rounded[k].empty());
   if (all_rounded) rounded.assign(n, "");
@@ -594,7 +594,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
   if (const std::string type = formats::dtype_name(kept_in); errs_as_kept)
     call_rounded(type, "The tensors are stored in " + type + " and differ only by the rounding errors of " +
                            type + " arithmetic");
-  if (!report.rounding.empty() && report.explanations.empty())  // whatever the tensors are kept in
+  if (!report.rounding.empty() && report.explanations.empty())  // whatever type they are stored in
     call_rounded(report.rounding,
                  "The tensors hold " + report.rounding + " numbers and differ only by its rounding errors");
   for (std::size_t k = 0; k < n; ++k)
@@ -613,7 +613,7 @@ Report check(const Model& model, const Matched& matched, const Tolerance& tolera
 
 namespace {
 
-/// One head's numbers of a tensor; of columns of all heads side by side, those that are its own.
+/// Returns one head's numbers of a tensor; if heads are concatenated, its own columns.
 arma::mat numbers_of(const Model& model, const Observed& observed, const Reading& r, std::size_t s,
                      std::size_t head) {
   const std::size_t n_columns = attention::shape_of(model, r.stage).n_cols;
@@ -658,9 +658,9 @@ ObservedTrace observed_trace(const Model& model, const Matched& matched, const R
 
 namespace {
 
-// The report in words and as JSON.
+// Report as text and as JSON.
 
-/// "head 1, row 2, column 0": where a stage is farthest off.
+/// Returns the place of the largest difference: "head 1, row 2, column 0".
 std::string place_words(const StageResult& r) {
   const Agreement& a = r.agreement;
   std::string words = a.sequence > 0 ? "sequence " + to_string(a.sequence) + ", " : "";
@@ -675,7 +675,7 @@ std::size_t n_stages_of(const Report& report) {
   return compared.size();
 }
 
-/// A list of what words(item) says.
+/// Returns a JSON list of words(item).
 template <class Items, class Words = std::identity>
 std::string json_texts(const Items& items, Words words = {}) {
   std::vector<std::string> list;
@@ -683,7 +683,7 @@ std::string json_texts(const Items& items, Words words = {}) {
   return json_list(list);
 }
 
-/// The same of each explanation.
+/// Returns a JSON list with one list per explanation.
 std::string json_texts(const std::vector<Explanation>& all, std::vector<std::string> Explanation::*words) {
   std::vector<std::string> lists;
   for (const Explanation& each : all) lists.push_back(json_texts(each.*words));
@@ -715,7 +715,7 @@ std::string stage_json(const StageResult& r) {
                       {"obstacle", r.obstacle.empty() ? "" : json_quoted(r.obstacle)}});
 }
 
-/// What nothing but the names of weights may have told when a model was made of them, or "".
+/// Returns what may have been guessed from the names of weights when the model was opened, or "".
 std::string assumed_words(const std::string& cause) {
   if (cause == "rotary_missing") return "that queries and keys are rotated";
   if (cause == "rotary_other_pairs") return "which pairs of columns are rotated";
@@ -725,7 +725,7 @@ std::string assumed_words(const std::string& cause) {
   return "";
 }
 
-/// A cause may as well lie in the model that the tensors were compared with.
+/// Warns that the model, not the tensors, may be at fault.
 std::string assumption_words(const std::vector<std::string>& causes) {
   std::vector<std::string> all;
   for (const std::string& cause : causes)
@@ -747,7 +747,7 @@ std::string described(const Explanation& explanation) {
   return text;
 }
 
-/// Whether a cause is why shapes are others as well.
+/// Whether the causes also explain the different shapes.
 bool explains_shapes(const Report& report, const std::vector<std::string>& causes) {
   const auto has = [&](const char* cause) { return std::ranges::find(causes, cause) != causes.end(); };
   const auto fits = [](const StageResult& r) { return r.obstacle.empty() || r.stage == Stage::output; };
@@ -755,7 +755,7 @@ bool explains_shapes(const Report& report, const std::vector<std::string>& cause
          (has("output_projection_missing") && std::ranges::all_of(report.stages, fits));
 }
 
-/// ": 12 tokens instead of 8", where that keeps most tensors from being compared.
+/// Returns the obstacle of most tensors, ": 12 tokens instead of 8", or "".
 std::string obstacle_in_common(const Report& report) {
   std::map<std::string, std::size_t> counts;
   for (const StageResult& stage : report.stages)
@@ -834,7 +834,7 @@ std::string verdict_words(const Report& report) {
   const std::vector<std::string> causes = report.causes();
   const bool of_other_shapes = explains_shapes(report, causes);
   const bool has_shape_mismatch =
-      report.has_shape_mismatch() && !of_other_shapes;  // whose shapes no cause explains
+      report.has_shape_mismatch() && !of_other_shapes;  // shapes that no cause explains
   if (has_shape_mismatch && report.n_tensors == 0)
     text += "Nothing could be compared" + obstacle_in_common(report) + ".\n";
   else if (has_shape_mismatch)

@@ -18,7 +18,7 @@ namespace {
 using attention::Precision;
 using attention::SharedMatrix;
 
-/// The scores where visible is 1, fill where it is 0.
+/// Returns the scores with `fill` where visible is 0.
 arma::mat masked(arma::mat scores, const arma::mat& visible, double fill) {
   scores.elem(arma::find(visible == 0)).fill(fill);
   return scores;
@@ -26,7 +26,7 @@ arma::mat masked(arma::mat scores, const arma::mat& visible, double fill) {
 using formats::Dtype;
 using graph::infinity;
 
-/// A type of eight bits: its digits, its smallest normal number, and its largest.
+/// An 8-bit type: significant digits, smallest normal number, largest number.
 struct Eight {
   int digits;
   double smallest, largest;
@@ -55,8 +55,8 @@ bool keeps_all(Dtype dtype, std::span<const double> numbers) {
   });
 }
 
-/// Whether a number that a type does not hold may have become that in it: infinite, in types of eight bits
-/// the largest or NaN as well. Source: PyTorch's conversions, of which older ones give NaN.
+/// Whether `kept` can be the stored form of a number out of range: infinity or, in 8-bit types, also the
+/// largest number or NaN. Source: PyTorch's conversions, of which older ones give NaN.
 bool stands_for_more(Dtype dtype, double kept, double number) {
   const Eight* type = eight_of(dtype);
   if (!type) return std::isinf(kept) && attention::rounded(precision_of(dtype), number) == kept;
@@ -95,7 +95,7 @@ void Agreement::add(double observed, double ours, const Limits& limits, std::siz
                     std::size_t in_column) {
   if (observed == ours) return;
   const double distance = stands_for_more(limits.dtype, observed, ours) ? 0 : abs_difference(observed, ours);
-  bool is_near = distance == 0, is_plainly = is_near;  // also where ours is no number
+  bool is_near = distance == 0, is_plainly = is_near;  // also if ours is NaN
   if (!is_near && std::isfinite(distance)) {
     const double size = std::abs(ours) + limits.added;
     const double allowed = limits.tolerance.absolute + limits.tolerance.relative * std::abs(ours) +
@@ -111,7 +111,7 @@ void Agreement::add(double observed, double ours, const Limits& limits, std::siz
     largest = distance, row = in_row, column = in_column, of_nan = std::isnan(observed) || std::isnan(ours);
 }
 
-// What a model computes.
+// Computing a model.
 
 Sampler::Sampler(Sample sample, const Model& right)
     : sample_(std::move(sample)), right_has_mistakes_(!right.mistakes.empty()) {
@@ -120,13 +120,13 @@ Sampler::Sampler(Sample sample, const Model& right)
 
 graph::Evaluation Sampler::evaluate(const graph::Graph& g, const Model& model, Stage last,
                                     std::optional<Stage> first) const {
-  constexpr std::size_t max_kept = std::size_t{1} << 27;  // numbers of projected embeddings
+  constexpr std::size_t max_kept = std::size_t{1} << 27;  // cached numbers of projected embeddings
   graph::Evaluation known;
   for (std::size_t k = 0; first && !right_has_mistakes_ && k < graph::index(*first); ++k)
     known.stages[k] = right_->stages[k], known.partial[k] = right_->partial[k];
   const auto put = [&](Stage stage, const SharedMatrix& all) { known.stages[graph::index(stage)] = {all}; };
   attention::Dropout drawn = model.dropout;
-  drawn.rescale = true, drawn.place = {};  // which decide nothing of what is kept
+  drawn.rescale = true, drawn.place = {};  // these do not affect the kept weights
   if (kept_ && kept_->first == drawn) put(graph::kept_weights, kept_->second);
   std::vector<std::pair<Stage, Projection>> wanted;
   for (const auto& [stage, part] : {std::pair{graph::all_keys, attention::Part::key},
@@ -197,7 +197,7 @@ Computed::Pass& Computed::pass(std::size_t sequence, Stage stage) const {
     return made;
   }
   graph::Evaluation more = sampler_->evaluate(made.graph, model_, stage, first_);
-  for (std::size_t k = 0; k < graph::max_stages; ++k)  // others are read where they are
+  for (std::size_t k = 0; k < graph::max_stages; ++k)  // others may be in use by reference
     if (made.stages.stages[k].empty()) made.stages.stages[k] = std::move(more.stages[k]);
   return made;
 }
@@ -214,13 +214,13 @@ const Computed& Computed::in_float32() const {
   return *float32_;
 }
 
-/// All 1 where it is not known.
+/// Returns the mask, all 1 if there is none.
 arma::mat Computed::mask(std::size_t sequence) const {
   const arma::mat& known = matrix(Stage::mask, sequence, 0);
   return known.is_empty() ? arma::mat(model_.n_tokens(), model_.n_keys(), arma::fill::ones) : known;
 }
 
-/// All heads side by side; as they were before they were viewed, where they were.
+/// Returns all heads concatenated; if they were split by a view, as before it.
 arma::mat Computed::joined(const Reading& reading, std::size_t sequence) const {
   auto& [g, stages, n_done] = pass(sequence, reading.stage);
   const auto* split = g.get<graph::SplitHeads>(reading.stage);
@@ -256,7 +256,7 @@ std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t seque
   if (reading.stage == Stage::mask) {
     add(1 - own);
     add(masked(arma::mat(arma::size(own)), own, -infinity));
-  } else if (reading.stage == Stage::position_bias && model_.mask.hides()) {  // with the mask in it
+  } else if (reading.stage == Stage::position_bias && model_.mask.hides()) {  // including the mask
     add(masked(own, mask(sequence), -infinity));
     add(own % mask(sequence));
   } else if (reading.stage == Stage::dropout_mask) {
@@ -273,7 +273,7 @@ std::vector<arma::mat> Computed::forms(const Reading& reading, std::size_t seque
     if (fill && std::isfinite(fill->fill)) add(scores + fill->fill * (1 - seen));
     if (!model_.dropout.active()) return all;
     if (drops_before) add(fill ? masked(scores, seen, fill->fill) : scores);
-    if (graph::is_hidden(*g.all<graph::Softmax>().front()->inputs[0].stage()))  // which drops scores
+    if (graph::is_hidden(*g.all<graph::Softmax>().front()->inputs[0].stage()))  // dropout on scores
       add(own % matrix(Stage::dropout_mask, sequence, head));
   }
   return all;
@@ -323,14 +323,14 @@ arma::mat numbers_of(const Observed& observed, const Reading& r, const Part& par
 
 namespace {
 
-/// Further than this, for 1 and more, float32 never rounds.
+/// Relative to 1 + magnitude: float32 errors are never larger.
 constexpr double beyond_float32 = 1e-2;
-/// What masks add that hide is at least as low where it is no −∞.
+/// An additive mask masks with this number and below.
 constexpr double as_low_as_hidden = -1e4;
-/// In some rows float32 errs less than in all of them.
+/// The float32 error of a sample may be this many times smaller than that of all rows.
 constexpr double float32_sample_slack = 8;
 
-/// One matrix against one form of it.
+/// Compares a matrix with one of its forms.
 Agreement compared(const arma::mat& observed, const arma::mat& ours, bool is_mask, const Sample* sample,
                    Limits limits) {
   Agreement here;
@@ -353,7 +353,7 @@ Agreement compared(const Observed& observed, const Reading& r, const Computed& o
     std::optional<Agreement> best;
     for (const arma::mat& form : ours.forms(r, part.sequence, part.head)) {
       const Agreement here = compared(numbers, form, is_mask, ours.sample(), limits);
-      // Of the customs of masks that is the observed one in which the fewest cells are wrong.
+      // The mask convention with the fewest wrong positions is taken to be the observed one.
       if (!best || here.within || (is_mask && here.n_far < best->n_far)) best = here;
       if (here.within) break;
     }
@@ -372,12 +372,12 @@ Agreement agreement(const Observed& observed, const Reading& reading, const Comp
                     const Tolerance& tolerance) {
   Limits limits{tolerance, observed.rounding};
   Agreement result = compared(observed, reading, ours, limits);
-  // What float32 adds to a coarse model, where it may tip a coarse rounding over, says nothing.
+  // The effect of float32 on a coarse model is meaningless: it may flip coarse roundings.
   if (result.within || is_exact(observed.rounding) || precisions_of(ours.model()).are_coarse()) return result;
   const double slack = ours.sample() ? float32_sample_slack : 1;
   const double stored = round_trip_error(observed.rounding, result.magnitude);
   if (result.largest > slack * beyond_float32 * (1 + result.magnitude) + stored)
-    return result;  // further than float32 ever rounds
+    return result;  // beyond any float32 error
   limits.more = slack * float32_sums * ours.float32_error(reading);
   return compared(observed, reading, ours, limits);
 }

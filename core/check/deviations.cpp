@@ -11,7 +11,7 @@
 
 namespace core::check::inference {
 
-// A table is read by its rows, which are longer than lines.
+// Each row of the table is one line, longer than the column limit.
 // clang-format off
 
 using enum Stage;
@@ -19,7 +19,7 @@ using enum Stage;
 std::vector<Deviation> deviations(const Context& context) {
   Table table{context};
   for (const auto add : {add_projections, add_norms, add_rotations, add_scores, add_biases, add_masks, add_softmax, add_outputs, add_reports}) add(table);
-  // Of causes that come to the same, the first is told: what says least comes last.
+  // Of equivalent causes the first is reported, so the least specific ones come last.
   constexpr std::array<std::string_view, 9> general{"bias_moved", "stage_factor",   "stage_factor_by_head", "input_factor", "heads_mixed",
                                                     "order_read_off", "vector_added",         "mask_cells",   "rotation_recovered"};
   std::ranges::stable_partition(table.rows, [&](const Deviation& row) { return std::ranges::find(general, row.name) == general.end(); });
@@ -55,7 +55,7 @@ Deviation& Table::fit_sides(const char* name, const std::string& sides, double s
   return fit(name, stages_of(sides, stages), {start}, [says = std::move(says)](const Numbers& x) { return says(x[0]); }, change_all).of(sides);
 }
 
-// Numbers in the field's words.
+// Numbers in words.
 
 std::string digits(double f, int n) {
   char text[40];
@@ -71,7 +71,7 @@ bool is_near(double a, double b, double close) {
   return std::abs(a - b) <= close * std::max(std::abs(a), 1e-12);
 }
 
-/// What a number equals, or "".
+/// Returns the name of a known number, or "".
 std::string known_number(double f, const Recipe& m) {
   const double d = m.d, D = m.D, H = m.H, G = m.G, close = m.close;
   const auto is = [&](double value) { return std::isfinite(value) && is_near(value, f, close); };
@@ -140,7 +140,7 @@ std::string known_number(double f, const Recipe& m) {
   return "";
 }
 
-/// Whether people would write it with two digits.
+/// Whether a number has at most two significant digits.
 bool has_two_digits(double f, const Recipe& m) {
   char two[32];
   std::snprintf(two, sizeof two, "%.2g", f);
@@ -214,7 +214,7 @@ std::vector<std::size_t> made_order(std::size_t n, const std::function<std::size
   return order;
 }
 
-/// Read as [n/k, k] where it is [k, n/k].
+/// Returns the order of reading [k, n/k] as [n/k, k].
 std::vector<std::size_t> interleaved(std::size_t n, std::size_t k) {
   return made_order(n, [&](std::size_t i) { return i % k * (n / k) + i / k; });
 }
@@ -260,7 +260,7 @@ namespace {
 
 constexpr std::array usual_sides{"qkv", "q", "k", "v", "qk", "kv", "qv"};
 
-/// "query and key", of the projections.
+/// Returns "the query and key projections".
 std::string projections_of(std::string_view sides) {
   if (sides == "qkvo") return "all projections";
   constexpr std::array names{"query", "key", "value", "output"};
@@ -270,7 +270,7 @@ std::string projections_of(std::string_view sides) {
          (sides.size() > 1 ? " projections" : " projection");
 }
 
-/// Makes each column of some projections, side by side, another column of theirs.
+/// Replaces each column of some concatenated projections by another of their columns.
 void rearrange(Recipe& m, std::string_view sides, const std::vector<std::size_t>& source) {
   const Recipe old = m;
   std::vector<std::pair<Side, std::size_t>> places;
@@ -291,7 +291,7 @@ void rearrange(Recipe& m, std::string_view sides, const std::vector<std::size_t>
   }
 }
 
-/// Which column of [Wq | Wk | Wv], or of [Wk | Wv], stands at each place of a fused weight.
+/// Returns the column of [Wq | Wk | Wv], or of [Wk | Wv], at each column of a fused weight.
 std::vector<std::size_t> fused_columns(const Recipe& m, std::string_view how, std::string_view sides) {
   const bool has_queries = sides.find('q') != sides.npos;
   std::vector<std::size_t> all;
@@ -424,7 +424,7 @@ void add_factors(Table& t) {
         .ranks = [&m](const Numbers& x) { return rank_of_factor(x[0], m); };
     const std::size_t n = is_of_keys(stage) ? m.G : m.H;
     if (stage == output || n < 2) continue;
-    const auto few = [=](const Numbers& x) {  // heads with one factor, where the others have none
+    const auto few = [=](const Numbers& x) {  // heads that share one factor, while the others have none
       std::vector<std::size_t> heads;
       for (std::size_t h = 0; h < x.size(); ++h)
         if (is_uneven(x[h])) heads.push_back(h);
@@ -515,7 +515,7 @@ void add_projections(Table& t) {
 
 namespace {
 
-/// One way in which a norm is another, and what kind of way.
+/// One deviation of a norm, and its kind.
 struct NormChange {
   int kind;
   std::string words;

@@ -8,35 +8,35 @@
 
 #include "core/check/recipe.hpp"
 
-/// The table of deviations: what people get wrong in attention, each with its parameters, its sentence, the
-/// stages that it changes first and how it is applied to a recipe.
+/// Table of deviations: common errors in attention, each with its parameters, its sentence, the stages that
+/// it changes first, and its effect on a recipe.
 ///
-/// Small discrete parameters are rows of their own; what can be read off the given tensors becomes a row with
-/// that value; other numbers are fitted by the search, which judges all of them and decides nothing here.
+/// Small discrete parameters have a row each; values that can be read off the given tensors become a row;
+/// other numbers are fitted by the search, which judges all rows.
 namespace core::check::inference {
 
 using Numbers = std::vector<double>;
 
 struct Deviation {
   const char* name;
-  StageSet acts;      ///< the stages that change first
-  std::string words;  ///< what is done, as a part of a sentence
+  StageSet acts;      ///< first stages that change
+  std::string words;  ///< description, as a part of a sentence
   std::function<void(Recipe&, const Numbers&)> apply;
-  Numbers start = {};  ///< where the fit of its numbers begins; empty where nothing is fitted
-  /// The sentence and the rank of fitted numbers.
+  Numbers start = {};  ///< initial values of the fit; empty if nothing is fitted
+  /// Description and rank for fitted numbers.
   std::function<std::string(const Numbers&)> says = {};
   std::function<int(const Numbers&)> ranks = {};
-  /// 0 a rule with a name, 1 a rule with a number, 2 a bare number, 3 a list of numbers, 4 only a table of
-  /// what is there, which is no cause.
+  /// 0 named rule, 1 rule with a number, 2 bare number, 3 list of numbers, 4 a table of observations, which
+  /// is no cause.
   int rank = 0;
-  std::string sides = {};  ///< "qk": of projections or queries and keys that it names
-  std::string key = {};    ///< of starts of which the nearest are enough
-  bool by_rows = true;     ///< each row of queries can be computed without the others
-  bool in_pairs = true;    ///< it may be looked for in pairs where little is given
+  std::string sides = {};  ///< "qk": projections, or queries and keys, that it affects
+  std::string key = {};    ///< groups starts, of which only the closest are fitted
+  bool by_rows = true;     ///< query rows can be computed separately
+  bool in_pairs = true;    ///< it is tried in pairs when few stages are given
 
   std::string words_of(const Numbers& x) const { return says ? says(x) : words; }
   int rank_of(const Numbers& x) const { return ranks ? ranks(x) : rank; }
-  // For the table.
+  // Setters for the rows of the table.
   Deviation& ranked(int r) { return rank = r, *this; }
   Deviation& of(std::string who) { return sides = std::move(who), *this; }
   Deviation& whole() { return by_rows = false, *this; }
@@ -44,16 +44,16 @@ struct Deviation {
   Deviation& nearest_of(std::string starts) { return key = std::move(starts), *this; }
 };
 
-/// What the rows of the table may look at: the recipe with the causes so far, somebody's numbers, and the
-/// first stage that differs.
+/// Input of the table: the recipe with the causes so far, the observed stages, and the first stage that
+/// differs.
 struct Context {
   const Recipe& m;
   Stage target;
-  std::array<Shared, attention::n_stages> given;  ///< somebody's stages
-  Run& run;                                       ///< of the recipe, with what was given before the target
-  StageSet visited;                               ///< stages that lie between what is given and the target
-  double tolerance, loose;  ///< how far numbers of the target may be apart; and relative, of what is read off
-  Precision precision;      ///< that the tensors are kept in
+  std::array<Shared, attention::n_stages> given;  ///< observed stages
+  Run& run;                                       ///< of the recipe, with the stages given before the target
+  StageSet visited;                               ///< stages between the given ones and the target
+  double tolerance, loose;  ///< largest allowed difference of the target; relative one of values read off
+  Precision precision;      ///< of the tensors
   bool is_large;
   std::vector<std::size_t> differing_rows;
 
@@ -64,16 +64,16 @@ struct Context {
   bool has(Stage stage) const { return m.has(stage); }
 };
 
-/// All deviations that could change the target, in the order in which they are told.
+/// Returns all deviations that could change the target, in the order of reporting.
 std::vector<Deviation> deviations(const Context& context);
 
-/// Stages, as rows of the table list them.
+/// Stages listed in a row of the table.
 struct Stages : StageSet {
   Stages(std::initializer_list<Stage> stages) : StageSet(set_of(stages)) {}
   Stages(StageSet stages) : StageSet(stages) {}
 };
 
-/// Rows of the table while it is written.
+/// Builder of the table.
 struct Table {
   const Context& c;
   std::vector<Deviation> rows = {};
@@ -81,12 +81,12 @@ struct Table {
   using Change = std::function<void(Recipe&, Arguments...)>;
 
   Deviation& add(const char* name, Stages acts, std::string words, Change<> change);
-  /// A row of what is done to a stage where it is computed.
+  /// Adds a change that is applied after a stage is computed.
   Deviation& add_then(const char* name, Stage stage, std::string words, Recipe::Then change);
-  /// A row of what is done to each of some sides.
+  /// Adds a change that is applied to each of some sides.
   Deviation& add_sides(const char* name, const std::string& sides, std::string words, Change<Side> change,
                        const std::array<Stage, 4>& stages = side_stage);
-  /// A row whose numbers are fitted from there on; and one whose only number is that of each of some sides.
+  /// Add a row with fitted numbers; and one with a single fitted number for each of some sides.
   Deviation& fit(const char* name, Stages acts, Numbers start,
                  std::function<std::string(const Numbers&)> says, Change<const Numbers&> change);
   Deviation& fit_sides(const char* name, const std::string& sides, double start,
@@ -103,32 +103,31 @@ void add_softmax(Table& table);
 void add_outputs(Table& table);
 void add_reports(Table& table);
 
-// Numbers in the field's words.
+// Numbers in words.
 
-/// "0.353553 = 1/√d_head"; with is_plain a number of two digits goes without a name.
+/// Returns "0.353553 = 1/√d_head"; if is_plain, a number of two digits has no name.
 std::string number(double f, const Recipe& m, bool is_plain = true);
-/// 1 for a factor that somebody writes: one with a name in the field's terms, a whole one or one of two
-/// digits; 2 for others.
+/// Returns 1 for a factor that people write (with a known name, whole, or of two digits), 2 for others.
 int rank_of_factor(double f, const Recipe& m);
-/// "[0.5, 0.25, …]".
+/// Returns "[0.5, 0.25, …]".
 std::string listed(const Numbers& numbers, const Recipe& m, std::size_t most = 12);
 std::string listed(const std::vector<std::size_t>& numbers, std::size_t most = 16);
-/// "the bias is missing", "… is added twice", "… counts 1.5 times".
+/// Returns "the bias is missing", "… is added twice", "… counts 1.5 times".
 std::string times(double f, const std::string& what, const Recipe& m);
-/// "4 behind", "2 ahead".
+/// Returns "4 behind", "2 ahead".
 std::string behind(double n);
-/// "6 digits at most"
+/// Returns a number with at most n significant digits.
 std::string digits(double f, int n = 6);
 std::string name_of(Stage stage);  ///< "rotated queries"
-/// "queries and keys" of "qk".
+/// Returns "queries and keys" for "qk".
 std::string names_of(std::string_view sides);
 Side side_of(char letter);
-/// The stages of sides: of projections, or of what was normed or rotated.
+/// Returns the stages of sides: of their projections, norms or rotations.
 StageSet stages_of(std::string_view sides, const std::array<Stage, 4>& stages = side_stage);
 inline constexpr std::array query_key_sides{"qk", "q", "k"};
-/// A list of sources as a rule where it is one: "every head is head +1 (cyclic)".
+/// Describes a list of source indices, as a rule if possible: "every head is head +1 (cyclic)".
 std::string order_words(const std::vector<std::size_t>& order, const std::string& what);
-/// All shifts, the reverse, the interleavings and the exchange of neighbors of n things.
+/// Returns all shifts, the reverse, the interleavings and the swap of neighbors of n items.
 std::vector<std::vector<std::size_t>> usual_orders(std::size_t n);
 
 }  // namespace core::check::inference

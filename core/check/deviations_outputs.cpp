@@ -7,7 +7,7 @@
 
 namespace core::check::inference {
 
-// A table is read by its rows, which are longer than lines.
+// Each row of the table is one line, longer than the column limit.
 // clang-format off
 
 using enum Stage;
@@ -78,7 +78,7 @@ void add_sinks(Table& t) {
         "sink_factor", {weights}, {start}, [&m](const Numbers& x) { return "the sinks are multiplied by " + number(x[0], m); }, each_sink(std::multiplies<>()));
 }
 
-/// Weights made of the scores that enter the softmax, of which hidden ones are −∞.
+/// Returns a stage of weights f(score) from the softmax input, 0 where masked (−∞).
 Recipe::Then of_scores(std::function<double(double)> f, bool normalizes) {
   return [=](const Block&, Run& run) {
     Block w = mapped(run.softmax_input(), [&](double s) { return std::isfinite(s) ? f(s) : 0; });
@@ -86,7 +86,7 @@ Recipe::Then of_scores(std::function<double(double)> f, bool normalizes) {
   };
 }
 
-/// Softmaxes of blocks of so many keys, put together in a wrong way.
+/// Computes softmaxes over blocks of `size` keys, combined incorrectly.
 Block blockwise(const Block& s, std::size_t size, std::string_view how) {
   Block w = s;
   const std::size_t n = s.n[3];
@@ -199,7 +199,7 @@ Recipe::Then times_mask(Block mask, double f) {
   return [mask = share(std::move(mask)), f](const Block& w, Run&) { return zipped(w, *mask, [&](double x, double kept) { return x * kept * f; }); };
 }
 
-/// Dropout read off: some weights are zero, all others scaled by one factor.
+/// Adds dropout that is read off: some weights are zero, all others scaled by one factor.
 void add_seen_dropout(Table& t) {
   const Context& c = t.c;
   for (const Stage stage : {weights, dropped_weights}) {
@@ -237,8 +237,8 @@ void add_seen_dropout(Table& t) {
   }
 }
 
-/// Dropout where contexts or the output alone are given: each weight is solved for, row by row, where there
-/// are enough numbers.
+/// Adds dropout when only contexts or the output are given: solves for each weight, row by row, if there are
+/// enough numbers.
 void add_unseen_dropout(Table& t) {
   const Context& c = t.c;
   const Recipe& m = c.m;
@@ -309,7 +309,7 @@ void add_unseen_dropout(Table& t) {
   } else {
     for (int p = 5; p < 95; p += 5) factors.push_back(1 / (1 - p / 100.0));
   }
-  for (const System& s : rest) {  // too many weights to solve for: which of them, at a factor that is known or usual
+  for (const System& s : rest) {  // too many weights to solve for: tries all subsets, at known or usual factors
     const std::size_t n = s.A.n_cols;
     if (s.heads.size() != 1 || n > (m.H * m.T <= 160 ? 14u : 10u)) continue;
     double least = infinity, factor = 0;
@@ -334,7 +334,7 @@ void add_unseen_dropout(Table& t) {
   const double f = factors[0];
   if (std::abs(f - 1) < 1e-3 && (c.precision != Precision::float64 || std::abs(f - 1) > 1e-7)) return;
   std::size_t n_lost = 0, n_sure = 0, n_solved = 0;
-  bool is_head = false;  // whole heads are lost: another cause
+  bool is_head = false;  // losing whole heads is another cause
   for (std::size_t b = 0; b < m.B; ++b)
     for (std::size_t h = 0; h < m.H; ++h) {
       std::size_t lost = 0, sure = 0;
@@ -347,7 +347,7 @@ void add_unseen_dropout(Table& t) {
       n_lost += lost, n_sure += sure;
     }
   if (n_lost < 3 || is_head) return;
-  const bool is_weak = static_cast<double>(n_solved) < 0.4 * static_cast<double>(m.B * m.H * n_rows);  // said as what is there, not as a cause
+  const bool is_weak = static_cast<double>(n_solved) < 0.4 * static_cast<double>(m.B * m.H * n_rows);  // reported as no cause
   if (is_weak && (spare < 10 || n_sure < 20)) return;
   const std::size_t n_all = m.B * m.H * m.T;
   std::string words = dropout_words(f, static_cast<double>(n_lost) / static_cast<double>(n_sure));
@@ -423,11 +423,11 @@ void add_softmax(Table& t) {
   add_unseen_dropout(t);
 }
 
-// Contexts, how heads are combined, the output.
+// Contexts, combination of heads, output.
 
 namespace {
 
-/// Queries, keys and values of each token attend to those of its other heads.
+/// Computes attention between the heads of each token instead of between tokens.
 Block attention_over_heads(Run& run, const Block& v, bool causal) {
   const Recipe& m = run.m;
   const Block &q = run.prepared(Q), &k = run.prepared(K);
@@ -497,7 +497,7 @@ void add_contexts(Table& t) {
     });
 }
 
-/// Each head of a stage as a sum of heads of ours, by least squares.
+/// Adds each observed head as a least-squares sum of our heads.
 void add_mixtures(Table& t) {
   const Context& c = t.c;
   const Stage stage = c.target;
@@ -532,7 +532,7 @@ void add_mixtures(Table& t) {
     }
     most = std::max(most, n);
   }
-  if (!mixes || most > 3) return;  // any stage is some mixture of many heads
+  if (!mixes || most > 3) return;  // any stage is a mixture of many heads
   std::vector<std::size_t> order(H);
   bool is_order = true, are_single = true;
   std::vector<std::string> said;
@@ -548,7 +548,7 @@ void add_mixtures(Table& t) {
   }
   std::string words = name_of(stage) + (is_order ? ": " + order_words(order, "head") : " are mixtures of heads: " + text::joined(said, "; "));
   bool is_rule = is_order;
-  for (std::size_t by = 1; by < H && !is_order; ++by)  // all alike: their own and another head's
+  for (std::size_t by = 1; by < H && !is_order; ++by)  // the same for all: the own head and one other
     for (const bool in_pairs : {true, false}) {
       bool are_alike = H % 2 == 0 || !in_pairs;
       const auto partner = [&](std::size_t h) { return in_pairs ? h ^ 1 : (h + by) % H; };
@@ -571,10 +571,10 @@ void add_mixtures(Table& t) {
          if (mix(h, g) != 0) sum += mix(h, g) * v(b, g, i, j);
        return sum;
      });
-   }).ranked(are_single ? 2 : is_rule || !is_coarse(c.precision) ? 3 : 4);  // rounding is some mixture too
+   }).ranked(are_single ? 2 : is_rule || !is_coarse(c.precision) ? 3 : 4);  // rounding looks like a mixture too
 }
 
-/// Rows or columns of the target that stand for others of ours, read off.
+/// Adds an order of rows or columns of the target, read off by their similarity to ours.
 void add_read_orders(Table& t) {
   const Context& c = t.c;
   const Block* y = c.theirs(c.target);
@@ -703,7 +703,7 @@ void add_outputs(Table& t) {
   add_read_orders(t);
 }
 
-// What is given under the name of a stage, and not computed with.
+// Values reported under the name of a stage but not used in the computation.
 
 void add_reports(Table& t) {
   const Context& c = t.c;

@@ -8,7 +8,7 @@
 
 namespace core::check::inference {
 
-// A table is read by its rows, which are longer than lines.
+// Each row of the table is one line, longer than the column limit.
 // clang-format off
 
 using enum Stage;
@@ -17,7 +17,7 @@ using enum Stage;
 
 namespace {
 
-/// Ways in which a rotation is another, together.
+/// Changes of a rotation, applied together.
 struct RopeChange {
   std::optional<std::size_t> dims = {};
   std::optional<double> base = {}, over = {};
@@ -127,7 +127,7 @@ std::string rope_words(const Recipe& m, const RopeChange& p, std::string_view si
   return (sides == "qk" ? "" : "of the " + names_of(sides) + " alone: ") + "rotary positions: " + text::joined(said, "; ");
 }
 
-/// Changes of one kind each; two of the first five kinds can come together.
+/// Returns changes by kind; two of the first five kinds can be combined.
 std::vector<std::vector<RopeChange>> rope_changes(const Recipe& m) {
   const Rope& r = *m.rope[Q];
   const std::size_t d = m.d, dims = r.dims;
@@ -188,11 +188,11 @@ Shared positions_of(std::size_t n, const std::function<double(std::size_t)>& at)
   return share(Block::of({1, 1, 1, n}, [&](auto, auto, auto, auto j) { return at(j); }));
 }
 
-/// Calls add(words, positions of queries or nullptr, of keys or nullptr) for all rules of positions.
+/// Calls add(words, query positions or nullptr, key positions or nullptr) for all rules of positions.
 void each_position_rule(const Context& c, const std::function<void(const std::string&, Shared, Shared)>& add) {
   const Recipe& m = c.m;
   const Shared q = m.pos[Q], k = m.pos[K], none;
-  const bool shows = c.target == rotated_queries || c.target == rotated_keys;  // elsewhere only distances do
+  const bool shows = c.target == rotated_queries || c.target == rotated_keys;  // elsewhere only distances matter
   const auto both = [&](const std::string& words, auto f, bool queries = true, bool keys = true) {
     add(words, queries ? share(mapped(*q, f)) : none, keys ? share(mapped(*k, f)) : none);
   };
@@ -303,7 +303,7 @@ std::string list_words(const Block& found, const Block& own, const std::string& 
   return "the positions of the " + who + " are " + listed(now, m);
 }
 
-/// Pairs, frequencies and positions read off the rotated rows, pair by pair.
+/// Adds pairs, frequencies and positions read off the rotated rows, pair by pair.
 void add_recovered(Table& t) {
   using Complex = std::complex<double>;
   const Context& c = t.c;

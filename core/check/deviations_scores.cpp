@@ -8,7 +8,7 @@
 
 namespace core::check::inference {
 
-// A table is read by its rows, which are longer than lines.
+// Each row of the table is one line, longer than the column limit.
 // clang-format off
 
 using enum Stage;
@@ -17,7 +17,7 @@ namespace {
 
 // Scores, their scale and their softcap.
 
-/// What scores are made of.
+/// Adds wrong inputs of the scores.
 void add_sources(Table& t) {
   const Recipe& m = t.c.m;
   const bool is_square = m.T == m.S, norms = m.norm[Q] || m.norm[K], rotates = m.rope[Q] || m.rope[K];
@@ -63,7 +63,7 @@ void add_sources(Table& t) {
   });
 }
 
-/// Which KV head each head uses, as rules: calls add(words, mapping).
+/// Calls add(words, KV head of each head) for each rule.
 void each_mapping(const Recipe& m, const std::function<void(const std::string&, std::vector<std::size_t>)>& add) {
   const std::size_t H = m.H, G = m.G, each = H / G;
   const auto by = [&](const std::string& words, auto f) {
@@ -90,7 +90,7 @@ std::string mapping_words(const std::string& rule, std::string_view sides) {
   return rule + (sides == "k" ? " (keys only)" : sides == "v" ? " (values only)" : "");
 }
 
-/// The KV head that each head seems to use, where the stage is given.
+/// Returns the closest KV head of each head if scores (K) or contexts (V) are the target; else empty.
 std::vector<std::size_t> matched_heads(const Context& c, Side side) {
   const Stage stage = side == K ? scores : contexts;
   const Block* y = c.theirs(stage);
@@ -128,7 +128,7 @@ void add_kv_heads(Table& t) {
   for (const Side side : {K, V})
     if (const auto g = matched_heads(t.c, side); !g.empty() && !seen.contains(g) && g != m.group[side])
       for (const char* sides : {"kv", side == K ? "k" : "v"}) add("heads use the KV heads [" + listed(g) + "]", g, sides).ranked(2);
-  // Keys and values given for every head, not for every KV head: which of them stands there.
+  // Keys and values given per head, not per KV head: which KV head is repeated where.
   constexpr std::array<std::array<Stage, 3>, 2> all{{{keys, normed_keys, rotated_keys}, {values, values, values}}};
   const bool are_wide =
       std::ranges::any_of(all, [&](const auto& stages) { return std::ranges::any_of(stages, [&](Stage s) { return t.c.theirs(s) && t.c.theirs(s)->n[1] == m.H && m.G != m.H; }); });
@@ -282,7 +282,7 @@ void add_orders(Table& t) {
   const auto used_of = [&](const std::array<ScoreStep, 4>& steps) {
     std::vector<ScoreStep> used;
     std::ranges::copy_if(steps, std::back_inserter(used), [&](ScoreStep step) { return m.takes(step); });
-    if (used.back() == scale && used[used.size() - 2] == mask) std::swap(used.back(), used[used.size() - 2]);  // hidden stays hidden
+    if (used.back() == scale && used[used.size() - 2] == mask) std::swap(used.back(), used[used.size() - 2]);  // −∞ stays −∞
     return used;
   };
   StageSet acts;
@@ -319,7 +319,7 @@ void add_scores(Table& t) {
 
 // Biases of the scores.
 
-/// A bias that depends on the distance of query and key alone, read off the scores of a model without one.
+/// Adds a bias by distance of query and key alone, read off the scores of a model without one.
 void add_bias_of_distances(Table& t) {
   const Context& c = t.c;
   const Recipe& m = c.m;
@@ -340,7 +340,7 @@ void add_bias_of_distances(Table& t) {
   const std::size_t n_cells = static_cast<std::size_t>(std::accumulate(counts.v.begin(), counts.v.end(), 0.0));
   if (!depends_on_it_alone || n_cells < 2 * static_cast<std::size_t>(std::ranges::count_if(counts.v, [](double count) { return count > 0; }))) return;
   const std::size_t own = m.S - 1;
-  Numbers first;  // of head 0, from the query's own key back
+  Numbers first;  // of head 0, by distance from 0
   for (std::size_t k = 0; k <= std::min<std::size_t>(own, 11); ++k) first.push_back(means(0, 0, 0, own - k));
   t.add("distance_bias", {position_bias, stage_of(ScoreStep::bias)}, "a bias that depends on the distance alone is added, which the model does not have (relative positions; head 0, from distance 0: " + listed(first, m) + ")",
         [means](Recipe& r) { r.bias[2] = share(Block::of({1, r.H, r.T, r.S}, [&](auto, auto h, auto i, auto j) { return means(0, h, 0, j + r.T - 1 - i); })); })
@@ -476,7 +476,7 @@ void add_biases(Table& t) {
   const double own = m.relative->max_distance;
   std::set<double> distances{128, 256, 512, 1024, 2.0 * static_cast<double>(n), own * 2, own * 4};
   for (int k = 2; k < 97; ++k) distances.insert(k);
-  std::map<Numbers, Numbers> same;  // largest distances that come to the same buckets here
+  std::map<Numbers, Numbers> same;  // largest distances with the same buckets here
   for (const double k : distances)
     if (k != own && k > static_cast<double>(n / 4)) {
       Relative other = *m.relative;
@@ -516,7 +516,7 @@ Shared hidden_keys(const Recipe& m, const std::function<bool(std::size_t b, long
   return share(Block::of({m.B, 1, 1, m.S}, [&](auto b, auto, auto, auto j) { return is(b, static_cast<long>(j)) ? 1.0 : 0.0; }));
 }
 
-/// Whether a given stage hides a cell: −∞ of masked scores, 0 of weights; nullptr where neither is given.
+/// Returns the given masked scores or weights and their masked value `hidden`; nullptr if neither is given.
 const Block* hiding_stage(const Context& c, double& hidden) {
   for (const Stage stage : {masked_scores, weights})
     if (const Block* y = c.theirs(stage); y && y->n == Shape{c.m.B, c.m.H, c.m.T, c.m.S}) {
@@ -526,7 +526,7 @@ const Block* hiding_stage(const Context& c, double& hidden) {
   return nullptr;
 }
 
-/// Windows that the first row which differs, or the cells that are hidden where these are given, speak for.
+/// Returns windows that the first differing row, or given masked positions, suggest.
 std::set<std::pair<long, long>> window_hints(const Context& c) {
   const Recipe& m = c.m;
   std::set<std::pair<long, long>> found;
@@ -548,12 +548,12 @@ std::set<std::pair<long, long>> window_hints(const Context& c) {
   return found;
 }
 
-/// Rules of masks, each made once: those that come to the same cells here are one.
+/// Mask rules, each added once: rules that mask the same positions here are one.
 class Masks {
  public:
   explicit Masks(Table& table) : t(table), m(table.c.m), seen_{m.visible->v} {}
 
-  /// Rules with other fields.
+  /// Adds a rule with changed fields.
   void rule(const std::string& words, std::function<void(Recipe&)> change) {
     const auto make = [change = std::move(change)](Recipe r) {
       change(r);
@@ -561,11 +561,11 @@ class Masks {
     };
     add(words, [make](const Recipe& r) { return make(r); });
   }
-  /// What is made of the cells that are visible.
+  /// Adds a function of the unmasked positions.
   void cells(const std::string& words, std::function<Block(const Block&)> change) {
     add(words, [change = std::move(change)](const Recipe& r) { return change(*r.visible); });
   }
-  /// Rules with other fields, and only cells for which more is said.
+  /// Adds a rule with changed fields and a further condition on positions.
   void rule_and(const std::string& words, std::function<void(Recipe&)> change, std::function<bool(long i, long j, long first)> is) {
     add(words, [change = std::move(change), is = std::move(is)](const Recipe& r) {
       Recipe other = r;
@@ -578,7 +578,7 @@ class Masks {
 
  private:
   void add(const std::string& words, std::function<Block(const Recipe&)> make) {
-    if (t.c.is_large) {  // made when it is tried
+    if (t.c.is_large) {  // computed when it is tried
       t.add("mask", {masked_scores}, words, [make](Recipe& r) { r.visible = share(make(r)); });
       return;
     }
@@ -800,7 +800,7 @@ void add_masks(Table& t) {
   for (const bool is_last : {true, false})
     masks.cells(std::string("the mask of the ") + (is_last ? "last" : "first") + " query is used for all", [=](const Block& v) { return repeated(v, 2, is_last ? v.n[2] - 1 : 0); });
   double hidden = 0;
-  if (const Block* y = hiding_stage(c, hidden); y && !c.is_large) {  // the mask read off, where no rule says it
+  if (const Block* y = hiding_stage(c, hidden); y && !c.is_large) {  // the mask read off, if no rule gives it
     Block seen = mapped(*y, [&](double x) { return x != hidden ? 1.0 : 0.0; });
     std::vector<std::pair<std::size_t, std::size_t>> more, less;
     each_cell(seen.n, [&](auto b, auto h, auto i, auto j) {

@@ -15,7 +15,7 @@
 namespace core::check::inference {
 namespace {
 
-// Searching.
+// Search.
 
 /// A deviation with its numbers, applied to a recipe.
 struct Hit {
@@ -44,8 +44,8 @@ Hit hit_of(const Scene& scene, const Deviation& row, const Numbers& x, double sc
           score};
 }
 
-/// Numbers that nobody writes; and lists fitted to another stage than their own, where rounding leaves them
-/// too much room.
+/// Whether numbers are implausible: too large, or lists fitted to another stage than the target, which
+/// rounding leaves too uncertain.
 bool is_implausible(const Scene& scene, const Deviation& row, const Numbers& x) {
   if (std::ranges::any_of(x, [](double f) { return !(std::abs(f) <= 1e5); })) return true;
   const bool adds_sinks = std::string_view(row.name) == "sink_values" && !scene.m->sink;
@@ -53,7 +53,7 @@ bool is_implausible(const Scene& scene, const Deviation& row, const Numbers& x) 
   return x.size() > 1 && is_coarse(scene.of.precision) && !row.acts[index(scene.target)];
 }
 
-/// A list whose numbers are one: another row says that with one number.
+/// Whether all numbers of a list are equal; another row has that case with one number.
 bool are_all_equal(const Recipe& m, const Deviation& row, const Numbers& x) {
   const std::string_view name = row.name;
   if (x.size() < 2 ||
@@ -71,7 +71,7 @@ class Search {
   Inference run();
 
  private:
-  /// Seconds of the processor, so that what is found does not depend on what else the machine does.
+  /// Returns CPU seconds, so that results do not depend on other load of the machine.
   double now() const { return static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC; }
   bool goes_on(double deadline) const { return token_.goes_on() && now() < deadline; }
 
@@ -79,12 +79,12 @@ class Search {
     std::optional<Stage> stage;
     std::array<double, attention::n_stages> far{};
   };
-  /// The first stage given that a recipe does not give, where some are taken as given, and how far all are.
+  /// Returns the first given stage that a recipe does not match, and all distances; `followed` are accepted.
   Difference first_difference(const Recipe& m, StageSet followed = {}) const;
   bool confirm(Hit& hit, StageSet followed = {}) const;
   std::vector<Deviation> candidates(const Scene& scene, double deadline) const;
   struct Found {
-    Hits hits, partial;  ///< that give the target, and that make some of its rows agree
+    Hits hits, partial;  ///< match the target; make some of its rows agree
   };
   Found hits_at(const Scene& scene, std::vector<Deviation> rows, double deadline, double slack) const;
   std::vector<Hits> search(const SharedRecipe& m, const Hits& applied, StageSet followed, int depth,
@@ -119,8 +119,8 @@ Search::Difference Search::first_difference(const Recipe& m, StageSet followed) 
   return result;
 }
 
-/// Everything given agrees: computed from the start and, in low precision, also stage by stage from what was
-/// given.
+/// Whether all given stages agree: computed from the start and, in low precision, also each from the given
+/// stages before it.
 bool Search::confirm(Hit& hit, StageSet followed) const {
   token_.count(1);
   const Recipe& m = *hit.m;
@@ -150,7 +150,7 @@ std::vector<Deviation> Search::candidates(const Scene& scene, double deadline) c
   std::map<std::string_view, std::size_t> n_starts;
   for (const Deviation& row : rows)
     if (!row.start.empty()) ++n_starts[row.name];
-  // Of many places to begin at, the three that come nearest.
+  // Of many starts only the closest three are fitted.
   std::map<std::pair<std::string_view, std::string>, std::vector<std::pair<double, std::size_t>>> costs;
   for (std::size_t k = 0; k < rows.size() && goes_on(deadline); ++k) {
     if (rows[k].start.empty() || n_starts[rows[k].name] <= 3) continue;
@@ -185,7 +185,7 @@ Search::Found Search::hits_at(const Scene& scene, std::vector<Deviation> rows, d
     if (!goes_on(deadline)) break;
     token_.count(1);
     if (scene.is_large() && !is_told && !found.hits.empty() && found.hits.back().rank <= 1)
-      is_told = true, deadline = std::min(deadline, now() + 1);  // a little longer for what comes to the same
+      is_told = true, deadline = std::min(deadline, now() + 1);  // a little longer, for equivalent deviations
     Numbers x = row.start;
     if (!x.empty()) {
       const auto fit = fitted(scene, {&row}, {x});
@@ -215,7 +215,7 @@ Hits with(Hits all, Hit hit) {
   return all;
 }
 
-/// Explanations: lists of hits after which everything given agrees.
+/// Returns explanations: lists of hits with which all given stages agree.
 std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, StageSet followed, int depth,
                                  double deadline) const {
   const auto target = first_difference(*m, followed).stage;
@@ -225,7 +225,7 @@ std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, Sta
   Found found;
   if (!scene.is_large()) {
     found = hits_at(scene, candidates(scene, deadline), deadline, slack);
-  } else {  // first what can be judged by some rows, the first ones where they differ, then the rest
+  } else {  // row by row first: early rows if they differ, then others; then the rest
     const auto is_whole = [](const Deviation& row) { return !row.by_rows; };
     for (const int pass : {0, 1, 2}) {
       if (pass == 1 && scene.few->n_keys == 0) continue;
@@ -238,7 +238,7 @@ std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, Sta
       if (std::ranges::any_of(found.hits, [](const Hit& h) { return h.rank <= 2; })) break;
     }
   }
-  if (found.hits.empty() && depth > 0 && !scene.is_large()) {  // another cause at this very stage
+  if (found.hits.empty() && depth > 0 && !scene.is_large()) {  // a second cause at the same stage
     std::vector<Shared> tried;
     const double until = std::min(deadline, now() + 0.5 * (deadline - now()));
     for (const Hit& hit : found.partial) {
@@ -264,7 +264,7 @@ std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, Sta
       open.push_back(std::move(hit));
   }
   if (!done.empty() || depth == 0) return done;
-  // Those that explain this stage; another cause must come later.
+  // These explain this stage; another cause must follow later.
   std::vector<std::tuple<std::ptrdiff_t, int, const Hit*>> ahead;
   const auto place = [&](Stage stage) { return std::ranges::find(c_.order, stage) - c_.order.begin(); };
   for (const Hit& hit : open)
@@ -287,10 +287,10 @@ std::vector<Hits> Search::search(const SharedRecipe& m, const Hits& applied, Sta
   return done;
 }
 
-/// Two causes where so little is given that neither can be judged alone.
+/// Finds two causes when too little is given to judge either alone.
 ///
-/// What every single change adds to the stage is known; pairs are tried in the order in which the sum of
-/// their two additions comes nearest to the difference, then the likeliest changes with fitted ones.
+/// The effect of every single change on the stage is known; pairs are tried in the order of how close the sum
+/// of their effects comes to the difference, then the likeliest changes with fitted ones.
 std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
   constexpr std::size_t most_of_a_kind = 80, most_cells = 800, most_tried = 8000;
   const Scene scene(c_, c_.m, target);
@@ -326,7 +326,7 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
   for (std::size_t k = 0; k < live.size(); ++k) A.col(k) = added[k];
   const arma::mat gram = A.t() * A;
   const arma::vec toward = A.t() * want;
-  // What leaves as much but for rounding keeps the order of the table, which has the commonest first.
+  // Remainders equal up to rounding keep the order of the table, which has the most common first.
   const double unit = 1e-9 * (arma::dot(want, want) + 1e-300);
   const auto steps = [&](double squares) { return std::round(squares / unit); };
   std::vector<std::pair<double, std::pair<std::size_t, std::size_t>>> order;
@@ -378,7 +378,7 @@ std::vector<Hits> Search::pairs_at(Stage target, double deadline) const {
   return two_fitted(scene, deadline);
 }
 
-/// Two fitted numbers together, of the rows that come nearest alone.
+/// Fits two deviations together, those that come closest alone.
 std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const {
   struct Alone {
     double left;
@@ -401,7 +401,7 @@ std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const 
       if (std::string_view(rows[alone[i].row].name) != rows[alone[j].row].name)
         order.emplace_back(alone[i].left + alone[j].left, i, j);
   std::ranges::sort(order);
-  // Numbers that come to the same are many; the likeliest are chosen of the first few.
+  // Many fits are equivalent; the likeliest is chosen from the first few.
   std::vector<Hits> found;
   for (const auto& [left, i, j] : order) {
     const Deviation &one = rows[alone[i].row], &two = rows[alone[j].row];
@@ -428,9 +428,9 @@ std::vector<Hits> Search::two_fitted(const Scene& scene, double deadline) const 
   return found;
 }
 
-// Choosing.
+// Choice.
 
-/// What a recipe gives at every stage, to tell causes that are one from causes that only look so.
+/// Returns the numbers of every stage of a recipe, to recognize equivalent causes.
 Numbers signature(const Recipe& recipe) {
   constexpr std::size_t most = 4000;
   const bool is_large = recipe.B * recipe.H * recipe.T * std::max(recipe.S, recipe.D) > many_numbers &&
@@ -460,7 +460,7 @@ double worst_of(const Hits& e) {
   return std::ranges::max(e, {}, &Hit::worst).worst;
 }
 
-/// Explanations that are not the same thing said twice, the simplest first.
+/// Returns explanations without equivalent ones, the simplest first.
 std::vector<Hits> Search::distinct(std::vector<Hits> all) const {
   std::ranges::stable_sort(all, [](const Hits& a, const Hits& b) {
     return std::pair{a.size(), rank_of(a)} < std::pair{b.size(), rank_of(b)};
@@ -482,8 +482,7 @@ std::vector<Hits> Search::distinct(std::vector<Hits> all) const {
   return result;
 }
 
-/// The simplest explanations that are really different; in low precision those that fit about as well as the
-/// best.
+/// Returns the simplest distinct explanations; in low precision those that fit about as well as the best.
 std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
   if (found.empty()) return found;
   if (!c_.is_exact()) {
@@ -501,7 +500,7 @@ std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
     bool has_sides = true;
     for (const Hit& hit : e) {
       family += hit.name + std::string(";");
-      // The same of other sides is the same; but positions of queries and of keys are two.
+      // One change on several sides counts once, but positions of queries and of keys are distinct.
       std::string words = hit.words;
       has_sides = has_sides && !hit.sides.empty() && std::string_view(hit.name) != "positions";
       for (const std::string& part :
@@ -512,7 +511,7 @@ std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
     }
     if (rank_of(e) > lowest || (has_sides && said[key] > 0) || said[family] >= 2) continue;
     ++said[key], ++said[family];
-    std::set<Side> blind;  // sides that it names though nothing given depends on them
+    std::set<Side> blind;  // named sides that no given stage depends on
     for (const Hit& hit : e)
       for (const char side : hit.sides)
         if (std::ranges::none_of(c_.order,
@@ -530,13 +529,13 @@ std::vector<Hits> Search::chosen(std::vector<Hits> found) const {
   return out;
 }
 
-// Describing.
+// Description.
 
 std::string shape_words(const Shape& shape) {
   return "[" + text::joined(shape, ", ", [](std::size_t n) { return std::to_string(n); }) + "]";
 }
 
-/// What is particular about a difference that nothing explains.
+/// Describes the pattern of a difference that nothing explains.
 std::string described(const Scene& scene) {
   const Block ours = canonical(scene.target, *scene.value), &theirs = scene.of.given(scene.target);
   const std::string name = name_of(scene.target);
@@ -580,8 +579,8 @@ std::string described(const Scene& scene) {
   return name + ": " + text::joined(words, "; ") + ", by nothing known here";
 }
 
-/// Tensors given in a finer format than what came before them was computed in: then the difference is that of
-/// rounding, not only as large as it but the same, number by number.
+/// Explains tensors given in a finer format than the computation before them used: the difference must
+/// correlate with that of rounding, not only be as large.
 std::vector<Hits> Search::computed_coarser(Stage target, double deadline, std::string& note) {
   const Case own = c_;
   std::vector<Stage> before;
@@ -629,7 +628,7 @@ std::vector<Hits> Search::computed_coarser(Stage target, double deadline, std::s
   return {};
 }
 
-/// Describes what cannot be explained, takes it as given and looks at what comes after.
+/// Describes a difference that nothing explains, accepts it as given and examines later stages.
 void Search::describe(Stage first, double deadline, Inference& result) const {
   StageSet followed;
   SharedRecipe current = c_.m;
@@ -688,7 +687,7 @@ Inference Search::run() {
     found = token_.goes_on() ? pairs_at(target, std::max(0.85 * seconds_, now() + 0.3 * seconds_))
                              : std::vector<Hits>();
     if (!found.empty() && is_coarse(c_.precision) &&
-        c_.order.size() == 1) {  // rounding leaves pairs too much room in one tensor
+        c_.order.size() == 1) {  // rounding makes pairs in one tensor uncertain
       for (const Hits& e : chosen(std::move(found)))
         if (result.partly.empty())
           result.partly = {"perhaps " + text::joined(e, "; and ", &Hit::words) +
@@ -696,7 +695,7 @@ Inference Search::run() {
       return result;
     }
   }
-  if (found.empty() && !tables.empty()) {  // true, but no rule: said as what is there
+  if (found.empty() && !tables.empty()) {  // true, but no rule: reported as a description
     for (const Hit& hit : tables[0])
       hit.rank < 4 ? result.partly.push_back(hit.words)
                    : result.described.push_back(hit.words + " (with just that everything given agrees)");
@@ -710,7 +709,7 @@ Inference Search::run() {
     Cause cause{{}, {}, *e.back().m, rank_of(e)};
     for (const Hit& hit : e) {
       cause.names.push_back(hit.name), cause.sentences.push_back(hit.words);
-      cause.rank += hit.sides.size() > 1;  // which is several mistakes to others
+      cause.rank += hit.sides.size() > 1;  // the table of mistakes counts several
     }
     result.causes.push_back(std::move(cause));
   }

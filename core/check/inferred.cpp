@@ -16,12 +16,12 @@ namespace {
 using inference::Block;
 using inference::Run;
 
-/// Seconds that a search takes at most about, of few and of many numbers.
+/// Approximate limits of a search in seconds, for few and for many numbers.
 constexpr double few_seconds = 0.8, many_seconds = 4;
 constexpr std::size_t many_numbers = 100000;
 
-/// A stage of a trace for each sequence; keys and values of KV heads once where the heads that share them
-/// have the same.
+/// Collects a stage from the trace of each sequence; keys and values once per KV head if all heads that share
+/// one agree.
 Block block_of(const Model& model, const attention::StageInfo& stage,
                const std::vector<ObservedTrace>& observed) {
   const std::size_t n_heads = stage.count(model.n_heads);
@@ -41,7 +41,7 @@ Block block_of(const Model& model, const attention::StageInfo& stage,
                    });
 }
 
-/// A tensor as its shape says, where it is no stage as the model has it.
+/// Returns a tensor in its own shape, where that is not the model's.
 Block raw_block(const Observed& observed, std::size_t n_sequences) {
   std::vector<std::size_t> shape = observed.tensor.shape;
   while (shape.size() > 4 && shape[0] == 1) shape.erase(shape.begin());
@@ -78,12 +78,12 @@ inference::Given given_of(const Model& model, const Matched& matched, const Repo
   return given;
 }
 
-/// How many tokens are enough to infer from where no query sees a later key.
+/// Tokens that are enough for inference if no query attends to a later key.
 constexpr std::size_t enough_tokens = 256;
-/// Numbers of a stage of which the search would take too much memory.
+/// Numbers of a stage above which the search would need too much memory.
 constexpr std::size_t too_many_numbers = std::size_t{1} << 24;
 
-/// The model of the first tokens alone, or nothing where these need others.
+/// Returns the model of the first tokens alone, or nullopt if they depend on others.
 std::optional<Model> of_first_tokens(const Model& model) {
   const std::size_t n = enough_tokens;
   if (2 * model.n_tokens() < 3 * n || model.n_tokens() != model.n_keys() || model.has_key_embeddings() ||
@@ -118,7 +118,7 @@ inference::Given first_of(inference::Given given) {
   return given;
 }
 
-/// Whether a model with mistakes has the numbers of a recipe in every stage that both have.
+/// Whether a model with mistakes matches a recipe in every stage that both have.
 bool gives_same(const Model& model, const inference::Recipe& recipe) {
   if (attention::check(model) || model.n_heads != recipe.H) return false;
   const Computed computed(model);
@@ -212,7 +212,7 @@ void add_inferred(std::vector<Explanation> inferred, Report& report) {
   std::vector<Explanation> all, old = std::move(report.explanations);
   std::size_t most_causes = old.size() + 9;
   if (!inferred.empty()) most_causes = inferred.front().inferred->names.size();
-  if (std::ranges::any_of(old, rounds)) {  // which is told by its errors, and a cause of its own
+  if (std::ranges::any_of(old, rounds)) {  // recognized by its errors, and a cause of its own
     for (Explanation& e : old)
       if (!inferred.empty() && e.causes.size() == most_causes + 1) e.sentences = inferred.front().sentences;
     const bool is_told = std::ranges::any_of(old, [](const Explanation& e) { return !e.sentences.empty(); });
@@ -230,7 +230,7 @@ void add_inferred(std::vector<Explanation> inferred, Report& report) {
       all.push_back(one);
     if (same != old.end()) old.erase(same);
   }
-  for (Explanation& e : old)  // found otherwise; no pair is told where one cause is enough
+  for (Explanation& e : old)  // not inferred; pairs are dropped if one cause is enough
     if (e.causes.size() <= most_causes) all.push_back(std::move(e));
   report.explanations = std::move(all);
   if (!report.explanations.empty()) report.partly.clear(), report.described.clear();

@@ -25,22 +25,22 @@ using formats::TensorFile;
 using formats::TensorInfo;
 using enum Stage;
 
-// What names say.
+// Names of tensors.
 
-/// What people call a stage, or what may be one of several, the likeliest first.
+/// Common names of a stage, or of one of several, the likeliest first.
 struct Known {
-  const char* names;  ///< with blanks between them
+  const char* names;  ///< separated by spaces
   std::vector<Stage> stages;
   Held held = Held::nothing;
 };
-/// The scores after any of the steps, which are called alike; those that are named are the likeliest.
+/// Returns the scores after any of the steps, which share names; the given ones come first.
 std::vector<Stage> any_scores(std::vector<Stage> likeliest) {
   for (const ScoreStepInfo& step : score_steps)
     if (std::ranges::find(likeliest, step.stage) == likeliest.end()) likeliest.push_back(step.stage);
   return likeliest;
 }
 
-/// The rows, and those of the steps of the scores.
+/// Appends rows for the score steps.
 std::vector<Known> with_steps(std::vector<Known> rows) {
   for (const ScoreStepInfo& step : score_steps) rows.push_back({step.names, {step.stage}});
   return rows;
@@ -107,9 +107,9 @@ const Known* row_named(std::string_view name) {
 
 Meaning find(std::string_view name) {
   if (const auto* stage = attention::find_stage(name)) {
-    // Contexts that are already side by side are what comes next.
+    // Contexts that are already concatenated are the next stage.
     if (stage->stage == contexts) return {{contexts, concatenated}, true};
-    // And queries and keys that keep their name when they are normed and turned.
+    // Queries and keys may keep their name after norm and rotation.
     if (stage->stage == queries) return {{queries, rotated_queries, normed_queries}, true};
     if (stage->stage == keys) return {{keys, rotated_keys, normed_keys}, true};
     return {{stage->stage}, true};
@@ -118,7 +118,7 @@ Meaning find(std::string_view name) {
   return known ? Meaning{known->stages, false} : Meaning();
 }
 
-/// As the table has names.
+/// Normalizes a name to the spelling of the table.
 std::string as_known(std::string_view base) {
   std::string name = text::lower(base);
   std::ranges::replace_if(
@@ -130,7 +130,7 @@ bool is_joint(char c) {
   return std::string_view("./_-").find(c) != std::string_view::npos;
 }
 
-/// Takes the word before a number away, when it is one for layers: "attn_layer" of "attn_layer3" is "attn".
+/// Removes a word for layers before a number: "attn_layer" of "attn_layer3" becomes "attn".
 bool cut_word_and_joints(std::string& name) {
   const std::size_t before = name.size();
   while (!name.empty() && is_joint(name.back())) name.pop_back();
@@ -143,8 +143,8 @@ bool cut_word_and_joints(std::string& name) {
   return name.size() < before;
 }
 
-/// The beginning of a name up to its first number that stands alone or behind a word for layers, else all of
-/// it: "model.layers.3" of "model.layers.3.self_attn".
+/// Returns a name up to its first number that is separate or follows a word for layers, else all of it:
+/// "model.layers.3" of "model.layers.3.self_attn".
 std::string up_to_number(const std::string& name) {
   for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end + 1) {
     end = begin;
@@ -158,13 +158,13 @@ std::string up_to_number(const std::string& name) {
   return name;
 }
 
-/// Whether it is a learned number and no stage: "c_attn.weight", or what our exports call "projections.…".
+/// Whether a name is that of a parameter: "c_attn.weight", or "projections.…" in attnscope's exports.
 bool is_learned(std::string_view name) {
   const std::string_view end = name.substr(name.find_last_of("./") + 1);
   return end == "weight" || end == "bias" || name.starts_with("projections.");
 }
 
-/// Cuts "head12" with what stands before it from the end of a name.
+/// Removes "head12" and the separators before it from the end of a name; returns the number.
 std::optional<std::size_t> cut_number(std::string& name, std::string_view word) {
   const std::size_t at = name.rfind(word);
   if (at == std::string::npos || at == 0) return std::nullopt;
@@ -204,7 +204,7 @@ Held held_by(std::string_view base) {
   if (const Known* known = row_named(name)) return known->held;
   std::string_view word = std::string_view(name).substr(name.find_last_of("./") + 1);
   if (const Known* known = row_named(word)) return known->held;
-  // "my_hidden_states"; one word alone, as "my_hidden", may be of anything
+  // "my_hidden_states"; a single word, as in "my_hidden", is too vague
   for (std::size_t joint = word.find('_'); joint != word.npos; joint = word.find('_')) {
     word.remove_prefix(joint + 1);
     if (word.find('_') == word.npos) break;
@@ -231,7 +231,7 @@ std::vector<WithoutNumber> without_numbers(const std::string& name) {
 }
 
 ParsedName parse_name(std::string_view name) {
-  constexpr std::size_t shortest = 3;  // "x2" is another x, and not that of layer 2
+  constexpr std::size_t shortest = 3;  // "x2" is another x, not that of layer 2
   const Name parts = split_name(name);
   ParsedName said{parts, meaning_of(parts.base), "", parts.base};
   const std::size_t last = parts.base.find_last_of("./");
@@ -253,7 +253,7 @@ ParsedName parse_name(std::string_view name) {
 
 namespace {
 
-// How the numbers of a stage can stand in a tensor.
+// Layouts of a stage in a tensor.
 
 constexpr std::array layout_table{
     Layout{"bhtd", "shrc", "heads before tokens"}, Layout{"bthd", "srhc", "heads after tokens"},
@@ -265,11 +265,11 @@ bool has_features_of_heads(const StageInfo& stage) {
   return stage.per_head && stage.columns == Columns::features;
 }
 
-/// The lengths that a stage of a model has; heads are groups where these have a matrix each.
+/// Lengths of a model's stage; heads counts KV heads if these have one matrix each.
 struct Lengths {
   std::size_t sequences, heads, rows, columns;
 
-  /// That of an axis of a layout, 1 for a one.
+  /// Returns the length of an axis of a layout, 1 for '1'.
   std::size_t of(char letter) const {
     return letter == 's'   ? sequences
            : letter == 'h' ? heads
@@ -286,13 +286,13 @@ Lengths lengths_of(const Model& model, Stage stage) {
   return {model.sequences.size(), n_matrices(model, stage), shape.n_rows, shape.n_cols};
 }
 
-/// Whether heads share the matrices of a stage, so that a tensor may have one for each group or each head.
+/// Whether heads share the matrices of a stage, so that a tensor may have one per KV head or per head.
 bool is_of_groups(const Model& model, Stage stage) {
   return attention::info(stage).per_head && n_matrices(model, stage) < model.n_heads;
 }
 
-/// The letters of the layouts in which a stage of so many heads is looked for, as those of Layout; 1 is a one
-/// and q heads of all sequences in a row.
+/// Returns the possible layouts of a stage with n_heads heads, as in Layout::letters; '1' is an axis of
+/// length 1, 'q' the heads of all sequences in a row.
 std::vector<std::string_view> letters_of(const Model& model, Stage stage, std::size_t n_heads,
                                          bool one_head) {
   const StageInfo& row = attention::info(stage);
@@ -320,7 +320,7 @@ std::vector<std::string_view> letters_of(const Model& model, Stage stage, std::s
   return all;
 }
 
-/// Whether each head of a model without groups has the same keys, or values, as the first of its group.
+/// Whether the heads of a model without KV heads repeat their keys, or values, in groups.
 bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
   if (group < 2 || model.n_heads % group != 0 || is_of_groups(model, stage)) return false;
   if (stage == Stage::normed_keys || stage == Stage::rotated_keys)
@@ -330,7 +330,7 @@ bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
   if (const attention::GivenStage* given = model.given.find(stage)) {
     const auto& all = given->matrices;
     for (std::size_t k = 0; k < all.size(); ++k)
-      if (!(all[k] == all[first_of(k)])) return false;  // sequences have whole groups
+      if (!(all[k] == all[first_of(k)])) return false;  // a sequence has whole groups
     return true;
   }
   const auto repeats = [&](const arma::mat& columns) {
@@ -349,14 +349,14 @@ bool heads_repeat(const Model& model, Stage stage, std::size_t group) {
   return repeats(linear.weight) && (!linear.bias || repeats(*linear.bias));
 }
 
-/// How the heads of a tensor are to be understood.
+/// Meaning of the heads of a tensor.
 struct HeadsOf {
-  std::size_t group = 1;      ///< heads of the model that each stands for
-  bool of_groups = false;     ///< they are the model's own groups
-  bool are_repeated = false;  ///< heads that share a matrix have a copy each
+  std::size_t group = 1;      ///< heads of the model per head of the tensor
+  bool of_groups = false;     ///< they are the model's KV heads
+  bool are_repeated = false;  ///< each head has its own copy of a shared matrix
 };
 
-/// "[T, H·d]"; "[H/2, T, d], groups of 2 heads".
+/// Returns "[T, H·d]"; "[H/2, T, d], groups of 2 heads".
 std::string words_of(const StageInfo& stage, std::string_view letters, std::size_t group, bool are_repeated) {
   const std::string heads = group > 1 ? "H/" + std::to_string(group) : "H";
   const auto axis = [&](char letter) -> std::string {
@@ -378,7 +378,7 @@ std::string words_of(const StageInfo& stage, std::string_view letters, std::size
 std::optional<Reading> fitted(const StageInfo& stage, const Lengths& l, std::string_view letters,
                               const Shape& shape, const HeadsOf& of) {
   if (letters.size() != shape.size()) return std::nullopt;
-  const Lengths own{l.sequences, l.heads / of.group, l.rows, l.columns};  // of the tensor
+  const Lengths own{l.sequences, l.heads / of.group, l.rows, l.columns};  // lengths of the tensor
   Reading r;
   r.stage = stage.stage;
   r.n_rows = l.rows, r.n_columns = l.columns;
@@ -406,7 +406,7 @@ bool are_weights(Stage stage) {
   return stage == Stage::weights || stage == Stage::dropped_weights;
 }
 
-/// Whether two readings take the same numbers for the same stage.
+/// Whether two readings map the same numbers to the same stage.
 bool same_numbers(const Reading& a, const Reading& b) {
   const auto lengths = [](const Reading& r) {
     return std::array{r.first_sequence, r.n_sequences, r.first_head, r.n_heads, r.n_rows, r.n_columns};
@@ -447,9 +447,9 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
   const StageInfo& row = attention::info(stage);
   Lengths l = lengths_of(model, stage);
   const bool one_head = head.has_value();
-  if (stage == Stage::mask && !one_head) l.heads = model.n_heads;  // which may each have a copy of it
+  if (stage == Stage::mask && !one_head) l.heads = model.n_heads;  // each may have its own copy
   const bool has_groups = is_of_groups(model, stage);
-  if (one_head && has_groups) l.heads = model.n_heads;  // of which each can be given
+  if (one_head && has_groups) l.heads = model.n_heads;  // any of them can be given
   if (sequence >= l.sequences || (one_head && *head >= l.heads)) return {};
   const bool is_asked_for = layout && has_features_of_heads(row) && !one_head;
   std::vector<Reading> readings;
@@ -476,7 +476,7 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
       return;
     }
     for (const std::string_view letters : letters_of(model, stage, l.heads, one_head)) add(letters, of);
-    if (of.group > 1 && of.group == l.heads)  // one head, which needs no axis of its own
+    if (of.group > 1 && of.group == l.heads)  // a single head needs no axis of its own
       for (const std::string_view letters : {"src", "rc"}) add(letters, of);
   };
   while (true) {
@@ -491,7 +491,7 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
     rest.erase(rest.begin());
   }
   if (!readings.empty() || one_head || !are_weights(stage) || l.heads < 2) return readings;
-  // As nn.MultiheadAttention gives weights unless average_attn_weights=False.
+  // nn.MultiheadAttention averages weights unless average_attn_weights=False.
   for (const std::string_view letters : {"src", "rc"})
     if (auto mean = fitted(row, {l.sequences, 1, l.rows, l.columns}, letters, shape, {})) {
       if (mean->n_sequences == 1) mean->first_sequence = sequence;
@@ -504,7 +504,7 @@ std::vector<Reading> readings_of(const Model& model, Stage stage, const formats:
 std::vector<Reading> readings_in(const Model& other, std::string_view name, Stage stage, const Shape& shape) {
   const Name parts = split_name(name);
   std::vector<Stage> stages = meaning_of(parts.base).stages;
-  if (std::ranges::find(stages, stage) == stages.end()) stages = {stage};  // said by hand
+  if (std::ranges::find(stages, stage) == stages.end()) stages = {stage};  // set by hand
   std::vector<Reading> all;
   for (const Stage each : stages)
     for (const Reading& reading : readings_of(other, each, shape, parts.sequence.value_or(0), parts.head))
@@ -514,7 +514,7 @@ std::vector<Reading> readings_in(const Model& other, std::string_view name, Stag
 
 namespace {
 
-// What is said of a shape that fits no stage that it can be.
+// Messages for a shape that fits no possible stage.
 
 Shape own_shape(const Model& model, Stage stage, bool one_head) {
   const Lengths l = lengths_of(model, stage);
@@ -529,7 +529,7 @@ Shape without_ones(const Shape& shape) {
   return {std::ranges::find_if(shape, [](std::size_t n) { return n != 1; }), shape.end()};
 }
 
-/// Another layout than the one that was asked for.
+/// Suggests another layout than the chosen one.
 std::string other_layout(const Model& model, Stage stage, const Shape& shape) {
   for (const Layout& layout : layouts())
     if (!readings_of(model, stage, shape, 0, {}, &layout).empty())
@@ -537,7 +537,7 @@ std::string other_layout(const Model& model, Stage stage, const Shape& shape) {
   return readings_of(model, stage, shape, 0, {}).empty() ? "" : "it fits without --layout";
 }
 
-/// The same axes in another order: heads of scores after the queries, or rows and columns.
+/// Suggests a transpose: heads of scores after the queries, or rows and columns swapped.
 std::string other_order(const Shape& expected, const Shape& shape) {
   const Shape got = without_ones(shape), wanted = without_ones(expected);
   if (got == wanted || !std::ranges::is_permutation(got, wanted) || got.size() < 2) return "";
@@ -552,12 +552,12 @@ std::string other_order(const Shape& expected, const Shape& shape) {
   return "axes in another order? transpose to " + formats::shape_text(wanted);
 }
 
-/// Stages of the model that have this shape.
+/// Suggests stages of the model with this shape.
 std::string other_stages(const Model& model, const Shape& shape, bool one_head) {
   constexpr std::size_t most = 6;
   std::vector<const char*> names;
   for (const StageInfo& stage : attention::stages())
-    if (stage.present(model) && stage.stage != Stage::mask &&  // of which heads have copies at most
+    if (stage.present(model) && stage.stage != Stage::mask &&  // heads can only have copies of it
         !readings_of(model, stage.stage, shape, 0, one_head ? std::optional<std::size_t>(0) : std::nullopt)
              .empty())
       names.push_back(stage.name);
@@ -565,7 +565,7 @@ std::string other_stages(const Model& model, const Shape& shape, bool one_head) 
   return "the shape of " + text::joined(names, ", ", {}, " or ") + "; --map says which stage it is";
 }
 
-/// The one length of a layout that is another than the model's: of tokens, heads, columns or sequences.
+/// Names the only length that differs from the model's: tokens, heads, columns or sequences.
 std::string other_length(const Model& model, Stage stage, const Shape& shape, bool one_head) {
   const StageInfo& row = attention::info(stage);
   const Lengths l = lengths_of(model, stage);
@@ -593,7 +593,7 @@ std::string other_length(const Model& model, Stage stage, const Shape& shape, bo
   return "";
 }
 
-/// Keys or values of fewer heads, where those of the model are not as many that repeat.
+/// Explains keys or values of fewer heads than the model's, whose heads do not repeat in such groups.
 std::string other_groups(const Model& model, Stage stage, const Shape& shape) {
   if (stage != Stage::keys && stage != Stage::values) return "";
   if (is_of_groups(model, stage)) return "";
@@ -641,10 +641,9 @@ std::string shape_mismatch_words(const Model& model, const std::vector<Stage>& s
          formats::shape_text(shape) + (words.empty() ? "" : ": " + words);
 }
 
-// The tensors of a file.
+// Tensors of a file.
 
-/// The layers that names tell apart, numbers in order; none when no two of them are of one stage in two
-/// layers.
+/// Returns the layers that names distinguish, in numeric order; empty unless some stage occurs in two layers.
 std::vector<std::string> layers_of(const std::vector<ParsedName>& names) {
   using Key = std::tuple<std::string, std::optional<std::size_t>, std::optional<std::size_t>>;
   std::vector<std::string> layers;
@@ -664,11 +663,11 @@ std::vector<std::string> layers_of(const std::vector<ParsedName>& names) {
   return layers;
 }
 
-/// A tensor of a file and what it can be.
+/// A tensor of a file and its possible stages.
 struct Candidate {
   const TensorInfo* info;
   ParsedName said;
-  std::vector<Stage> stages = {};  ///< that the model has
+  std::vector<Stage> stages = {};  ///< only those of the model
   bool by_hand = false;
 
   std::optional<std::size_t> head() const { return said.parts.head; }
@@ -684,7 +683,7 @@ std::vector<Reading> readings_as(const Model& model, const Candidate& c, const S
   return all;
 }
 
-/// A number from 0, or the beginning of a name.
+/// Returns the index of the layer chosen by number from 0 or by a prefix of its name.
 std::size_t chosen_layer(const TensorFile& file, const std::string& chosen,
                          const std::vector<std::string>& layers) {
   if (chosen.empty()) return 0;
@@ -703,9 +702,9 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen,
       ", got \"" + chosen + "\"");
 }
 
-/// How many layers the first axis of a tensor counts whose shape fits nothing as a whole, or 0.
+/// Returns the length of a first axis of layers, in a tensor whose whole shape fits no stage, or 0.
 ///
-/// As when such a file is opened, four dimensions are enough where a stage is one of heads.
+/// Stages with heads need four dimensions, as when such a file is opened, others five; two if is_sure.
 std::size_t layers_within(const Model& model, const Candidate& c, const MatchOptions& options, bool is_sure) {
   const Shape& shape = c.info->shape;
   const bool of_heads =
@@ -715,7 +714,7 @@ std::size_t layers_within(const Model& model, const Candidate& c, const MatchOpt
   return readings_as(model, c, Shape(shape.begin() + 1, shape.end()), options).empty() ? 0 : shape.front();
 }
 
-/// One of the file's tensors as the check compares it; of a first axis of layers that layer alone.
+/// Reads a tensor for the comparison; of a first axis of layers only that layer.
 Observed taken(const Model& model, const TensorFile& file, const Candidate& c, const MatchOptions& options,
                std::size_t n_layers, std::size_t layer, const core::Token& progress) {
   progress.add(0);
@@ -732,7 +731,7 @@ Observed taken(const Model& model, const TensorFile& file, const Candidate& c, c
   const auto is_read_in = [&](const Hypothesis& other) {
     return !readings_in(other.made(model), observed.name, observed.stage, shape).empty();
   };
-  // Some or one of the heads, their sum, fewer keys: small ones are read, as that may be inferred.
+  // Small tensors with only some heads, their sum, or fewer keys are read, as that can be inferred.
   constexpr std::uint64_t most_numbers = std::uint64_t{1} << 22;
   const auto is_square = [](Stage stage) { return attention::info(stage).columns == Columns::tokens; };
   const bool may_be_inferred = n_layers == 0 && shape.size() > 1 && shape.size() < 5 &&
@@ -758,7 +757,7 @@ std::vector<Stage> mapped_stages(const std::string& tensor, const std::string& s
   return {row->stage};
 }
 
-/// Those tensors that are stages of the model; why the others are not goes to left_out.
+/// Returns the tensors that are stages of the model; adds the others, with reasons, to left_out.
 std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
                                   const std::map<std::string, std::string>& by_hand,
                                   std::vector<LeftOut>& left_out, const core::Token& progress) {
@@ -792,7 +791,7 @@ std::vector<Candidate> candidates(const Model& model, const TensorFile& file,
   return all;
 }
 
-/// Keeps those of one layer, where names tell layers apart.
+/// Keeps the tensors of one layer, if names distinguish layers.
 void choose_by_name(const TensorFile& file, const MatchOptions& options, std::vector<Candidate>& all,
                     Matched& matched) {
   std::vector<ParsedName> names;
@@ -809,8 +808,8 @@ void choose_by_name(const TensorFile& file, const MatchOptions& options, std::ve
   });
 }
 
-/// Lets what people call masked scores be scores that are not scaled yet, where weights are there that would
-/// tell a scale that is missing.
+/// Also reads masked scores under a common name as unscaled scores, if weights are given that would reveal a
+/// missing scale.
 void read_masked_before_scale(const std::vector<Candidate>& all, Matched& matched) {
   const auto has_weights = [](const Observed& observed) {
     return std::ranges::any_of(observed.readings, are_weights, &Reading::stage);
@@ -828,7 +827,7 @@ void read_masked_before_scale(const std::vector<Candidate>& all, Matched& matche
   }
 }
 
-/// Whether numbers are plainly others than what enters attention.
+/// Whether numbers clearly differ from the model's embeddings.
 bool is_far_from_embeddings(const Model& model, const Observed& observed) {
   constexpr double far_off = 1e-2;
   const Reading& r = observed.readings.front();
@@ -844,22 +843,22 @@ bool is_far_from_embeddings(const Model& model, const Observed& observed) {
   return false;
 }
 
-/// Leaves hidden states of several layers out that are not what enters attention: those that a library gives
-/// are before the norm of the layer, which is no stage of attention.
+/// Ignores hidden states of several layers that are not the input of attention: libraries return them before
+/// the norm of the layer, which is no stage of attention.
 void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, Matched& matched) {
   const auto is_residual = [&](std::size_t k) {
     const Candidate& c = all[k];
     const Observed& observed = matched.observed[k];
     if (c.by_hand || held_by(c.said.own) != Held::entering) return false;
     const formats::Shape& shape = observed.tensor.shape;
-    // One more than layers: what leaves the last one.
+    // One more than the layers: includes the output of the last one.
     if (observed.readings.empty()) return shape.size() > 2 && shape.front() == matched.layers.size() + 1;
     return is_far_from_embeddings(model, observed);
   };
   std::vector<std::string> names;
   for (std::size_t k = 0; k < all.size(); ++k)
     if (is_residual(k)) names.push_back(all[k].info->name);
-  if (names.size() == all.size()) return;  // nothing else is there
+  if (names.size() == all.size()) return;  // there are no other tensors
   const std::set<std::string_view> gone(names.begin(), names.end());
   std::erase_if(matched.observed, [&](const Observed& observed) { return gone.contains(observed.name); });
   for (const std::string& name : names)
@@ -871,11 +870,11 @@ void leave_residuals_out(const Model& model, const std::vector<Candidate>& all, 
 
 Matched match(const Model& model, const TensorFile& file, const std::map<std::string, std::string>& by_hand,
               const MatchOptions& options, const core::Token& progress) {
-  for (const auto& [tensor, stage] : by_hand) file.info(tensor);  // throws when it is not there
+  for (const auto& [tensor, stage] : by_hand) file.info(tensor);  // throws if it does not exist
   Matched matched;
   std::vector<Candidate> all = candidates(model, file, by_hand, matched.left_out, progress);
   choose_by_name(file, options, all, matched);
-  std::size_t n_layers = 0;  // that are a first axis
+  std::size_t n_layers = 0;  // as a first axis
   if (matched.layers.empty()) {
     for (const Candidate& c : all)
       if (n_layers == 0) n_layers = layers_within(model, c, options, !options.layer.empty());

@@ -17,35 +17,35 @@ namespace core::check {
 using attention::Model;
 using attention::Stage;
 
-/// A way in which the features of heads stand in a tensor, by the names of its axes.
+/// Order of the axes of a tensor with features of heads.
 struct Layout {
   const char* name;     ///< "bthd"
-  const char* letters;  ///< of its axes: s sequence, h head, r row, c column, j the columns of all heads
+  const char* letters;  ///< one per axis: s sequence, h head, r row, c column, j columns of all heads
   const char* about;    ///< "heads after tokens"
 };
 
-/// Those that a person can ask for; queries, keys, values and contexts are then read in that one alone.
+/// Returns the layouts a user can choose; queries, keys, values and contexts are then read in that one only.
 std::span<const Layout> layouts();
 
-/// The layout of that name, or nullptr.
+/// Returns the layout of that name, or nullptr.
 const Layout* find_layout(std::string_view name);
 
-/// How the layout of a tensor is called.
+/// Description of a tensor's layout.
 struct ReadingWords {
   std::string words = {};  ///< "[T, H·d]", "[H/2, T, d], groups of 2 heads"
-  bool is_plain = true;    ///< it is the layout in which attnscope itself writes, which goes without words
-  bool is_mean = false;    ///< it is the mean over all heads, in one matrix
-  bool is_masked = false;  ///< its scores were masked before they were scaled
+  bool is_plain = true;    ///< attnscope's own layout, which needs no description
+  bool is_mean = false;    ///< one matrix, the mean over all heads
+  bool is_masked = false;  ///< its scores were masked before scaling
 };
 
-/// One way to read a tensor: as which stage, and where its numbers stand.
+/// One interpretation of a tensor: its stage, and where its numbers are stored.
 struct Reading {
   Stage stage = Stage::weights;
   std::size_t first_sequence = 0, n_sequences = 1, first_head = 0, n_heads = 1, n_rows = 0, n_columns = 0;
   std::size_t per_sequence = 0, per_head = 0, per_row = 0, per_column = 0;  ///< strides, in numbers
-  bool joined = false;     ///< the features of all heads in one matrix, as a projection gives them
-  std::size_t group = 1;   ///< how many heads of the model each of the tensor's stands for
-  bool of_groups = false;  ///< its heads are the groups of a model whose heads share keys and values
+  bool joined = false;     ///< the features of all heads in one matrix, as a projection outputs them
+  std::size_t group = 1;   ///< heads of the model per head of the tensor
+  bool of_groups = false;  ///< its heads are the KV heads of a model with grouped queries
   ReadingWords layout = {};
 
   std::size_t at(std::size_t sequence, std::size_t head, std::size_t row, std::size_t column) const {
@@ -57,76 +57,75 @@ struct Reading {
 struct Observed {
   std::string name;  ///< as in the file
   formats::Tensor tensor;
-  formats::Dtype rounding =
-      formats::Dtype::f64;        ///< what its numbers were rounded to, by its type or by themselves
-  std::vector<Reading> readings;  ///< the likeliest first; none when its shape fits no stage that it can be
-  std::string obstacle;           ///< why there is none: "expected [2, 6, 6], got [6, 5]"
-  Stage stage = Stage::weights;   ///< the one that its name says first
+  formats::Dtype rounding = formats::Dtype::f64;  ///< precision of its numbers, by its type or their values
+  std::vector<Reading> readings;  ///< the likeliest first; none if its shape fits no possible stage
+  std::string obstacle;           ///< why there are no readings: "expected [2, 6, 6], got [6, 5]"
+  Stage stage = Stage::weights;   ///< the first stage that its name suggests
 };
 
-/// The ways in which a tensor of that shape can be that stage of the model, the plainest first.
+/// Returns the possible readings of a tensor of that shape as a stage, the simplest first.
 ///
-/// One sequence without a dimension of its own is the given one; ones in front of a shape count for nothing.
-/// Keys and values of groups of heads are one for each group, or repeated for each head; of a model without
-/// groups they may have fewer heads where its own repeat. A layout is the only one in which features of heads
-/// are read. Weights that have no heads, and fit in no other way, are the mean over them.
+/// A tensor without a sequence axis is the given sequence; leading axes of length 1 are ignored. Keys and
+/// values of KV heads have one matrix per KV head or per head; in a model without KV heads they may have
+/// fewer heads if its own repeat. `layout` restricts features of heads. Weights without heads that fit in no
+/// other way are read as the mean over heads.
 std::vector<Reading> readings_of(const Model& model, Stage stage, const formats::Shape& shape,
                                  std::size_t sequence, std::optional<std::size_t> head,
                                  const Layout* layout = nullptr);
 
-/// Reads scores of which some are −∞ as masked before the scale: that gives the same weights, and classes do
-/// it that scale within the call of the softmax.
+/// Reads scores that contain −∞ as masked before scaling, which gives the same weights; classes that scale
+/// inside the softmax call do so.
 void mark_masked(Observed& observed);
 
-/// The ways in which a tensor of that name and shape is a stage of a model that was not foreseen; stage is
-/// the one that it is taken for.
+/// Returns the possible readings of a tensor as a stage of another model, by name and shape; `stage` is the
+/// stage assigned to it.
 std::vector<Reading> readings_in(const Model& other, std::string_view name, Stage stage,
                                  const formats::Shape& shape);
 
-/// A tensor's name taken apart: "sequence1/weights.head0" is "weights", of sequence 1, head 0.
+/// Parts of a tensor's name: "sequence1/weights.head0" is "weights", of sequence 1, head 0.
 struct Name {
   std::string base;
   std::optional<std::size_t> sequence, head;
 };
 Name split_name(std::string_view name);
 
-/// What a name can mean.
+/// Possible stages of a name.
 struct Meaning {
-  std::vector<Stage> stages;  ///< the likeliest first; empty when the name says nothing
-  bool certain = false;       ///< it is the name of a stage in attnscope itself
+  std::vector<Stage> stages;  ///< the likeliest first; empty if unknown
+  bool certain = false;       ///< the name is that of a stage in attnscope itself
 };
 
-/// The stages that people call so, in any case of letters: "attn_weights", "Q", "layer.context_vec".
+/// Returns the stages commonly called so, ignoring case: "attn_weights", "Q", "layer.context_vec".
 Meaning meaning_of(std::string_view base);
 
-/// What of a pass through a whole model a name can mean besides: what enters a layer, what leaves it, what
-/// leaves the last one after its norm, or the scores of tokens.
+/// Other tensors of a whole model that a name can denote: a layer's input or output, the output of the last
+/// layer after the final norm, or logits.
 enum class Held { nothing, entering, leaving, normed, logits };
-/// Of "hidden_states", "model.my_hidden_states", "hook_resid_post", "logits", in any case of letters.
+/// Reads "hidden_states", "model.my_hidden_states", "hook_resid_post", "logits", ignoring case.
 Held held_by(std::string_view base);
 
-/// A name without a number in it, as of a layer: "attn_weights.3", "layer3_attn", "attn_layer_3".
+/// A name without one of its numbers, as of a layer: "attn_weights.3", "layer3_attn", "attn_layer_3".
 struct WithoutNumber {
   std::string base, number;
-  bool is_parted = false;  ///< by a joint or a word, so that "x2" is not
-  std::string behind;      ///< what follows the number: "attn" of "layer3_attn"
+  bool is_parted = false;  ///< set apart by a separator or a word, unlike "x2"
+  std::string behind;      ///< text after the number: "attn" of "layer3_attn"
 };
-/// For each number in a name, from left to right.
+/// Returns one entry for each number in a name, from left to right.
 std::vector<WithoutNumber> without_numbers(const std::string& name);
 
-/// All that the name of a tensor says.
+/// Everything that a tensor's name says.
 struct ParsedName {
   Name parts;
-  Meaning meaning;    ///< without stages when it says none
+  Meaning meaning;    ///< without stages if unknown
   std::string layer;  ///< "model.layers.3", "3", or ""
-  std::string own;    ///< what of it is not the layer's: "q"
+  std::string own;    ///< the rest of the name: "q"
 };
 ParsedName parse_name(std::string_view name);
 
-/// How a person wants a file of tensors to be read.
+/// Options for reading a file of tensors.
 struct MatchOptions {
-  std::size_t sequence = 0;        ///< that tensors without a dimension for sequences are
-  const Layout* layout = nullptr;  ///< of the features of heads, or nullptr for whichever fits
+  std::size_t sequence = 0;        ///< sequence of tensors without a sequence axis
+  const Layout* layout = nullptr;  ///< of the features of heads; nullptr for any that fits
   std::string layer = {};          ///< by number from 0 or by name; empty is the first
 };
 
@@ -136,27 +135,25 @@ struct LeftOut {
   std::string words() const { return tensors + ": " + why; }
 };
 
-/// What of a file was taken for which stage.
+/// Tensors of a file assigned to stages.
 struct Matched {
-  std::vector<Observed>
-      observed;  ///< without readings and numbers those whose name is a stage and whose shape is not
-  std::vector<LeftOut> left_out;    ///< they say nothing, or are of another layer
-  std::vector<std::string> layers;  ///< the names of those in the file, or as many ""; fewer than two: none
-  std::size_t layer = 0;            ///< the one of them that was taken
-  bool is_first_of_axis = false;    ///< of several that a first axis counts the first, as none was asked for
+  std::vector<Observed> observed;  ///< no readings, and numbers only for inference, if the shape does not fit
+  std::vector<LeftOut> left_out;   ///< unknown names, or of another layer
+  std::vector<std::string> layers;  ///< names of the file's layers, or as many ""; empty for fewer than two
+  std::size_t layer = 0;            ///< index of the layer used
+  bool is_first_of_axis = false;    ///< the layers are a first axis, and the first was used by default
 };
 
 /// Matches tensors to stages of a model by their names and shapes.
 ///
-/// by_hand gives the stage of a name; "" leaves the tensor out. Of several layers, told apart by names or as
-/// a first axis, one is taken. Throws core::Error when no tensor has the name of a stage, by_hand names a
-/// tensor that is not there, there is no such layer, or the file cannot be read; Stopped
-/// when that was asked for.
+/// by_hand gives the stage of a name; "" ignores the tensor. Of several layers, distinguished by name or as a
+/// first axis, one is used. Throws core::Error when no tensor has the name of a stage, by_hand names a tensor
+/// that does not exist, there is no such layer, or the file cannot be read; Stopped when requested.
 Matched match(const Model& model, const formats::TensorFile& file,
               const std::map<std::string, std::string>& by_hand, const MatchOptions& options = {},
               const core::Token& progress = core::Token());
 
-/// "layer 3 of 12": which of a file's layers was taken, or "" where there is but one.
+/// Returns which of a file's layers was used, "layer 3 of 12", or "" if there is only one.
 std::string layer_words(const Matched& matched);
 
 }  // namespace core::check

@@ -15,7 +15,7 @@ namespace {
 
 using enum Stage;
 
-/// One matrix of a block as Armadillo sees it without copying: transposed, as a block is written by rows.
+/// Returns a matrix of a block without copying, transposed because blocks are stored row by row.
 arma::mat view(const Block& a, std::size_t b, std::size_t h) {
   return {const_cast<double*>(a.row(b, h, 0)), a.n[3], a.n[2], false, true};
 }
@@ -29,7 +29,7 @@ std::vector<double> listed(const arma::mat& numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// Rows that are projected, split into heads.
+/// Splits projected rows into heads.
 Block split_heads(const Block& y, std::size_t n, std::string_view how) {
   const std::size_t width = y.n[3] / n;
   const Shape shape{y.n[0], n, y.n[2], width};
@@ -238,7 +238,7 @@ Block rotated(const Block& x, const Rope& rope, const Block& positions) {
                             two = rope.pairs == "halves"               ? first + p + n
                                   : rope.pairs == "halves of the head" ? p + half
                                                                        : first + 2 * p + 1;
-          const auto of = [&](std::size_t column) {  // the pair whose angle a column is turned by
+          const auto of = [&](std::size_t column) {  // pair that gives the angle of a column
             if (rope.form != "other table") return p;
             return rope.pairs == "halves" ? (column - first) / 2 : (column - first) % n;
           };
@@ -253,8 +253,8 @@ Block rotated(const Block& x, const Rope& rope, const Block& positions) {
 Block normed(const Block& in, const NormOf& norm) {
   Block x = in;
   const std::size_t columns = x.n[3];
-  const bool has_own = norm.w.size() == columns * x.n[1];  // factors of each head
-  if (norm.w.size() != columns && !has_own) return x;      // of another model: it is not tried further
+  const bool has_own = norm.w.size() == columns * x.n[1];  // separate weights for each head
+  if (norm.w.size() != columns && !has_own) return x;      // incompatible shapes: not pursued
   const auto group_of = [&](std::size_t b, std::size_t h, std::size_t t, std::size_t c) {
     return norm.over == "all heads" ? b * x.n[2] + t
            : norm.over == "tokens"  ? (b * x.n[1] + h) * columns + c
@@ -298,7 +298,7 @@ Block normed(const Block& in, const NormOf& norm) {
   return x;
 }
 
-// The recipe of a model.
+// Conversion of a model to a recipe.
 
 namespace {
 
@@ -434,7 +434,7 @@ std::optional<Recipe> recipe_of(const attention::Model& model) {
   return m;
 }
 
-// The run.
+// Evaluation.
 
 StageSet set_of(std::initializer_list<Stage> stages) {
   StageSet all;
@@ -610,8 +610,7 @@ Block Run::prepared_by(bool norms, Side side) {
 
 namespace {
 
-/// Whether each head has one of the heads of the other block; stages given of another model are tried no
-/// further.
+/// Whether each head has a matching head in the other block; stages of another model's shape are not pursued.
 bool fits(const Block& heads, const std::vector<std::size_t>& of, const Block& other) {
   return of.size() >= heads.n[1] &&
          std::all_of(of.begin(), of.end(), [&](std::size_t g) { return g < other.n[1]; }) &&

@@ -17,11 +17,11 @@
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 
-/// Attention as a recipe that a deviation may change anywhere, and a lazy run of it.
+/// Attention as a recipe that a deviation may change anywhere, and its lazy evaluation.
 ///
-/// A model says what is intended; a recipe also says what nobody intends: another order of the steps, a norm
-/// over all heads, a sink in base 2. Its run computes a stage only when it is asked for and takes others as
-/// they are given, so that one step can be judged alone, from the numbers that somebody's program had there.
+/// A model describes intended attention; a recipe also covers unintended variants: another order of the
+/// steps, a norm over all heads, a sink in base 2. A run computes stages on demand and uses given ones as
+/// they are, so that one step can be judged alone, from the observed numbers before it.
 namespace core::check::inference {
 
 using attention::Precision;
@@ -30,9 +30,9 @@ using attention::StageSet;
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// [sequence][head][row][column]; an axis of length 1 is read for every index.
+/// [sequence][head][row][column]; an axis of length 1 is broadcast.
 using Shape = std::array<std::size_t, 4>;
-/// Calls f(sequence, head, row, column) for every cell, in the order of the numbers.
+/// Calls f(sequence, head, row, column) for every element, in storage order.
 template <class F>
 void each_cell(const Shape& n, F f) {
   for (std::size_t b = 0; b < n[0]; ++b)
@@ -47,7 +47,7 @@ struct Block {
   Block() = default;
   explicit Block(Shape shape, double fill = 0)
       : n(shape), v(shape[0] * shape[1] * shape[2] * shape[3], fill) {}
-  /// Fills every cell with what f(sequence, head, row, column) says.
+  /// Fills every element with f(sequence, head, row, column).
   template <class F>
   static Block of(Shape shape, F f) {
     Block made(shape);
@@ -74,7 +74,7 @@ Block mapped(Block a, F f) {
   for (double& x : a.v) x = f(x);
   return a;
 }
-/// f(a, b) cell by cell.
+/// Computes f(a, b) element by element, with broadcasting; returns a if the shapes do not fit.
 template <class F>
 Block zipped(const Block& a, const Block& b, F f) {
   if (a.n == b.n) {
@@ -85,42 +85,42 @@ Block zipped(const Block& a, const Block& b, F f) {
   Shape shape;
   for (std::size_t k = 0; k < 4; ++k) {
     if (a.n[k] != b.n[k] && a.n[k] != 1 && b.n[k] != 1)
-      return a;  // of another model: it is not tried further
+      return a;  // incompatible shapes: this variant is not pursued
     shape[k] = std::max(a.n[k], b.n[k]);
   }
   return Block::of(shape, [&](auto s, auto h, auto i, auto j) { return f(a(s, h, i, j), b(s, h, i, j)); });
 }
-/// One number for each row, of all rows.
+/// Computes one number f(first, length) per row.
 template <class F>
 Block by_row(const Block& a, F f) {
   Block made({a.n[0], a.n[1], a.n[2], 1});
   for (std::size_t k = 0; k < made.v.size(); ++k) made.v[k] = f(a.v.data() + k * a.n[3], a.n[3]);
   return made;
 }
-/// The numbers from 0, in order.
+/// Returns 0, 1, …, n − 1.
 std::vector<std::size_t> counted(std::size_t n);
-/// The block with an axis rearranged: place k holds what stood at order[k].
+/// Returns the block with an axis reordered: index k holds the former index order[k].
 Block taken(const Block& a, std::size_t axis, const std::vector<std::size_t>& order);
-/// The block with an axis rolled by so many places, as numpy.roll.
+/// Rolls an axis, as numpy.roll.
 Block rolled(const Block& a, std::size_t axis, long by);
-/// The block with an axis in reverse order, and with all that stands along an axis like what is at one place.
+/// Reverses an axis; copies the values at one index to the whole axis.
 Block reversed(const Block& a, std::size_t axis);
 Block repeated(const Block& a, std::size_t axis, std::size_t place);
 Block scaled(Block a, double factor);
-/// The same numbers in the order in which they are, as another shape.
+/// Returns the same numbers in storage order with another shape.
 Block reshaped(Block a, Shape shape);
 Block rounded(Block a, Precision precision);
-/// Whether it is half precision, of which a number tells little.
+/// Whether a precision is float16 or bfloat16, whose numbers reveal little.
 inline bool is_coarse(Precision precision) {
   return precision == Precision::bfloat16 || precision == Precision::float16;
 }
-Block transposed(const Block& a);  ///< rows and columns exchanged
+Block transposed(const Block& a);  ///< swaps rows and columns
 Block mean_of_heads(const Block& a);
 arma::mat matrix_of(const Block& a, std::size_t sequence, std::size_t head);
-/// Each row divided by its sum.
+/// Divides each row by its sum.
 Block normalized(const Block& a);
 
-/// What is projected: queries, keys, values, output.
+/// Projections: queries, keys, values, output.
 enum Side : std::size_t { Q, K, V, O };
 inline constexpr std::array side_stage{Stage::queries, Stage::keys, Stage::values, Stage::output};
 inline constexpr std::array normed_stage{Stage::normed_queries, Stage::normed_keys, Stage::values,
@@ -129,14 +129,14 @@ inline constexpr std::array rotated_stage{Stage::rotated_queries, Stage::rotated
                                           Stage::output};
 
 struct Rope {
-  std::vector<double> inverse;  ///< radians a position, of each pair
+  std::vector<double> inverse;  ///< radians per position, for each pair
   std::string_view pairs = "halves";
   std::size_t dims = 0;
   double base = 10000, sign = 1;
   std::string_view form = "right";
-  std::optional<std::pair<std::string_view, Precision>> coarse = {};  ///< what of the angles is rounded
+  std::optional<std::pair<std::string_view, Precision>> coarse = {};  ///< rounded part of the angles
   std::size_t first_column = 0;
-  bool is_listed = false;  ///< the frequencies are given and not those of the base
+  bool is_listed = false;  ///< the frequencies are listed, not derived from the base
   double magnitude = 1;    ///< of cosines and sines
 };
 std::vector<double> frequencies_of(double base, std::size_t dims, double over);
@@ -153,14 +153,14 @@ struct Relative {
   bool both = true;
   int sign = 1;
   long shift = 0;
-  std::size_t buckets = 0;  ///< 0: as many as the table has
+  std::size_t buckets = 0;  ///< 0: the size of the table
 };
 
 class Run;
 struct Recipe {
   std::size_t B = 1, T = 0, S = 0, D = 0, H = 1, G = 1, d = 0, dv = 0;
   bool cross = false, uniform = false;
-  std::array<Shared, 3> x;  ///< what queries, keys and values are projected from
+  std::array<Shared, 3> x;  ///< inputs of the query, key and value projections
   std::array<Shared, 4> W, b;
   std::array<std::string_view, 3> split{"bands", "bands", "bands"};
   Shared scale;
@@ -177,9 +177,9 @@ struct Recipe {
   std::string_view cap_form = "right";
   std::vector<double> slopes;  ///< of ALiBi; none without it
   std::optional<Relative> relative;
-  std::array<Shared, 3> bias;  ///< ALiBi, relative, given
+  std::array<Shared, 3> bias;  ///< ALiBi, relative, additive attn_mask
   std::array<double, 3> bias_count{1, 1, 1};
-  Shared hidden, hidden_rows;  ///< [sequence][1][1][key]: 1 where padding hides it
+  Shared hidden, hidden_rows;  ///< [sequence][1][1][key or query]: 1 if masked by padding
   bool causal = true, aligns_last = true;
   std::optional<std::pair<long, long>> window;  ///< −1: no limit
   std::size_t prefix = 0;
@@ -188,22 +188,22 @@ struct Recipe {
   long shift = 0;  ///< of the causal edge
   Shared visible;  ///< [sequence][1 or head][query][key]
   std::string_view method = "-inf", empty = "nan";
-  double mask_value = 0;  ///< of the methods "value" and "plus value"
+  double mask_value = 0;  ///< for the methods "value" and "plus value"
   std::optional<std::vector<double>> sink;
   std::string_view sink_form = "right";
-  double mass = 0, unscaled_mass = 0;  ///< that joins the softmax's sum, with and without exp(−max)
-  std::size_t axis = 3;                ///< that the softmax runs over
+  double mass = 0, unscaled_mass = 0;  ///< added to the softmax denominator, with and without exp(−max)
+  std::size_t axis = 3;                ///< axis of the softmax
   bool twice = false;
   double rate = 0;
   Shared drop;  ///< of 0 and 1
   std::string_view drop_form = "right", merge = "concatenate";
   std::vector<std::size_t> heads_off;
   using Then = std::function<Block(const Block&, Run&)>;
-  std::vector<std::pair<Stage, Then>> after, reported;  ///< done to a stage; and to what is shown of it
-  std::vector<std::pair<Stage, Shared>> fixed;          ///< given in the model instead of computed
+  std::vector<std::pair<Stage, Then>> after, reported;  ///< applied to a stage; to its reported value only
+  std::vector<std::pair<Stage, Shared>> fixed;          ///< overridden in the model instead of computed
   std::array<Precision, attention::n_stages> precision{};
-  bool has_loose_names = false;  ///< steps of the scores come in another order, so that names mean any
-  double close = 1e-7;           ///< how well numbers are known
+  bool has_loose_names = false;  ///< score steps are reordered, so that their stage names are ambiguous
+  double close = 1e-7;           ///< relative accuracy of fitted numbers
   int digits = 6;
 
   void then(Stage stage, Then change) { after.emplace_back(stage, std::move(change)); }
@@ -218,12 +218,12 @@ struct Recipe {
   }
 };
 
-/// The recipe of a model, or nothing where it has what no recipe says: mistakes, overridden cells.
+/// Returns the recipe of a model; nullopt if none describes it, as with mistakes or overridden cells.
 std::optional<Recipe> recipe_of(const attention::Model& model);
 
-/// What the rules of a recipe let queries see: [sequence][1][query][key].
+/// Computes the mask from a recipe's rules, 1 where unmasked: [sequence][1][query][key].
 Block visible_by_rules(const Recipe& m);
-/// Positions of n tokens from the first one on.
+/// Returns n consecutive positions of tokens, starting at `first`.
 Shared positions_from(double first, std::size_t n);
 Block alibi_bias(const Recipe& m, const std::vector<double>& slopes, std::string_view distance = "abs",
                  long shift = 0);
@@ -231,7 +231,7 @@ Block relative_bias(const Recipe& m, const Relative& relative);
 Block rotated(const Block& x, const Rope& rope, const Block& positions);
 Block normed(const Block& x, const NormOf& norm);
 
-/// Stages of a recipe, computed when they are asked for.
+/// Stages of a recipe, computed on demand.
 class Run {
  public:
   explicit Run(const Recipe& recipe) : m(recipe) {}
@@ -240,11 +240,11 @@ class Run {
 
   const Block& operator[](Stage stage) { return *shared(stage); }
   Shared shared(Stage stage);
-  /// The stage as it would be shown, which may be another thing than what is computed with.
+  /// Returns the stage as it would be reported, which may differ from the value used in the computation.
   Shared seen(Stage stage);
-  /// Queries or keys as they enter the scores.
+  /// Returns queries or keys as used in the scores, after norm and rotation.
   const Block& prepared(Side side);
-  /// Scores as they enter the softmax.
+  /// Returns the scores that the softmax receives.
   const Block& softmax_input() { return (*this)[stage_of(m.chain.back())]; }
   Block products(const Block& queries, const Block& keys, bool are_grouped = true) const;
   Block sums(const Block& weights, const Block& values) const;
@@ -262,11 +262,11 @@ constexpr std::size_t index(Stage stage) {
   return static_cast<std::size_t>(stage);
 }
 StageSet set_of(std::initializer_list<Stage> stages);
-/// The stages of a recipe, in the order of the computation.
+/// Returns the stages of a recipe, in the order of computation.
 std::span<const Stage> run_stages();
-/// The stages that one is made of, in whatever order norm and rotation, or the steps of the scores, come.
+/// Returns the inputs of a stage for any order of norm and rotation and of the score steps.
 StageSet inputs_of(Stage stage);
-/// All stages that a change at these may change.
+/// Returns all stages that depend on these, including themselves.
 StageSet below(StageSet stages);
 const StageSet& below(Stage stage);
 inline bool is_of_keys(Stage stage) {

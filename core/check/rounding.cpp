@@ -14,13 +14,13 @@ namespace {
 
 using attention::Precision;
 
-/// A number of a tensor, and what it is in an exact, a coarse and perhaps a third model.
+/// A number of a tensor, and its value in an exact, a coarse and possibly a third model.
 struct Cell {
   std::size_t part, row, column;
   double observed, exact, coarse, third;
 };
 
-/// Visits all numbers that the exact model has of a reading; of the other models those that are there.
+/// Visits all numbers of a reading in the exact model, with those of the other models, if any.
 template <class Visit>
 void for_each_cell(const Observed& observed, const Reading& r, const Computed& exact, const Computed* coarse,
                    Visit visit, const Computed* third = nullptr) {
@@ -58,88 +58,88 @@ const Reading* nearest_reading(const Observed& observed, const Computed& exact) 
   return nearest;
 }
 
-/// How much one tensor is like what coarse arithmetic makes of an exact model.
+/// Similarity of a tensor to the coarse version of an exact model.
 struct Similarity {
-  bool tells = false;       ///< it is not the exact stage
-  bool on_grid = false;     ///< all of its numbers that are not exact are numbers of the coarse type
-  bool grid_tells = false;  ///< which numbers of its own type seldom are
-  double value = 0;         ///< the correlation of its errors with those of our coarse stage, −1 … 1
-  double error = 0;         ///< the sum of the squares of its errors
+  bool tells = false;       ///< it differs from the exact stage
+  bool on_grid = false;     ///< all numbers that differ from the exact stage are numbers of the coarse type
+  bool grid_tells = false;  ///< this is unlikely by chance for numbers of its own type
+  double value = 0;         ///< correlation of its errors with those of our coarse stage, −1 … 1
+  double error = 0;         ///< sum of its squared errors
 };
 
-// How many times as large as ours errors may be, in root mean squares over a tensor or a head and over a row
-// or a column, and at most. Of NumPy's float16 and bfloat16, where each operation of a softmax rounds, these
-// are below 2, 2.7 and 2.4 when many numbers are averaged.
+// Largest ratio of observed errors to ours: root mean square over a tensor or head, over a row or column, and
+// maximum. For NumPy's float16 and bfloat16, where each operation of a softmax rounds, the ratios are below
+// 2, 2.7 and 2.4 when many numbers are averaged.
 constexpr double most_times_usual = 2.5, most_times_line = 3, most_times_largest = 4;
-/// Errors that are nothing or almost nothing where ours are not, in as many numbers as this, are no chance.
+/// Numbers with almost no error, or none, where ours have some: so many are no coincidence.
 constexpr double enough_to_be_small = 8;
 constexpr std::size_t enough_to_be_exact = 6;
-/// How far beyond what counts as equal errors must usually be for that to be seen.
+/// Our errors must exceed the tolerance by this factor before their absence in a tensor counts.
 constexpr double plainly_beyond = 3;
-/// When so many numbers are ours to a quarter of their error, those of a line are no more than so many
-/// times as far from ours: some roundings fall to the other side.
+/// If this share of numbers is within a quarter of its error from ours, no line may be further from ours than
+/// this many times the expected error; some roundings flip.
 constexpr double nearly_ours = 0.75, quarter = 0.25, most_times_apart = 3;
-/// What is usual of so many numbers may be more of others, by this over the root of their number.
+/// Limits on n numbers are widened by the factor 1 + few / √n.
 constexpr double few = 4;
-/// A factor in all numbers: roundings of factors that they have in common, and so many standard errors.
+/// Common factor allowed in all errors: so many roundings of shared factors, and so many standard errors.
 constexpr double common_roundings = 3, standard_errors = 5;
-/// Errors of the same origin are correlated at least so where there is no other evidence.
+/// Smallest correlation of errors of the same origin, without other evidence.
 constexpr double alike = 0.5, hardly_alike = 0.3;
-/// A few rows may err less, or otherwise, than all of them.
+/// Widens limits for a sample, whose errors may be smaller or different.
 constexpr double sample_slack = 4;
-/// Numbers that must lie on a grid before that says anything, by how many of others would: one in 8 of
-/// float16 is one of bfloat16, one in 8192 of float32 one of float16.
+/// Numbers on a coarse grid that are evidence: by chance, one in 8 float16 numbers is a bfloat16 number, and
+/// one in 8192 float32 numbers is a float16 number.
 constexpr std::size_t enough_of_float16 = 8, enough_of_finer = 2;
-/// Errors of a coarse type, in its units, that are not worth computing it: softmax makes them larger.
+/// Errors, in units of a coarse type, too large to try it; softmax amplifies errors.
 constexpr double hopeless = 512;
 
 bool is_softmax(Stage stage) {
   return stage == Stage::unmasked_weights || stage == Stage::weights;
 }
 
-/// What numbers of a stage are rounded to in the end: float64 where only what they are made of is.
+/// Returns the final rounding of a stage: float64 if only the factors of its products are coarse.
 Precision grid_of(const Precisions& types, Stage stage) {
   if (types.softmax != Precision::float64 && is_softmax(stage)) return types.softmax;
   return types.factors == Precision::float64 ? types.stages : Precision::float64;
 }
 
-/// Every number is one of float32 and of float64: where only what these are made of is coarse, the errors
-/// alone must tell.
+/// Whether only the errors are evidence: results of coarse factors or a coarse softmax can be any float32 or
+/// float64 numbers.
 bool needs_alike(const Precisions& types) {
   return types.factors != Precision::float64 || types.softmax != Precision::float64;
 }
 
-/// A softmax that rounds each of its steps errs by the unit times the exponent, which is the logarithm of the
-/// weight.
+/// Returns 1 + |ln weight| for weights, else 1: a softmax that rounds each step errs by the unit times its
+/// exponent.
 double exponent(Stage stage, double number) {
   const bool of_softmax = is_softmax(stage) || stage == Stage::dropped_weights;
   return of_softmax && number > 0 ? 1 + std::abs(std::log(number)) : 1;
 }
 
-/// The squares of errors of a line, a head or all of a tensor, and of those that may be expected.
+/// Sums of squared errors of a line, head or tensor, and of the expected errors.
 struct Energy {
   double error = 0, coarse = 0, expected = 0, expected_squares = 0, slack = 0;
-  double apart = 0;                          // of observed numbers and ours
-  double flips = 0;                          // the squares of these where each rounds to its other neighbour
-  double follows = 0, size = 0, spread = 0;  // how much errors follow the exact numbers
+  double apart = 0;                          // squared differences between observed numbers and ours
+  double flips = 0;                          // the same if each rounds to its other neighbor
+  double follows = 0, size = 0, spread = 0;  // for the regression of errors on exact numbers
   std::size_t n = 0, n_off = 0, n_ours_off = 0;
 
-  /// unit is how much of the number its own rounding may change; bias is what of the error is none of chance.
+  /// unit is the relative rounding error of a number; bias is the systematic part of the error.
   void add(const Cell& c, double unit, double allowed, double bias) {
     const double e = c.observed - c.exact, ours = c.coarse - c.exact;
     ++n, n_off += std::abs(e) > allowed, n_ours_off += std::abs(ours) > plainly_beyond * allowed;
     const double own = ours == 0 ? 0 : unit * c.exact;
-    const double square = ours * ours + own * own / 3;  // evenly spread between −own and own
+    const double square = ours * ours + own * own / 3;  // uniform between −own and own
     apart += (e - ours) * (e - ours), flips += 4 * own * own;
     error += e * e, coarse += ours * ours, slack += allowed * allowed;
     expected += square, expected_squares += square * square;
     follows += (e - bias) * c.exact, size += c.exact * c.exact;
     spread += (square + allowed * allowed) * c.exact * c.exact;
   }
-  /// Of how many numbers as large as one another the expected errors could be.
+  /// Returns the effective count of the expected errors.
   double count() const { return expected_squares > 0 ? expected * expected / expected_squares : 0; }
-  /// Of few numbers ours may be exact by chance: those of a line then err as all do, whose mean square this
-  /// is.
+  /// Whether the errors are about as large as ours. With few numbers ours may be exact by chance, so that at
+  /// least mean_square, that of all numbers, is expected.
   bool is_usual(double times, double mean_square = 0) const {
     const double most = times * (1 + few / std::sqrt(std::max(1.0, count())));
     const double least = count() < enough_to_be_small ? mean_square * static_cast<double>(n) : 0;
@@ -151,7 +151,7 @@ struct Energy {
     const double most = most_times_apart * most_times_apart;
     return apart <= most * std::max(expected, mean_square * static_cast<double>(n)) + slack + flips;
   }
-  /// No number times all exact ones is in the errors, but that of a few roundings.
+  /// Whether the errors contain no multiple of the exact numbers beyond a few roundings.
   bool is_unbiased(double unit) const {
     if (size == 0) return true;
     const double common = expected > 0 ? common_roundings * unit : 0;
@@ -167,7 +167,7 @@ struct EnergyLines {
   }
 };
 
-/// Whether a tensor is too far from the exact stage for the type, without computing the coarse one.
+/// Whether a tensor is too far from the exact stage for the type; needs no coarse stage.
 bool is_hopeless(const Observed& observed, const Reading& reading, const Computed& exact, double unit) {
   double error = 0, size = 0;
   for_each_cell(observed, reading, exact, nullptr, [&](const Cell& c) {
@@ -178,8 +178,8 @@ bool is_hopeless(const Observed& observed, const Reading& reading, const Compute
   return error > most * most * size;
 }
 
-/// Whether numbers of a tensor differ from the exact stage, and all that do are numbers of the grid: nothing
-/// else shows the arithmetic, and that is seen without computing the coarse stage.
+/// Whether some numbers differ from the exact stage and all of these are on the coarse grid, the only
+/// evidence of the arithmetic; needs no coarse stage.
 bool may_show(const Observed& observed, const Computed& exact, const Model& coarse,
               const Tolerance& tolerance) {
   const Precisions types = precisions_of(coarse);
@@ -198,13 +198,12 @@ bool may_show(const Observed& observed, const Computed& exact, const Model& coar
   });
 }
 
-/// The similarity of a tensor that is read in one way, or nothing when its errors are not those of the
+/// Returns the similarity of a tensor in one reading, or nullopt if its errors are not those of the
 /// arithmetic.
 ///
-/// No library rounds in the same places as another, so bits are not compared. Errors must be about as large
-/// as those of our own coarse stage, in all and in each head, row and column; the largest must not stand out,
-/// and they must not follow the numbers themselves. Of models that are computed for a sample only the size in
-/// all is asked, and less strictly.
+/// Libraries round in different places, so bits are not compared. Errors must be about as large as those of
+/// our own coarse stage, in total and in each head, row and column; the largest must not stand out, and they
+/// must not be proportional to the numbers. For samples only the total is checked, with wider limits.
 std::optional<Similarity> judged(const Observed& observed, const Reading& reading, const Computed& exact,
                                  const Computed& coarse, const Tolerance& tolerance) {
   const Precisions types = precisions_of(coarse.model());
@@ -218,7 +217,7 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
   };
   const Precision grid = grid_of(types, reading.stage);
   const double own_unit = attention::rounding_error(grid, 1);
-  // Its numbers would say that the arithmetic is another, coarser one; but for bfloat16, than which none is.
+  // Numbers all on this grid indicate coarser arithmetic; bfloat16 is already the coarsest.
   const Precision coarser = grid == Precision::float16 ? Precision::bfloat16 : Precision::float16;
   const bool has_coarser = grid != Precision::bfloat16;
   bool possible = true;
@@ -260,7 +259,7 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
     return far ? std::nullopt : std::optional(result);
   }
   if (farthest > more * most_times_largest * largest) return std::nullopt;
-  const double most = more * most_times_usual;  // errors of the tensor are counted as they are
+  const double most = more * most_times_usual;  // compared with our actual errors, not the expected ones
   if (all.error > most * most * all.coarse + all.slack || most * most * all.error + all.slack < all.coarse)
     return std::nullopt;
   for (const Energy& part : parts.all)
@@ -282,7 +281,7 @@ std::optional<Similarity> judged(const Observed& observed, const Reading& readin
   return result;
 }
 
-/// Whether a tensor of that similarity shows by itself that it is of that arithmetic.
+/// Whether the similarity of a tensor alone is evidence of that arithmetic.
 bool shows(const Similarity& similarity, const Precisions& types) {
   if (!similarity.tells || !similarity.on_grid) return false;
   return !needs_alike(types) || similarity.grid_tells || similarity.value >= hardly_alike;
@@ -297,9 +296,9 @@ std::optional<Similarity> similarity_of(const Observed& observed, const Computed
   return std::nullopt;
 }
 
-/// The mean similarity of all tensors, and the sum of their errors, or nothing when not every one is what
-/// coarse arithmetic makes of the exact model, or nothing shows that it is this arithmetic. Of a sample 0,
-/// when it may be so.
+/// Returns the mean similarity and the summed errors of all tensors; nullopt if one of them is not a coarse
+/// version of the exact model, or none is evidence of this arithmetic. For samples the similarity is 0 if
+/// possible.
 std::optional<Similarity> similarity_of(const std::vector<Observed>& observed, const Computed& exact,
                                         const Computed& coarse, const Tolerance& tolerance) {
   const auto may_tell = [&](const Observed& tensor) {
@@ -318,22 +317,22 @@ std::optional<Similarity> similarity_of(const std::vector<Observed>& observed, c
     grid_tells = grid_tells || similarity->grid_tells;
     off_grid_alike = off_grid_alike && (similarity->on_grid || similarity->value >= alike);
   }
-  if (exact.sample()) return Similarity{};  // the evidence is looked for in all rows
+  if (exact.sample()) return Similarity{};  // evidence requires all rows
   if (n == 0 || !on_grid || !off_grid_alike) return std::nullopt;
   const double mean = sum / n;
   if (needs_alike(precisions_of(coarse.model())) && !grid_tells && mean < hardly_alike) return std::nullopt;
   return Similarity{true, true, grid_tells, mean, error};
 }
 
-/// Smaller by this, and by the squares of so many numbers: chance takes no more than a few from a sum.
+/// Errors are smaller if below this share, and by more than so many mean squares, beyond chance.
 constexpr double plainly_smaller = 0.75, no_larger = 1.02, by_squares = 25;
-/// A part of the scale that moves numbers in proportion to it.
+/// Relative change of the scale, small enough for a linear response.
 constexpr double scale_step = 0x1p-12;
-/// Roundings of a scale, and standard errors.
+/// Differences of scale that are ignored: so many roundings, and so many standard errors.
 constexpr double scale_roundings = 3, scale_errors = 6;
 
-/// Whether the errors of tensors that coarse arithmetic may have made of the exact model are those of another
-/// scale of the scores: by more than a few roundings of that scale and than chance.
+/// Whether errors that look like coarse arithmetic are those of another scale of the scores, beyond a few
+/// roundings of it and chance.
 bool are_of_another_scale(const std::vector<Observed>& observed, const Computed& exact,
                           const Computed& coarse) {
   const double factor = attention::scale_factor(exact.model()) * (1 + scale_step);
@@ -361,13 +360,12 @@ bool are_of_another_scale(const std::vector<Observed>& observed, const Computed&
   return std::abs(along / size) > scale_roundings * unit + scale_errors / std::sqrt(size);
 }
 
-/// Similarities that differ by less tell nothing.
+/// Similarities that differ by less are equivalent.
 constexpr double about = 0.1;
-/// Models whose tensors are as far from the observed ones, to so much of it, are one as far as these can
-/// tell.
+/// Models whose errors agree to this relative difference cannot be told apart by the tensors.
 constexpr double same = 1e-6;
-/// So likely, and by so much likelier, must a special kind of float16 be than the usual one, which few
-/// numbers do not tell from it.
+/// Smallest similarity of a special kind of float16, and its lead over plain float16, which few numbers
+/// cannot distinguish from it.
 constexpr double evident = 0.85, plainly = 0.3;
 
 std::string_view cause_of(const RoundedModel& found) {
@@ -378,7 +376,7 @@ bool is_special(const RoundedModel& found) {
   return cause_of(found) == "half_precision_sums" || cause_of(found) == "softmax_half_precision";
 }
 
-/// Keeps those of which no other says that they go.
+/// Erases each model for which goes(model, other) holds for any other.
 template <class Goes>
 void erase_beside(std::vector<RoundedModel>& all, Goes goes) {
   std::erase_if(all, [&, before = all](const RoundedModel& found) {
@@ -386,7 +384,7 @@ void erase_beside(std::vector<RoundedModel>& all, Goes goes) {
   });
 }
 
-/// Those that are about as likely as the likeliest; of one cause the likeliest alone.
+/// Returns the models about as likely as the best, and equivalent ones of the same cause.
 std::vector<RoundedModel> likeliest(std::vector<RoundedModel> all) {
   erase_beside(all, [](const RoundedModel& found, const RoundedModel& other) {
     return is_special(found) && other.exact == found.exact && cause_of(other) == "half_precision" &&
@@ -456,7 +454,7 @@ std::vector<RoundedModel> find_roundings(const std::vector<ExactModel>& models,
 
 std::vector<std::string> rounded_alone(const Comparison& c, const std::vector<Explanation>& explanations) {
   std::vector<std::string> best(c.observed.size());
-  std::vector<const mistakes::Mistake*> possible;  // where causes are known
+  std::vector<const mistakes::Mistake*> possible;  // if causes are known
   if (!explanations.empty()) possible = explanations.front().mistakes;
   if (possible.size() == 1) return best;
   std::optional<Sampler> sampler;

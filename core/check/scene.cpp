@@ -8,7 +8,7 @@
 namespace core::check::inference {
 namespace {
 
-/// The coarsest format that holds every number of a tensor; nothing where there are too few to say.
+/// Returns the coarsest format that represents every number of a tensor; nullopt if it has too few.
 std::optional<Precision> precision_of(const Block& block) {
   const std::size_t step = std::max<std::size_t>(1, block.v.size() / 50000);
   std::vector<double> numbers;
@@ -20,7 +20,7 @@ std::optional<Precision> precision_of(const Block& block) {
   return Precision::float64;
 }
 
-/// Whether a query sees a key behind the first ones.
+/// Whether a query attends to a key after the first n_keys.
 bool sees_beyond(std::size_t n_keys, const Block& visible, const std::vector<std::size_t>& queries) {
   for (std::size_t b = 0; b < visible.n[0]; ++b)
     for (std::size_t h = 0; h < visible.n[1]; ++h)
@@ -76,11 +76,11 @@ Case::Case(const Recipe& model, const Given& given) {
     if (own[index(stage)] == Precision::float32) {
       std::size_t k = 0;
       moved[index(stage)] = share(mapped(*theirs[index(stage)], [&](double x) {
-        const std::size_t mixed = ++k * 0x9E3779B97F4A7C15u;  // up or down, in no order
+        const std::size_t mixed = ++k * 0x9E3779B97F4A7C15u;  // pseudo-random sign
         return x + (mixed >> 63 ? 0.5 : -0.5) * attention::rounding_error(Precision::float32, x);
       }));
     }
-  // A stage that is not given has the precision of the next one that is.
+  // A stage that is not given has the precision of the next given one.
   std::optional<Precision> next;
   for (auto stage = run_stages().rbegin(); stage != run_stages().rend(); ++stage) {
     if (own[index(*stage)]) next = own[index(*stage)];
@@ -114,7 +114,7 @@ Allowed Case::allowed(Stage stage, Run& exact, Run& rounded) const {
       if (std::isfinite(x) && x > as_hidden) size = std::max(size, std::abs(x)), has = true;
     return {1e-9 * (has ? size : 1) + 1e-13, infinity};
   }
-  const bool is_kept = is_large && !is_coarse(precision);  // what float32 does hardly depends on the recipe
+  const bool is_kept = is_large && !is_coarse(precision);  // float32 errors hardly depend on the recipe
   if (is_kept && noise[index(stage)]) return *noise[index(stage)];
   const Shared a = exact.seen(stage), b = rounded.seen(stage);
   double most = 0, squares = 0, size = 0, sizes = 0;
@@ -144,7 +144,7 @@ double Case::distance(Stage stage, const Block& ours, const Allowed& allowed, co
   for (std::size_t k = 0; k < x.size(); ++k) {
     const double a = x[k], b = other.v[k];
     if (are_weights && !is_exact() && ((a == 0 && b > 1e-6) || (b == 0 && a > 1e-4)))
-      return infinity;  // hidden is exactly 0
+      return infinity;  // masked weights are exactly 0
     double d = std::abs(a - b);
     if (!std::isfinite(d)) {
       if (a == b || (std::isnan(a) && std::isnan(b))) continue;
@@ -167,7 +167,7 @@ double Case::far(Run& run, Stage stage, const Allowed& allowed) const {
   return score;
 }
 
-// A few rows of large stages.
+// Sampling of rows of large stages.
 
 Shared cut(Stage stage, const Shared& block, const Cut& to) {
   if (!block) return block;
@@ -229,7 +229,7 @@ Scene::Scene(const Case& c, SharedRecipe recipe, Stage at, bool is_early)
   for (const Stage stage : run_stages()) made_few_[index(stage)] = cut(stage, run.made[index(stage)], to);
 }
 
-/// Stages that the target is made of, up to what is known.
+/// Returns the target and its inputs, back to the known stages.
 StageSet Scene::visited() const {
   StageSet all = set_of({target});
   for (StageSet before; before != all;) {
@@ -317,7 +317,6 @@ Shared changed_value(const Scene& scene, const Deviation& row, const Numbers& x)
   return scene.computed(changed, row.acts, row.by_rows);
 }
 
-/// By the steps of Levenberg and Marquardt, from where the rows begin; nothing where nothing can be fitted.
 std::optional<Fit> fitted(const Scene& scene, const std::vector<const Deviation*>& rows,
                           const std::vector<Numbers>& starts, std::size_t n_steps) {
   bool by_rows = true;

@@ -3,65 +3,65 @@
 #include "core/check/deviations.hpp"
 #include "core/check/infer.hpp"
 
-/// What somebody's program gave, beside a recipe: where they differ, and what a change would give there.
+/// Observed stages compared with a recipe: where they differ, and the effect of a change there.
 namespace core::check::inference {
 
-/// Scores below this are hidden, whatever large negative number stands for −∞.
+/// Scores below this count as masked, for any large negative number used as −∞.
 inline constexpr double as_hidden = -5000;
-/// Numbers of a stage from which on a few rows are judged first.
+/// Numbers of a stage above which a few rows are judged first.
 inline constexpr std::size_t many_numbers = 100000;
 using SharedRecipe = std::shared_ptr<const Recipe>;
 
-/// How far rounding may take 1.
+/// Returns the largest relative rounding error of a precision.
 double unit_of(Precision precision);
-/// The recipe with as many digits as numbers of a precision tell.
+/// Returns the recipe with `close` and `digits` set for numbers of a precision.
 SharedRecipe known_in(Precision precision, Recipe recipe);
-/// Hidden scores as −∞, unless nothing else is in their row.
+/// Replaces masked scores by −∞, except in fully masked rows.
 Block canonical(Stage stage, Block block);
 
-/// How far numbers of a stage may be apart: at most, and in the root mean square.
+/// Largest allowed difference of a stage's numbers, and its largest root mean square.
 struct Allowed {
   double most = 0, mean = infinity;
 };
 
-/// The right recipe and what somebody's program gave.
+/// The right recipe and the observed stages.
 struct Case {
   SharedRecipe m;
   std::vector<Stage> order;  ///< stages that are given
   std::array<Shared, attention::n_stages> theirs;
-  /// The same where storing float32 may have moved every number by half a digit: what was computed from them
-  /// in more digits is off by what that does.
+  /// `theirs` with every float32 number moved by half its rounding error, to measure how storing them affects
+  /// later stages.
   std::array<Shared, attention::n_stages> moved;
   std::array<Precision, attention::n_stages> held{};
   Precision precision = Precision::float64;
 
-  std::shared_ptr<Run> base;                        ///< of the right recipe
-  std::array<Shape, attention::n_stages> shapes{};  ///< of its stages that are given
+  std::shared_ptr<Run> base;                        ///< run of the right recipe
+  std::array<Shape, attention::n_stages> shapes{};  ///< shapes of its given stages
   bool is_large = false;
-  mutable std::array<std::optional<Allowed>, attention::n_stages> noise;  ///< of float32 in large stages
+  mutable std::array<std::optional<Allowed>, attention::n_stages> noise;  ///< of float32 on large stages
 
   Case(const Recipe& model, const Given& given);
   const Block& given(Stage stage) const { return *theirs[index(stage)]; }
   bool is_exact() const { return precision == Precision::float64; }
   Allowed allowed(Stage stage, Run& exact, Run& rounded) const;
-  /// A recipe in the precision of the tensors.
+  /// Returns the recipe with the precisions of the tensors.
   Recipe coarse(const Recipe& recipe) const;
-  /// How far ours is from theirs, in what is allowed; ∞ where the shape or the places of −∞ and NaN differ.
+  /// Returns the distance in units of `allowed`; ∞ if the shapes or the positions of −∞ and NaN differ.
   double distance(Stage stage, const Block& ours, const Allowed& allowed, const Block& other) const;
-  /// The same of a run; where steps come in another order, names of steps mean any of them.
+  /// Returns the distance of a run's stage; if score steps are reordered, of its closest score step.
   double far(Run& run, Stage stage, const Allowed& allowed) const;
 };
 
-/// Some of the rows of queries, and the first keys; all where there are none.
+/// Some query rows and the first n_keys keys; n_keys 0 keeps all keys.
 struct Cut {
   std::vector<std::size_t> rows;
   std::size_t n_keys = 0;
 };
 Shared cut(Stage stage, const Shared& block, const Cut& to);
-/// The same recipe for some of its queries and, where these see no others, its first keys.
+/// Returns the recipe for some queries and, if they attend to no others, its first keys.
 Recipe thinned(Recipe m, const Cut& to);
 
-/// A recipe at the first stage that differs, with what is given before it.
+/// A recipe at its first stage that differs, with the given stages before it.
 class Scene {
  public:
   Scene(const Case& c, SharedRecipe recipe, Stage at, bool is_early = true);
@@ -69,23 +69,23 @@ class Scene {
   const Case& of;
   const SharedRecipe m;
   const Stage target;
-  std::array<Shared, attention::n_stages> known;  ///< given before: it agrees, or is taken as given
+  std::array<Shared, attention::n_stages> known;  ///< given before the target: agreeing, or accepted
   Run run;
   Allowed allowed;
   std::optional<Cut> few;
   Shared value;
   std::vector<Deviation> rows() const;
-  /// Which places of an axis of the target have a number that differs; none where its shape does.
+  /// Returns the indices of an axis of the target with differing numbers; empty if the shapes differ.
   std::vector<std::size_t> differing(std::size_t axis) const;
 
   const Block& theirs(bool by_rows) const { return by_rows && few ? *theirs_few_ : of.given(target); }
   double distance(const Block& ours, bool by_rows) const {
     return of.distance(target, ours, allowed, theirs(by_rows));
   }
-  /// The target of a changed recipe; of large stages some rows alone.
+  /// Computes the target of a changed recipe; for large stages only some rows.
   Shared computed(const Recipe& changed, StageSet acts, bool by_rows) const;
   bool is_large() const { return few.has_value(); }
-  /// How many rows agree; of weights, whether the same cells are zero counts too.
+  /// Returns the number of agreeing rows; a row of weights with the same zeros adds one half.
   double agreeing_rows(const Block& ours) const;
 
  private:
@@ -95,15 +95,15 @@ class Scene {
   std::array<Shared, attention::n_stages> made_few_;
 };
 
-/// The target with a deviation.
+/// Computes the target with a deviation.
 Shared changed_value(const Scene& scene, const Deviation& row, const Numbers& x);
 
-/// A fit of the numbers of some deviations, one after the other, and the sum of squares that it leaves.
+/// Fitted numbers of several deviations, in order, and the remaining sum of squares.
 struct Fit {
   std::vector<Numbers> numbers;
   double left = infinity;
 };
-/// By the steps of Levenberg and Marquardt, from where the rows begin; nothing where nothing can be fitted.
+/// Fits numbers by Levenberg–Marquardt, beginning at `starts`; nullopt if nothing can be fitted.
 std::optional<Fit> fitted(const Scene& scene, const std::vector<const Deviation*>& rows,
                           const std::vector<Numbers>& starts, std::size_t n_steps = 24);
 

@@ -8,14 +8,14 @@
 
 namespace core::check {
 
-/// The steps from the scores to what enters the softmax, in the usual order.
+/// Steps from the scores to the softmax input, in the usual order.
 enum class ScoreStep : std::size_t { scale, softcap, bias, mask };
 
-/// What a step gives, and how it is called.
+/// Output stage and names of a step.
 struct ScoreStepInfo {
   attention::Stage stage;
   const char* word;   ///< "bias": of the step itself
-  const char* names;  ///< of its stage, as people call it, with blanks between them
+  const char* names;  ///< common names of its stage, separated by spaces
 };
 
 inline constexpr std::array score_steps{
@@ -40,7 +40,7 @@ constexpr attention::Stage stage_of(ScoreStep step) {
 constexpr bool is_score_step(attention::Stage stage) {
   return std::ranges::find(score_steps, stage, &ScoreStepInfo::stage) != score_steps.end();
 }
-/// The step that gives a stage, which must be one of theirs.
+/// Returns the step with this output stage, which must be one of theirs.
 constexpr ScoreStep step_of(attention::Stage stage) {
   const auto row = std::ranges::find(score_steps, stage, &ScoreStepInfo::stage);
   return static_cast<ScoreStep>(row - score_steps.begin());

@@ -26,13 +26,13 @@ std::optional<std::size_t> last_number(const std::string& text) {
   return number ? std::optional(static_cast<std::size_t>(*number)) : std::nullopt;
 }
 
-/// The number of a layer in a name that says no stage: 3 of "my.3.thing".
+/// Returns the layer number in a name without a known stage: 3 of "my.3.thing".
 std::optional<std::size_t> first_number(const std::string& name) {
   const auto numbers = without_numbers(name);
   return numbers.empty() ? std::nullopt : last_number(numbers.front().number);
 }
 
-/// Sorts the tensors of a file by what they hold.
+/// Sorts the tensors of a file by content.
 class Sorter {
  public:
   Sorter(const transformer::Sizes& sizes, const std::map<std::string, std::string>& by_hand)
@@ -62,7 +62,7 @@ class Sorter {
     dump_.left_out.push_back(info.name + ": " + why);
   }
 
-  /// A tensor of attention, of a layer or of all of them.
+  /// Adds a tensor of attention, of one layer or of all layers.
   void take_stage(const TensorInfo& info, std::optional<std::size_t> layer) {
     if (layer && *layer < sizes_.n_layers)
       dump_.stages[*layer].insert(info.name);
@@ -83,7 +83,7 @@ class Sorter {
       dump_.left_out.push_back(tensor.name + ": " + dump_.hidden.at(layer).name + " is the same place");
   }
 
-  /// Those of all layers in one tensor, with what leaves the last one or without.
+  /// Adds the hidden states of all layers in one tensor, with or without the last output.
   void take_stack(const TensorInfo& info, Held held) {
     const std::size_t count = info.shape.empty() ? 0 : info.shape.front();
     const bool fits = info.shape.size() > 2 &&
@@ -92,17 +92,17 @@ class Sorter {
     for (std::size_t k = 0; k < count; ++k) put(k + (held == Held::leaving ? 1 : 0), {info.name, k});
   }
 
-  /// What there is once, behind the last layer.
+  /// Adds a tensor that occurs once, after the last layer.
   void take_end(const TensorInfo& info, std::optional<DumpTensor>& end) {
     if (end) return ignore(info, end->name + " is the same place");
     end = DumpTensor{info.name};
   }
 
-  /// A name that says one layer; by a joint or a word, or, as "hidden3", by its last number.
+  /// Adds a tensor whose name has its layer, set apart (`parted`) or as in "hidden3".
   bool take_of_layer(const TensorInfo& info, bool parted) {
     for (const WithoutNumber& each : without_numbers(text::lower(info.name))) {
       const bool is_end = each.behind.empty();
-      // "layers.1.mlp.hidden" is of something in the layer.
+      // "layers.1.mlp.hidden" is inside the layer.
       if (each.is_parted != parted || (!is_end && each.behind.find_first_of("./") != std::string::npos))
         continue;
       const Held held = held_by(is_end ? each.base : each.behind);
@@ -137,7 +137,7 @@ class Sorter {
 
 Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes,
              const std::map<std::string, std::string>& by_hand) {
-  for (const auto& [name, stage] : by_hand) file.info(name);  // throws when it is not there
+  for (const auto& [name, stage] : by_hand) file.info(name);  // throws if it does not exist
   Sorter sorter(sizes, by_hand);
   for (const TensorInfo& info : file.tensors()) sorter.take(info);
   return sorter.taken();
@@ -160,12 +160,12 @@ using formats::TensorFile;
 using transformer::Means;
 using transformer::Transformer;
 
-/// The largest |number| of each row of what was added.
+/// Returns the largest |number| of each row of an update.
 arma::vec largest_of_rows(const arma::fmat& added) {
   return arma::conv_to<arma::vec>::from(arma::max(arma::abs(added), 1));
 }
 
-/// One run of the model beside a file.
+/// Comparison of one run of the model with a file.
 class Comparing {
  public:
   Comparing(const Transformer& model, const std::vector<std::string>& tokens, const TensorFile& file,
@@ -208,8 +208,8 @@ class Comparing {
           "--layer says of which layer they are");
   }
 
-  /// Compares rows; steps[i] is the largest number that the last step added to row i, whose sums round.
-  /// observed becomes theirs where they fit ours.
+  /// Compares rows; steps[i] is the largest number last added to row i, which bounds the rounding of its
+  /// sums. Sets `observed` to the file's rows if their shape fits.
   TensorResult compared(const DumpTensor& tensor, const arma::fmat& in_float32, const arma::vec& steps,
                         arma::mat* observed = nullptr) const {
     const formats::TensorInfo& info = file_.info(tensor.name);
@@ -229,7 +229,7 @@ class Comparing {
       return result;
     }
     arma::mat theirs = rows_of(file_, tensor);
-    // Programs often keep as float32 what they computed in half of that.
+    // Programs often store half-precision results as float32.
     Limits limits{options_.tolerance, coarsest_type({theirs.memptr(), theirs.n_elem})};
     limits.sums = float32_sums;
     if (limits.tolerance.of_largest > 0) limits.more = limits.tolerance.of_largest * largest_finite(ours);
@@ -242,7 +242,7 @@ class Comparing {
     return result;
   }
 
-  /// Goes on with their rows, if they have them.
+  /// Compares a layer's input, and continues with the file's rows if it has them.
   std::optional<TensorResult> entering(std::size_t layer, arma::fmat& rows, const arma::vec& steps) const {
     const auto tensor = dump_.hidden.find(layer);
     if (tensor == dump_.hidden.end()) return std::nullopt;
@@ -252,7 +252,7 @@ class Comparing {
     return result;
   }
 
-  /// The tensors of a layer that are stages of its model, the others being left out.
+  /// Maps tensors of other layers to "" (ignored); sets has_any if a stage of this layer remains.
   std::map<std::string, std::string> by_hand(std::size_t layer, const Model& of_layer, bool& has_any) {
     std::map<std::string, std::string> result = options_.by_hand;
     for (const formats::TensorInfo& info : file_.tensors()) {
@@ -283,13 +283,13 @@ class Comparing {
     MatchOptions how{.layout = options_.layout};
     if (!dump_.stacked.empty()) how.layer = std::to_string(layer);
     Matched matched = match(of_layer, file_, hands, how);
-    for (const auto& [name, why] : matched.left_out)  // what is of other layers is no news
+    for (const auto& [name, why] : matched.left_out)  // tensors of other layers are expected here
       if (is_of(layer, name)) leave_out(layer, name, why);
     matched.left_out.clear();
     return check(of_layer, matched, options_.tolerance, search_);
   }
 
-  /// Whether a tensor is one of attention of that layer, alone or with those of others.
+  /// Whether a tensor holds attention of that layer, alone or with other layers.
   bool is_of(std::size_t layer, const std::string& name) const {
     const auto own = dump_.stages.find(layer);
     return dump_.stacked.contains(name) || (own != dump_.stages.end() && own->second.contains(name));
@@ -298,7 +298,7 @@ class Comparing {
     left_out_[{name, why}].push_back(layer);
   }
 
-  /// Of a tensor of all layers those in which it was left out are said, unless they are all.
+  /// Reports ignored tensors; a stacked one with the layers in which it was ignored, unless in all.
   void add_left_out() {
     for (const auto& [tensor, layers] : left_out_) {
       const auto& [name, why] = tensor;
@@ -332,7 +332,7 @@ class Comparing {
       const Agreement plain = report_.leaving->agreement;
       if (!plain.within && report_.leaving->obstacle.empty()) {
         last = rows;
-        TensorResult after = of_normed(tensor->second);  // as transformers keeps it
+        TensorResult after = of_normed(tensor->second);  // transformers returns it after the final norm
         after.reading = "after the last norm";
         if (after.agreement.within || after.agreement.largest < plain.largest) report_.leaving = after;
       }
@@ -351,7 +351,7 @@ class Comparing {
   const Token& search_;
   Dump dump_;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>
-      left_out_;  ///< tensor and why: layers
+      left_out_;  ///< [tensor, reason]: layers
   WholeReport report_;
 };
 
@@ -395,7 +395,7 @@ bool differs(const std::optional<Report>& report) {
   return report && !report->agrees;
 }
 
-/// Where the first difference is: a layer, or behind the last one, and what of it.
+/// Place of the first difference: a layer, or the end of the model, and a stage there.
 struct Place {
   std::size_t layer = 0;
   std::string stage;  ///< "hidden_states", a stage of attention, "normed" or "logits"
@@ -414,7 +414,7 @@ std::optional<Place> first_place(const WholeReport& report) {
   return std::nullopt;
 }
 
-/// What leaves a layer differs: what of the layer is left to look at.
+/// Describes a difference in a layer's output, and the parts of the layer that may cause it.
 std::string words_of_hidden(const WholeReport& report, std::size_t layer) {
   if (layer == 0)
     return "First difference: what enters layer 0: the embeddings of tokens or positions, or their norm.\n";
@@ -433,7 +433,7 @@ std::string words_of_hidden(const WholeReport& report, std::size_t layer) {
          norms;
 }
 
-/// Layers whose attention differs from the same causes as the first one's.
+/// Describes later layers whose attention differs, and whether for the same causes.
 std::string words_of_others(const WholeReport& report, std::size_t first) {
   const auto causes = report.layers[first].attention->causes();
   std::size_t n_same = 0, n_differ = 0;
@@ -455,7 +455,7 @@ std::string listed(const std::vector<std::size_t>& numbers) {
   return text::joined(numbers, ", ", [](std::size_t n) { return to_string(n); });
 }
 
-/// What the file has not, of which nothing is said.
+/// Lists tensors that the file lacks, which the verdict does not cover.
 std::string words_of_missing(const WholeReport& report) {
   std::vector<std::size_t> no_hidden, no_attention;
   std::set<Stage> not_given;

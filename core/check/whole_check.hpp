@@ -15,9 +15,9 @@
 
 namespace core::check {
 
-// A whole model against a file of what somebody's own made of the same text.
+// Compares a whole model with a file of tensors that a user's own model computed from the same text.
 
-/// A tensor of a file, or what is at one index of its first axis.
+/// A tensor of a file, or one index of its first axis.
 struct DumpTensor {
   std::string name;
   std::optional<std::size_t> index = {};
@@ -25,67 +25,66 @@ struct DumpTensor {
   std::string words() const { return name + (index ? "[" + std::to_string(*index) + "]" : ""); }
 };
 
-/// What the tensors of a file hold of a pass through a whole model, by their names.
+/// Tensors of a forward pass through a whole model, by name.
 struct Dump {
-  std::map<std::size_t, DumpTensor> hidden;  ///< [layer]: what enters it; n_layers: what leaves the last one
-  std::optional<DumpTensor> normed;          ///< what leaves the last one after the norm that follows it
-  std::optional<DumpTensor> logits;          ///< the scores of tokens, n_tokens × n_vocabulary
+  std::map<std::size_t, DumpTensor> hidden;  ///< [layer]: its input; [n_layers]: output of the last layer
+  std::optional<DumpTensor> normed;          ///< output of the last layer after the final norm
+  std::optional<DumpTensor> logits;          ///< n_tokens × n_vocabulary
   std::map<std::size_t, std::set<std::string>> stages;  ///< [layer]: tensors of its attention
   std::set<std::string> stacked;           ///< tensors of attention whose first axis counts layers
-  std::vector<std::string> left_out = {};  ///< names with why
+  std::vector<std::string> left_out = {};  ///< names, and why they were ignored
 };
 
-/// What a file holds: "hidden_states.3", "blocks.3.hook_resid_post", "attentions.0", "h.2.attn.q", "logits";
-/// hidden states and attention also with a first axis of layers. What is there twice is left out with a word.
+/// Finds the tensors of a pass: "hidden_states.3", "blocks.3.hook_resid_post", "attentions.0", "h.2.attn.q",
+/// "logits"; hidden states and attention may have a first axis of layers. Duplicates are ignored with a note.
 ///
-/// by_hand says which stage of attention a tensor is, whose layer is a number in its name; "" leaves it out.
-/// Throws core::Error when it names a tensor that is not there.
+/// by_hand maps tensor names, whose number is the layer, to stages of attention; "" ignores the tensor.
+/// Throws core::Error when by_hand names a tensor that does not exist.
 Dump dump_in(const formats::TensorFile& file, const transformer::Sizes& sizes,
              const std::map<std::string, std::string>& by_hand);
 
-/// The numbers of a tensor whose axes before the last two are ones.
+/// Reads a tensor as a matrix; axes before the last two must have length 1.
 ///
 /// Throws core::Error, "FILE: TENSOR: …", when it has other axes or cannot be read.
 arma::mat rows_of(const formats::TensorFile& file, const DumpTensor& tensor);
 
-/// One layer compared.
+/// Comparison of one layer.
 struct LayerResult {
-  std::optional<TensorResult> entering;  ///< what enters it, where the file has that
-  std::optional<Report> attention;       ///< its attention, where the file has tensors of it
+  std::optional<TensorResult> entering;  ///< its input, if the file has it
+  std::optional<Report> attention;       ///< its attention, if the file has tensors of it
 };
 
 struct WholeReport {
   std::vector<LayerResult> layers;
-  std::optional<TensorResult> leaving, normed, logits;  ///< behind the last layer; a token a row
-  std::vector<std::string> left_out;                    ///< with why
+  std::optional<TensorResult> leaving, normed, logits;  ///< after the last layer; one row per token
+  std::vector<std::string> left_out;                    ///< tensors that were ignored, and why
 
   bool agrees() const;
 };
 
-/// How a file is to be read and compared.
+/// Options for reading and comparing a file.
 struct WholeOptions {
   Tolerance tolerance = {};
-  const Layout* layout = nullptr;  ///< of the features of heads, or nullptr for whichever fits
-  std::map<std::string, std::string> by_hand = {};  ///< stage of a tensor; "" leaves it out
+  const Layout* layout = nullptr;                   ///< of the features of heads; nullptr for any that fits
+  std::map<std::string, std::string> by_hand = {};  ///< stage by tensor; "" ignores the tensor
 };
 
-/// Compares what a file holds of a pass with the model's own, layer by layer: what enters each, and its
-/// attention in all stages that are there.
+/// Compares a file's forward pass with the model's own, layer by layer: the input of each layer, and all
+/// given stages of its attention.
 ///
-/// A layer is computed from the file's own hidden states where it has them, so that a difference stands where
-/// it arises. A search for causes that is stopped leaves the comparison whole. Throws core::Error when the
+/// A layer is computed from the file's own hidden states if present, so that a difference appears where it
+/// originates. Stopping the search for causes does not affect the comparison. Throws core::Error when the
 /// file has nothing to compare or cannot be read, or the text does not fit the model; Stopped when
-/// means.progress asks for that.
+/// means.progress requests it.
 WholeReport check_whole(const transformer::Transformer& model, const std::vector<std::size_t>& ids,
                         const std::vector<std::string>& tokens, const formats::TensorFile& file,
                         const WholeOptions& options, const transformer::Means& means, const Token& search);
 
-/// The report for people: a table, what was left out, then where the first difference is and what explains
-/// it.
+/// Returns the report as text: a table, ignored tensors, then the first difference and its explanation.
 std::string whole_report_text(const WholeReport& report);
 
-/// The report as JSON on one line: agrees, first_difference ({layer, stage}, or null), layers (hidden and
-/// attention of each, or null), leaving, normed, logits, left_out.
+/// Returns the report as JSON on one line: agrees, first_difference ({layer, stage}, or null), layers (hidden
+/// and attention of each, or null), leaving, normed, logits, left_out.
 std::string whole_report_json(const WholeReport& report);
 
 }  // namespace core::check

@@ -64,23 +64,23 @@ bool is_uniform(EmbeddingsDraw draw) {
   return draw == EmbeddingsDraw::rand_first || draw == EmbeddingsDraw::rand_last;
 }
 
-/// Of a layer: 0 for queries … 3 for the output.
+/// Returns the index of a layer: 0 for queries … 3 for the output.
 std::size_t part_index(InitializedPart layer) {
   return static_cast<std::size_t>(layer) - static_cast<std::size_t>(InitializedPart::query);
 }
 
-/// How a notebook draws a model.
+/// Order and form in which a notebook samples a model.
 struct Layout {
   std::vector<DrawOp> before = {};
   EmbeddingsDraw embeddings = EmbeddingsDraw::none;
-  bool repeated = false;  // the embeddings of one sequence are those of all
+  bool repeated = false;  // all sequences have the same embeddings
   LayerOrder order = LayerOrder::query_key_value;
   DrawKind kind = DrawKind::linear;
   bool by_head = false, has_layers = true, has_output = false;
   std::array<bool, 4> bias = {};  // of query, key, value and output
 };
 
-/// A layer as it is drawn: as nn.Linear, or as a bare tensor.
+/// Returns the op that samples a layer: nn.Linear, or a plain tensor.
 DrawOp layer_op(DrawKind kind, std::size_t d_in, std::size_t d_out, bool bias) {
   DrawOp op;
   op.kind = kind;
@@ -90,7 +90,7 @@ DrawOp layer_op(DrawKind kind, std::size_t d_in, std::size_t d_out, bool bias) {
   return op;
 }
 
-/// The draws of a layout, in order, in the shapes of a model.
+/// Returns the draws of a layout, in order, in the shapes of a model.
 std::vector<RecipeDraw> draws_of(const Model& model, const Layout& layout) {
   std::vector<RecipeDraw> draws;
   for (const DrawOp& op : layout.before) draws.push_back({op});
@@ -195,7 +195,7 @@ std::string torch_lines(const Model& model, const ModelDraw& draw) {
 
 namespace {
 
-/// How many numbers go into the layer that a bias belongs to.
+/// Returns the input width of the layer that a bias belongs to.
 std::size_t layer_input(const attention::Model& model, MatrixName bias) {
   if (bias == MatrixName::output_bias) return model.d_out();
   return bias == MatrixName::query_bias ? model.d_model() : model.d_source();
@@ -259,7 +259,7 @@ bool is_digit(char32_t c) {
   return c >= '0' && c <= '9';
 }
 
-/// Whether a mark between two letters belongs to their word.
+/// Returns whether a mark between two letters belongs to their word.
 bool joins(char32_t before, char32_t mark, char32_t after) {
   if (mark == '.' || mark == ',') return is_digit(before) && is_digit(after);
   const bool joiner = mark == '\'' || mark == U'’' || mark == '-' || mark == U'‐' || mark == U'‑';
@@ -333,7 +333,7 @@ namespace core::editing {
 
 namespace {
 
-/// More numbers than this are not drawn on the chance that something after them matches.
+/// Largest draw without a match that is sampled to test later ones.
 constexpr std::size_t many = 1 << 16;
 
 double number(const Block& block, std::size_t row, std::size_t column) {
@@ -341,14 +341,14 @@ double number(const Block& block, std::size_t row, std::size_t column) {
                     block.numbers);
 }
 
-/// How many of a draw's numbers are the model's.
+/// Number of sampled numbers that equal the model's.
 struct Agreement {
   std::size_t equal = 0, all = 0;
   void count(double drawn, double own) { equal += drawn == own, ++all; }
   bool is_whole() const { return equal == all; }
 };
 
-/// Of the first rows of a draw that gives a part of the model.
+/// Compares the first rows of a draw with the part of the model that it gives.
 Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vector<Block>& drawn,
                     std::size_t rows) {
   Agreement result;
@@ -378,17 +378,17 @@ Agreement agreement(const Model& model, const RecipeDraw& draw, const std::vecto
   return result;
 }
 
-/// Whether any number in the first row of a draw is the model's; that row comes out alike however many follow
-/// it.
+/// Returns whether any number in the first row of a draw equals the model's; the row does not depend on the
+/// number of rows.
 bool begins_alike(const Model& model, RecipeDraw draw, Generator generator) {
-  constexpr std::size_t enough = 64;  // numbers for normal ones to come out as in a longer draw
+  constexpr std::size_t enough = 64;  // at this size normal numbers are sampled as in a longer draw
   draw.op.bias = false;
   const std::size_t columns = draw.op.shape.back(), rows = draw.op.size() / columns;
   draw.op.shape = {std::min(rows, enough / columns + 1), columns};
   return agreement(model, draw, run(generator, draw.op), 1).equal > 0;
 }
 
-/// The draws of a layout up to the last that gives a part; a layer unlike the model's ends it.
+/// Returns the draws of a layout up to the last that gives a part; stops at a layer unlike the model's.
 RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t seed,
                       const std::vector<InitializedPart>& wanted) {
   RecipePassage passage{seed, {}};
@@ -408,7 +408,7 @@ RecipePassage matched(const Model& model, const Layout& layout, std::uint64_t se
   }
   passage.draws.resize(useful);
   if (!layout.by_head) return passage;
-  // A part is there only with all its heads.
+  // A part must match in all its heads.
   for (const InitializedPart part : {InitializedPart::query, InitializedPart::key, InitializedPart::value}) {
     const auto of_part = [part](const RecipeDraw& d) { return d.part == part; };
     if (std::ranges::count_if(passage.draws, of_part) == static_cast<std::ptrdiff_t>(model.n_heads)) continue;
@@ -430,7 +430,7 @@ std::vector<Layout> layouts(const Model& model) {
       layout.bias[static_cast<std::size_t>(part)] = linear->bias.has_value();
   std::vector<Layout> all;
   for (const bool starts_before : {false, true}) {
-    // Notebook 002 draws six tokens to start from.
+    // Notebook 002 samples six tokens first.
     if (starts_before) layout.before = random::parse_draw_ops("randint(0,10,6)");
     for (const EmbeddingsDraw e : {none, rand_first, randn_first, rand_last, randn_last})
       for (const bool repeated : {false, true}) {
@@ -460,7 +460,7 @@ std::size_t parts_given(const RecipePassage& passage) {
   return count;
 }
 
-/// The passage that gives most of what is wanted, the shorter of two that give as much.
+/// Returns the passage that gives the most wanted parts; of equal ones, the shortest.
 RecipePassage best_passage(const Model& model, const std::vector<std::uint64_t>& seeds,
                            const std::vector<InitializedPart>& wanted) {
   RecipePassage best;

@@ -20,9 +20,9 @@
 namespace core::editing {
 namespace {
 
-// Each change() alters a copy of a valid model in place. It throws core::Error for what only it can see, and
-// before it allocates for a size beyond the limits; what attention::check() finds in the result is left to
-// apply().
+// Each change() edits a copy of a valid model in place. It throws core::Error for errors that only it can
+// detect, and before it allocates for a size beyond the limits; apply() checks the result with
+// attention::check().
 
 using attention::Additions;
 using attention::Columns;
@@ -38,19 +38,19 @@ using attention::SharedMatrix;
 using attention::Stage;
 using std::to_string;
 
-/// Throws core::Error that names the place and what was expected there.
+/// Throws core::Error with the path and the message.
 [[noreturn]] void refuse(const std::string& path, const std::string& message) {
   throw Error(path + ": " + message);
 }
 
-/// Throws core::Error unless index < count; things are what is counted, in the plural.
+/// Throws core::Error unless index < count; things names the counted objects, in the plural.
 void require_index(const std::string& path, std::size_t index, std::size_t count, const char* things) {
   if (index >= count)
     refuse(path + "[" + std::to_string(index) + "]",
            "there are only " + std::to_string(count) + " " + things);
 }
 
-/// Throws core::Error unless a model of another size is within the limits, before anything of it is made.
+/// Throws core::Error unless the resized model is within the limits, before anything is allocated.
 template <class Resize>
 void require_room(const Model& model, Resize resize) {
   attention::Size size = size_of(model);
@@ -58,7 +58,7 @@ void require_room(const Model& model, Resize resize) {
   require_size(size);
 }
 
-/// Keeps the top left corner of a matrix; what is new is the fill.
+/// Resizes a matrix: keeps its top left corner and fills new cells.
 void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns, double fill = 0) {
   const arma::mat& old = matrix;
   if (old.n_rows == n_rows && old.n_cols == n_columns) return;
@@ -70,7 +70,7 @@ void resize(SharedMatrix& matrix, std::size_t n_rows, std::size_t n_columns, dou
   matrix = std::move(fitted);
 }
 
-/// Columns of keys or values for other groups: of each the mean of what its heads asked before.
+/// Returns columns of keys or values for other KV heads: the mean of those that their heads used before.
 SharedMatrix regrouped(const arma::mat& columns, const Model& before, const Model& after) {
   const std::size_t d_head = before.d_out() / before.n_heads;
   arma::mat result(columns.n_rows, after.kv_heads() * d_head, arma::fill::zeros);
@@ -102,8 +102,7 @@ void fit_positions(Model& model) {
   if (relative) resize(relative->table, model.n_heads, relative->table.n_cols());
 }
 
-/// Keeps of what is added what fits the model's shape now; new numbers change nothing (1 as a factor, else
-/// 0).
+/// Fits the additions to the model's shape; new numbers have no effect (1 as a factor, else 0).
 void fit_additions(Model& model) {
   Additions& a = model.additions;
   if (a == Additions()) return;
@@ -114,7 +113,7 @@ void fit_additions(Model& model) {
   for (SharedMatrix& bias : a.score_bias) resize(bias, model.n_tokens(), model.n_keys());
 }
 
-/// Drops the cells that say what the rules say anyway.
+/// Removes mask cells that agree with the rules.
 void drop_cells_that_follow_the_rule(Model& model) {
   if (model.mask.cells.empty()) return;
   std::vector<attention::MaskOfSequence> sequences;
@@ -180,9 +179,9 @@ void change(Model& model, const SetBlock& edit) {
   if (!block.is_empty()) m.edit().submat(edit.row, edit.column, arma::size(block)) = block;
 }
 
-// Tokens and sequences: what has a row or a column for each token follows its tokens.
+// Tokens and sequences: everything with a row or column per token follows its tokens.
 
-/// Where each new row comes from: an old row, or fresh for a new token.
+/// Source of each new row: an old row, or fresh for a new token.
 using Order = std::vector<std::size_t>;
 constexpr std::size_t fresh = std::numeric_limits<std::size_t>::max();
 
@@ -213,7 +212,7 @@ std::span<SharedMatrix> given_masks(Model& model, std::size_t sequence) {
   return std::span(model.dropout.given).subspan(sequence * model.n_heads, model.n_heads);
 }
 
-/// Where each old token went; fresh when it is gone.
+/// Returns the new row of each old token; fresh if it is removed.
 Order places(const Order& order, std::size_t n_tokens) {
   Order place(n_tokens, fresh);
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -245,12 +244,12 @@ void rearrange_typed_cells(Model& model, std::size_t s, const Order& row_places,
   std::ranges::sort(cells, {}, &attention::GivenCell::place);
 }
 
-/// The order of the keys when the tokens are put into an order: the same, unless keys are other tokens.
+/// Returns the order of the keys for an order of the tokens: the same, except in cross-attention.
 Order order_of_keys(const Model& model, const Order& order) {
   return model.sequences.front().key_tokens.empty() ? order : unchanged(model.n_keys());
 }
 
-/// Padding follows its keys; a new key is none.
+/// Moves the padding mask with its keys; a new key is not padding.
 void rearrange_padding(Model& model, std::size_t s, const Order& key_places) {
   if (model.mask.hidden_keys.empty()) return;
   auto& keys = model.mask.hidden_keys[s];
@@ -272,7 +271,7 @@ void rearrange_sequence(Model& model, std::size_t s, const Order& order, const s
   for (SharedMatrix& mask : given_masks(model, s)) mask = taken(mask, order, keys, 1);
 }
 
-/// A new token is of the document of the token before it.
+/// Moves document IDs with their tokens; a new token gets that of the token before it.
 void rearrange_documents(Model& model, const Order& order) {
   const std::vector<std::size_t> old = std::exchange(model.mask.documents, {});
   if (old.empty()) return;
@@ -300,7 +299,7 @@ void rearrange_all(Model& model, const Order& order, const std::string& name = {
   require_room(model, [&](attention::Size& size) {
     size.n_tokens = order.size();
     const std::uint64_t times = (order.size() + n_tokens - 1) / n_tokens;
-    size.given_numbers *= times * times;  // at most so many
+    size.given_numbers *= times * times;  // an upper bound
   });
   const Order keys = order_of_keys(model, order);
   for (SharedMatrix& bias : model.additions.score_bias) bias = taken(bias, order, keys, 0);
@@ -308,7 +307,7 @@ void rearrange_all(Model& model, const Order& order, const std::string& name = {
   rearrange_mask(model, order, n_tokens);
 }
 
-/// A list of [sequence · n + k] matrices, n of them a sequence.
+/// A list of [sequence · n + k] matrices, n per sequence.
 struct MatricesOfSequences {
   std::vector<SharedMatrix>* all;
   std::ptrdiff_t n;
@@ -418,7 +417,7 @@ std::string divisors(std::size_t number) {
       found, ", ", [](std::size_t d) { return to_string(d); }, " or ");
 }
 
-/// Throws unless the heads share the columns evenly; width is "d_out" or "d_in".
+/// Throws unless n_heads divides the columns; width is "d_out" or "d_in".
 void require_width(const char* width, std::size_t columns, std::size_t n_heads) {
   if (columns == 0) refuse(width, "expected at least one column");
   if (columns % n_heads == 0) return;
@@ -446,7 +445,7 @@ Linear& linear_to_edit(Model& model, Part part) {
   return *linear;
 }
 
-/// Columns of keys and values when each head has so many.
+/// Returns the columns of keys and values for d_head columns per head.
 std::size_t key_columns(const Model& model, std::size_t d_head) {
   return model.kv_heads() * d_head;
 }
@@ -580,12 +579,12 @@ void change(Model& model, const SetKeyEmbeddings& edit) {
 
 // The mask.
 
-/// Whether a member of the mask says which keys a query attends to, and not how the others are masked.
+/// Whether a member of the mask determines which keys are masked, and not how.
 template <auto rule>
 constexpr bool is_rule = !std::is_same_v<Set<&Model::mask, rule>, SetMaskMethod> &&
                          !std::is_same_v<Set<&Model::mask, rule>, SetEmptyRows>;
 
-/// Sets a rule of the mask. What does not fit is found by check(); until then cells are not looked at.
+/// Sets a rule of the mask; check() must accept it before the mask cells are compared with it.
 template <auto rule>
 requires is_rule<rule>
 void change(Model& model, const Set<&Model::mask, rule>& edit) {
@@ -619,13 +618,13 @@ void change(Model& model, const ClearMaskCells&) {
   model.mask.cells.clear();
 }
 
-/// Gives one member of the model a value.
+/// Sets one member of the model.
 template <auto... path>
 void change(Model& model, const Set<path...>& edit) {
   member<path...>(model) = edit.value;
 }
 
-// Stages that are given, cells typed over, heads and mistakes.
+// Given stages, overridden values, heads and injected bugs.
 
 void change(Model& model, const GiveStage& edit) {
   give(model, edit.stage);
@@ -643,7 +642,7 @@ void change(Model& model, const TypeOver& edit) {
     if (found) cells.erase(place);
     return;
   }
-  // What does not fit is refused here: for others, a cell that fits no more is simply forgotten.
+  // Rejected here; after other edits, overridden values that do not fit are simply dropped.
   const attention::StageInfo& stage = info(edit.place.stage);
   if (edit.place.stage == Stage::embeddings || edit.place.stage == Stage::key_embeddings ||
       edit.place.stage == Stage::mask || !stage.present(model))
@@ -680,9 +679,9 @@ void change(Model& model, const ReplaceModel& edit) {
   model = edit.model;
 }
 
-// The words of edits.
+// Descriptions of edits.
 
-/// An edit as a key that joins a gesture, empty when it never joins, and in words.
+/// Key that joins edits into a gesture, empty if they never join, and description.
 struct EditWords {
   std::string target, description;
 };
@@ -745,7 +744,7 @@ EditWords words(const ReplaceModel& e) {
   return {"", e.words};
 }
 
-/// Of an edit that is described alike, whatever it holds.
+/// Words of an edit that do not depend on its members.
 template <class Edit>
 struct Always {
   const char *target, *description;

@@ -33,12 +33,12 @@ struct RenameToken {
   std::size_t sequence = 0, row = 0;
   std::string name;
 };
-/// A new token with zeros before row, in every sequence; row may be n_tokens. Without a name it gets its
+/// Inserts a token of zeros before row, in every sequence; row may be n_tokens. By default it is named by its
 /// index.
 ///
-/// Here and in the other edits of tokens, cells of the mask that were switched by hand, a given dropout mask,
-/// given stages and cells typed over follow their tokens; new cells of a dropout mask are 1, of other given
-/// stages 0. Keys that are other tokens stay as they are.
+/// In all edits of tokens, mask cells set by hand, a given dropout mask, given stages and overridden values
+/// follow their tokens; new cells of a dropout mask are 1, of other given stages 0. The keys of
+/// cross-attention do not change.
 struct InsertToken {
   std::size_t row = 0;
   std::string name;
@@ -46,11 +46,10 @@ struct InsertToken {
 struct RemoveToken {
   std::size_t row = 0;
 };
-/// Moves a token of one sequence, with its numbers and its given dropout mask, so that it ends up at row
-/// `to`.
+/// Moves a token of one sequence, with its embedding and its given dropout mask, to row `to`.
 ///
-/// The mask is for all sequences: cells switched by hand go along only when there is a single sequence, and
-/// those that the causal rule gives at the new place are switched by hand no longer.
+/// All sequences share the mask: mask cells set by hand move along only if there is a single sequence, and
+/// are removed if they agree with the mask rules at the new position.
 struct MoveToken {
   std::size_t sequence = 0, from = 0, to = 0;
 };
@@ -62,33 +61,33 @@ struct SetInputWidth {
 };  ///< new columns and rows are zeros; the rest is kept
 struct SetOutputWidth {
   std::size_t d_out = 1;
-};  ///< the same for the projections' columns; an output projection that is square stays so
-/// The columns are cut into that many bands; heads that a given dropout mask lacks keep everything.
+};  ///< the same for the projections' columns; a square output projection stays square
+/// Splits the columns among this many heads; heads that a given dropout mask lacks keep all weights.
 struct SetHeadCount {
   std::size_t n_heads = 1;
 };
-/// Heads share so many keys and values. The columns of a new group are the mean of those that its heads asked
+/// Sets the number of KV heads. The columns of a new KV head are the mean of those that its heads used before
 /// (Ainslie et al. 2023).
 struct SetGroupCount {
   std::size_t n_kv_heads = 1;
 };
-/// What keys and values are projected from, one matrix for each sequence, and the names of its rows, "0",
-/// "1", … without them; none makes them those of the tokens again.
+/// Sets the cross-attention source, one matrix per sequence, and the names of its rows, by default "0", "1",
+/// …; an empty list restores self-attention.
 struct SetKeyEmbeddings {
   std::vector<attention::SharedMatrix> embeddings;
   std::vector<std::string> tokens = {};
 };
 struct SetProjections {
   bool on = true;
-};  ///< switched on, they start as identities
+};  ///< new ones are identities
 struct SetOutputProjection {
   bool on = true;
-};  ///< the same
+};  ///< a new one is the identity
 struct SetBias {
   Part part = Part::query;
   bool on = true;
-};  ///< switched on, it starts as zeros
-/// Shows or hides one cell; back at what the causal rule says, it is no longer a cell switched by hand.
+};  ///< a new one is zeros
+/// Unmasks or masks one cell by hand; a cell that agrees with the mask rules is not stored.
 struct SwitchMaskCell {
   std::size_t row = 0, column = 0;
   bool visible = true;
@@ -100,26 +99,25 @@ struct AddSequence {
 struct RemoveSequence {
   std::size_t sequence = 0;
 };
-/// Gives a stage instead of computing it, one matrix for each head of each sequence; see
-/// core::attention::give().
+/// Gives a stage instead of computing it, one matrix per head and sequence; see core::attention::give().
 struct GiveStage {
   attention::GivenStage stage;
 };
-/// Computes a stage again that was given.
+/// Computes a given stage again.
 struct ComputeStage {
   attention::Stage stage = attention::Stage::weights;
 };
-/// Types one cell of a stage over, or takes back what was typed when there is no value.
+/// Overrides one value of a stage, or removes the override if there is no value.
 struct TypeOver {
   attention::GivenPlace place;
   std::optional<double> value;
 };
-struct ClearTypedCells {};  ///< takes back every cell that was typed over
+struct ClearTypedCells {};  ///< removes all overridden values
 struct SwitchHead {
   std::size_t head = 0;
   bool on = true;
 };
-/// Makes one of the mistakes of core/mistakes, or puts it right again.
+/// Injects one of the bugs of core/graph/mistakes.hpp, or fixes it.
 struct SwitchMistake {
   std::string name;
   bool on = true;
@@ -129,13 +127,13 @@ struct ReplaceModel {
   std::string words = "new model";
 };
 
-/// The member of a model at the end of a path of members.
+/// Returns the member of a model at the end of a path of members.
 template <auto... path>
 auto& member(attention::Model& model) {
   return (model.*....*path);
 }
 
-/// Gives one member of the model a value and nothing else.
+/// Sets one member of the model and nothing else.
 template <auto... path>
 struct Set {
   std::remove_reference_t<decltype(member<path...>(std::declval<attention::Model&>()))> value{};
@@ -144,19 +142,19 @@ using SetScoreRule = Set<&attention::Model::scores>;
 using SetScale = Set<&attention::Model::scale>;
 using SetMaskMethod = Set<&attention::Model::mask, &attention::Mask::method>;
 using SetEmptyRows = Set<&attention::Model::mask, &attention::Mask::empty_rows>;
-// Cells switched by hand stay as long as they differ from the rules.
+// Mask cells set by hand stay as long as they differ from the rules.
 using SetCausal = Set<&attention::Model::mask, &attention::Mask::causal>;
 using SetMaskAlignment = Set<&attention::Model::mask, &attention::Mask::align>;
 using SetMaskWindow = Set<&attention::Model::mask, &attention::Mask::window>;
 using SetMaskPrefix = Set<&attention::Model::mask, &attention::Mask::prefix>;
 using SetDocuments = Set<&attention::Model::mask, &attention::Mask::documents>;
-/// [sequence]: keys in any order; empty for none.
+/// [sequence]: padding keys in any order; empty for none.
 using SetHiddenKeys = Set<&attention::Model::mask, &attention::Mask::hidden_keys>;
 using SetDropoutRate = Set<&attention::Model::dropout, &attention::Dropout::rate>;
 using SetTraining = Set<&attention::Model::dropout, &attention::Dropout::training>;
 using SetDropoutSeed = Set<&attention::Model::dropout, &attention::Dropout::seed>;
 using SetDropoutStream = Set<&attention::Model::dropout, &attention::Dropout::stream>;
-/// A given dropout mask, [sequence · n_heads + head]; empty goes back to drawing it.
+/// A given dropout mask, [sequence · n_heads + head]; if empty, the mask is sampled.
 using SetDropoutMask = Set<&attention::Model::dropout, &attention::Dropout::given>;
 using SetHeadNorm = Set<&attention::Model::additions, &attention::Additions::normalise>;
 using SetPositions = Set<&attention::Model::additions, &attention::Additions::positions>;
@@ -176,18 +174,18 @@ using Edit =
                  SetScoreCap, SetScoreBias, SetSink, AddSequence, RemoveSequence, GiveStage, ComputeStage,
                  TypeOver, ClearTypedCells, SwitchHead, SwitchMistake, ReplaceModel>;
 
-/// The model after one edit; matrices that the edit does not touch stay shared.
+/// Returns the model after one edit; matrices that the edit does not change stay shared.
 ///
 /// The model must pass attention::check(). Throws core::Error, in one line, when the edit does not fit or the
-/// result could not be computed or would break a limit of core/graph/limits.hpp. Call it by its full
-/// name: beside a std::variant a bare apply() also finds std::apply.
+/// result could not be computed or would exceed a limit of core/graph/limits.hpp. Qualify the call: with a
+/// std::variant argument an unqualified apply() also finds std::apply.
 attention::Model apply(const attention::Model& model, const Edit& edit);
 
-/// What the edit changes, as a key: edits in a row with the same key are one gesture; empty for edits that
-/// never join.
+/// Returns a key for the target of an edit: consecutive edits with the same key are one gesture; empty for
+/// edits that never join.
 std::string target(const Edit& edit);
 
-/// The edit in words for the Edit menu: "change of W_q[0,1]", "causal mask", "removal of a token".
+/// Returns the edit in words for the Edit menu: "change of W_q[0,1]", "causal mask", "removal of a token".
 std::string describe(const Edit& edit);
 
 }  // namespace core::editing

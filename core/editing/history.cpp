@@ -29,7 +29,7 @@ void for_each_matrix(const Model& model, Visitor visit) {
     }
 }
 
-/// What a model takes besides its matrices, nearly.
+/// Estimates the bytes of a model without its matrices.
 std::size_t bytes_without_matrices(const Model& model) {
   std::size_t bytes = sizeof model + model.mask.cells.size() * sizeof(attention::MaskCell) +
                       model.mask.documents.size() * sizeof(std::size_t) +

@@ -11,13 +11,12 @@
 
 namespace core::editing {
 
-/// How many bytes a collection of models holds, each shared piece of memory counted once.
+/// Memory of a collection of models, with shared blocks counted once.
 ///
-/// Adding or removing a model costs time for its number of matrices, not for their size or the models around
-/// it.
+/// The time to add or remove a model depends on its number of matrices, not on their sizes or other models.
 class Footprint {
  public:
-  /// What a model held when it was added, for remove(); what it works out later is not counted.
+  /// Memory of a model when it was added, for remove(); later allocations are not counted.
   struct Held {
     std::vector<const void*> pieces;
     std::size_t bytes_besides = 0;
@@ -34,46 +33,46 @@ class Footprint {
   std::size_t bytes_ = 0;
 };
 
-/// The models that a value holds, whose bytes count.
+/// Returns the models in a value, for its memory use.
 inline std::vector<const attention::Model*> models_in(const attention::Model& model) {
   return {&model};
 }
 
-/// Undo and redo by old values: it keeps them as they were, within a budget of bytes.
+/// Undo and redo by stored old values, within a budget of bytes.
 ///
-/// Matrices that the models in them share are counted once. Beyond the budget the oldest steps are forgotten,
-/// but never the last one. A value is a model, or something that models_in() tells the models of.
+/// Matrices that their models share are counted once. Beyond the budget the oldest steps are forgotten, but
+/// never the last one. A value is a model, or any type with an overload of models_in().
 template <class Value>
 class HistoryOf {
  public:
   explicit HistoryOf(std::size_t byte_budget = std::size_t{256} << 20) : byte_budget_(byte_budget) {}
 
-  /// Remembers how the value was before an edit; edits with one target in one gesture become one step.
+  /// Stores the value before an edit; edits with the same target in one gesture become one step.
   ///
-  /// An empty target joins nothing. What was undone before can no longer be redone.
+  /// An empty target never joins. Discards the steps that could be redone.
   void record(const Value& before, const std::string& target, const std::string& description) {
-    if (!target.empty() && target == open_target_) return;  // the step under way already knows how it began
+    if (!target.empty() && target == open_target_) return;  // the current step already has its old value
     for (const Step& step : future_) release(step);
     future_.clear();
     push(past_, {before, description, {}});
     open_target_ = target;
   }
-  /// Ends the gesture: the next record() is a step of its own.
+  /// Ends the gesture: the next record() starts a new step.
   void end_gesture() { open_target_.clear(); }
 
   bool can_undo() const { return !past_.empty(); }
   bool can_redo() const { return !future_.empty(); }
-  /// The words of the step that undo or redo would take, or "".
+  /// Returns the description of the step to undo or redo, or "".
   std::string undo_description() const { return can_undo() ? past_.back().description : ""; }
   std::string redo_description() const { return can_redo() ? future_.back().description : ""; }
 
-  /// The value one step back or forward; current is kept for the way back.
+  /// Returns the value one step back or forward; stores current for the opposite step.
   ///
-  /// Both end the gesture; must not be called without a step.
+  /// Both end the gesture; there must be a step.
   Value undo(const Value& current) { return step(past_, future_, current); }
   Value redo(const Value& current) { return step(future_, past_, current); }
 
-  /// A value that undo or redo would bring back and that is what is looked for, or nullptr.
+  /// Returns a stored value of any step for which is_it returns true, or nullptr.
   template <class IsIt>
   const Value* find(const IsIt& is_it) const {
     for (const Steps* steps : {&past_, &future_})
@@ -82,12 +81,12 @@ class HistoryOf {
     return nullptr;
   }
 
-  /// The steps that were recorded and not undone, also those that are forgotten.
+  /// Returns the number of steps recorded and not undone, including forgotten ones.
   std::size_t n_done() const { return past_.size() + n_forgotten_; }
-  /// Of those, how many cannot be undone any more: they were beyond the budget.
+  /// Returns how many of those are forgotten because of the budget.
   std::size_t n_forgotten() const { return n_forgotten_; }
 
-  /// The bytes that all steps hold, estimated for what is not a matrix.
+  /// Returns the bytes of all steps; those outside matrices are estimated.
   std::size_t bytes() const { return footprint_.bytes(); }
 
   std::size_t byte_budget() const { return byte_budget_; }
@@ -125,8 +124,8 @@ class HistoryOf {
     }
   }
 
-  Steps past_, future_;      // the next one to take at the back
-  std::string open_target_;  // of the gesture under way; empty when none is
+  Steps past_, future_;      // the next step is at the back
+  std::string open_target_;  // of the current gesture; empty if there is none
   Footprint footprint_;      // of all steps
   std::size_t byte_budget_;
   std::size_t n_forgotten_ = 0;

@@ -28,7 +28,7 @@ arma::mat eye(std::size_t n) {
   return arma::mat(n, n, arma::fill::eye);
 }
 
-/// A model of these sequences whose projections to d_out are drawn at a seed.
+/// Returns a model of these sequences with projections to d_out initialized from a seed.
 Model projected(std::vector<Sequence> sequences, std::size_t d_out, std::uint64_t seed = 123) {
   Generator g(seed);
   Model m;
@@ -44,7 +44,7 @@ void drop_half(Model& m) {
 
 }  // namespace
 
-/// The models of the five teaching notebooks, 000 to 004, drawn as their code draws them.
+/// Models of the five teaching notebooks, 000 to 004, sampled as in their code.
 namespace notebooks {
 
 Model attention_class(const ClassSize& size, bool causal) {
@@ -61,7 +61,7 @@ Model multi_head_class(const ClassSize& size, CombineRule merge) {
   Model m;
   m.projections = initial_projections(g, size.d_model, size.d_model);
   m.projections->output = initial_linear(g, size.d_model, size.d_model, true);
-  m.sequences = initial_batch(g, size.n_sequences, 4, size.d_model);  // this class draws its input last
+  m.sequences = initial_batch(g, size.n_sequences, 4, size.d_model);  // this class samples its input last
   m.n_heads = size.n_heads;
   m.merge = merge;
   return m;
@@ -107,14 +107,14 @@ Model as_printed() {
   Generator inputs(1337), layers(1337);  // the seed was set twice
   Model m;
   m.sequences = initial_batch(inputs, 4, 8, 32);
-  layers.randint(6, 0, 10);  // what an earlier cell took
+  layers.randint(6, 0, 10);  // sampled by an earlier cell
   m.projections = initial_projections(layers, 32, 16, false, LayerOrder::key_query_value);
   m.scale.rule = ScaleRule::none;
   return m;
 }
 
-/// One-hot tokens whose keys and values are themselves: a query has the scores that stand in its row of the
-/// weight.
+/// Returns one-hot tokens that are their own keys and values, so that the scores of a query are its row of
+/// the weight.
 Model with_scores(Words tokens, arma::mat scores) {
   Model m;
   const arma::mat one_hot = eye(tokens.size());
@@ -126,7 +126,7 @@ Model with_scores(Words tokens, arma::mat scores) {
   return m;
 }
 
-/// The question in the last row: its scores are logarithms of the relevance, so that softmax gives it back.
+/// Puts the question in the last row: its scores are log(relevance), so that softmax gives the relevance.
 Model library() {
   constexpr std::array relevance{0.35, 0.40, 0.20, 0.00, 0.05};
   constexpr std::size_t question = relevance.size();
@@ -137,7 +137,7 @@ Model library() {
       {"Climate Change Overview", "Polar Bear Biology", "Arctic Ecosystems", "17th Century Poetry",
        "Ocean Acidification", "How does climate change affect polar bears?"},
       std::move(scores));
-  m.mask.cells = {{question, 3, false},          // the logarithm of nothing is −∞
+  m.mask.cells = {{question, 3, false},          // log 0 is −∞
                   {question, question, false}};  // the question is no book
   return m;
 }
@@ -192,7 +192,7 @@ Model causal_class() {
   return sentence(2, 2);
 }
 
-/// Two heads of two columns, each drawn whole before the next; the model holds them as bands of columns.
+/// Returns two heads of two columns, sampled one after the other; the model has them as bands of columns.
 Model two_heads() {
   const auto joined = [](const Linear& left, const Linear& right) {
     return Linear{arma::mat(arma::join_rows(*left.weight, *right.weight)), std::nullopt};
@@ -235,13 +235,13 @@ Model wider_multi_head() {
 }  // namespace
 }  // namespace chapter
 
-/// Heads whose projections were written by hand, on one-hot tokens and positions, to show what a head can do.
+/// Heads with projections written by hand, on one-hot tokens and positions, to show what a head can do.
 ///
 /// Scores are not scaled: a match scores hand_built::match, everything else 0.
 namespace hand_built {
 namespace {
 
-/// Which word of the vocabulary, in order of first appearance, each token is.
+/// Returns the index of each token in the vocabulary, in order of first appearance.
 std::vector<std::size_t> indices(const Words& tokens) {
   const Words vocabulary = text::vocabulary(tokens);
   std::vector<std::size_t> found;
@@ -250,7 +250,7 @@ std::vector<std::size_t> indices(const Words& tokens) {
   return found;
 }
 
-/// An identity times a factor for the words, or for the positions below them; zeros for the others.
+/// Returns an identity times a factor for the words, or for the positions below them; zeros elsewhere.
 arma::mat for_words(std::size_t n, double factor) {
   return arma::join_cols(eye(n) * factor, arma::mat(n, n, arma::fill::zeros));
 }
@@ -258,8 +258,8 @@ arma::mat for_positions(std::size_t n) {
   return arma::join_cols(arma::mat(n, n, arma::fill::zeros), eye(n));
 }
 
-/// Tokens as one-hot word beside one-hot position, each n columns wide; values are the words; nothing matches
-/// yet.
+/// Returns tokens as one-hot word and one-hot position, n columns each; values are the words, and queries and
+/// keys are zero.
 Model words_and_positions(const Words& tokens) {
   const std::size_t n = tokens.size();
   const std::vector<std::size_t> word = indices(tokens);
@@ -302,8 +302,8 @@ Model average() {
   return words_and_positions({"all", "words", "count", "the", "same", "here"});
 }
 
-/// Each token's embedding carries the token before it: the head looks for what came after this word last
-/// time.
+/// Returns embeddings that hold the previous token too: the head looks for the token that followed this word
+/// last time.
 Model induction() {
   const Words tokens{"the", "cat", "sat", "and", "the", "cat", "sat"};
   const std::size_t n = tokens.size();
@@ -311,8 +311,8 @@ Model induction() {
   Model m = words_and_positions(tokens);
   arma::mat& x = m.sequences.front().embeddings.edit();
   x.tail_cols(n).zeros();
-  for (std::size_t i = 1; i < n; ++i) x(i, n + word[i - 1]) = 1;  // the word before, instead of the position
-  m.projections->query.weight = for_words(n, match);              // who comes after my word?
+  for (std::size_t i = 1; i < n; ++i) x(i, n + word[i - 1]) = 1;  // previous word instead of the position
+  m.projections->query.weight = for_words(n, match);  // looks for keys with this word as previous word
   m.projections->key.weight = for_positions(n);
   return m;
 }
@@ -320,7 +320,7 @@ Model induction() {
 }  // namespace
 }  // namespace hand_built
 
-/// What models of today add to the paper, each on a few tokens.
+/// Additions of modern models to the original paper, each on a few tokens.
 namespace modern {
 namespace {
 
@@ -328,7 +328,7 @@ const Words mat{"The", "cat", "sat", "on", "the", "mat", "and", "slept"};
 const Words first_six{mat.begin(), mat.begin() + 6};
 constexpr std::size_t d_model = 8, d_head = 4;
 
-/// Normal numbers; wide enough for heads to prefer some keys.
+/// Samples standard normal numbers, which make heads prefer some keys.
 arma::mat drawn(Generator& g, std::size_t rows, std::size_t columns) {
   return filled(g.normal(rows * columns), rows, columns);
 }
@@ -337,13 +337,13 @@ Linear layer(Generator& g, std::size_t d_in, std::size_t d_out) {
   return {arma::mat(drawn(g, d_in, d_out) / std::sqrt(static_cast<double>(d_in))), std::nullopt};
 }
 
-/// Words with embeddings and projections that are drawn at seed 123.
+/// Returns words with embeddings and projections sampled from seed 123.
 Model words(const Words& tokens, std::size_t n_heads, std::size_t n_kv_heads = 2) {
   Generator g(123);
   Model m;
   m.sequences.push_back({tokens, drawn(g, tokens.size(), d_model)});
   const std::size_t d_out = n_heads * d_head, of_groups = n_kv_heads * d_head;
-  // Braces: drawn in this order.
+  // Braces guarantee that they are sampled in this order.
   m.projections = Projections{layer(g, d_model, d_out), layer(g, d_model, of_groups),
                               layer(g, d_model, of_groups), layer(g, d_out, d_model)};
   m.n_heads = n_heads;
@@ -351,7 +351,7 @@ Model words(const Words& tokens, std::size_t n_heads, std::size_t n_kv_heads = 2
   return m;
 }
 
-/// A word eight times, whose queries and keys are the same rows, all ones: only positions tell them apart.
+/// Returns one word eight times, with queries and keys of ones: only positions distinguish them.
 Model eight_ticks(std::size_t n_heads, std::size_t width) {
   Model m;
   m.sequences.push_back({Words(8, "tick"), arma::mat(8, width, arma::fill::ones)});
@@ -414,7 +414,7 @@ Model cross() {
   return m;
 }
 
-/// The last word with a cache of all keys up to itself.
+/// Returns the last word with a cache of all keys up to itself.
 Model decode() {
   Model m = llama();
   Sequence& s = m.sequences.front();

@@ -25,7 +25,7 @@ struct Place {
   std::size_t row = 0, column = 0;
 };
 
-/// Where two matrices of one shape differ.
+/// Returns where two matrices of the same shape differ.
 Place compare(const SharedMatrix& a, const SharedMatrix& b) {
   if (a.shares_with(b)) return {};
   if (const auto cell = known_difference(a, b)) return {Scope::number, cell->row, cell->column};
@@ -44,7 +44,7 @@ Place compare(const SharedMatrix& a, const SharedMatrix& b) {
   return place;
 }
 
-/// Puts one difference after another together.
+/// Combines single differences into one.
 class Collector {
  public:
   Difference result;
@@ -70,7 +70,7 @@ class Collector {
   }
 
   void add_mask(const Mask& before, const Mask& after) {
-    // Named one by one, so that a new rule does not compile until it is known what it has redone.
+    // A structured binding, so that a new rule does not compile until it is handled here.
     const auto& [causal, method, empty_rows, cells, align, edge, large_negative, window, prefix, documents,
                  hidden_keys] = before;  // edge and large_negative have no effect where covers() holds
     const bool same_rules = causal == after.causal && method == after.method && align == after.align &&
@@ -88,7 +88,7 @@ class Collector {
   }
 
   void add_additions(const Additions& before, const Additions& after) {
-    // Named one by one, as the mask's rules are.
+    // A structured binding for the same reason.
     const auto& [normalise, positions, score_cap, score_bias, sink] = before;
     if (!(normalise == after.normalise) || !(positions == after.positions) ||
         score_cap.has_value() != after.score_cap.has_value() ||
@@ -124,7 +124,7 @@ bool same_shapes(const Model& a, const Model& b) {
          a.has_key_embeddings() == b.has_key_embeddings() && a.d_source() == b.d_source();
 }
 
-/// Whether traces of both have the same stages, of the same sizes.
+/// Returns whether traces of both have the same stages with the same sizes.
 bool same_stages(const Model& a, const Model& b) {
   const auto added = [](const Additions& x) {
     return std::array{x.normalise.has_value(), x.positions.rotary.has_value(), x.score_cap.has_value(),
@@ -163,7 +163,7 @@ Difference difference(const Model& before, const Model& after, std::size_t seque
 
 namespace {
 
-constexpr double draws_per_ms = 2e5;  // of numbers for dropout's masks
+constexpr double draws_per_ms = 2e5;  // random numbers for dropout masks
 
 }  // namespace
 
@@ -222,7 +222,7 @@ bool Engine::compute_in_format(const Model& model, std::size_t sequence, const T
   if (!covers(model) || parts_->format == format_of(model)) return parts_->compute(model, sequence, progress);
   auto others = parts_in(format_of(model), parts_->threads.n_threads());
   if (!others->compute(model, sequence, progress)) return false;
-  *parts_->trace = std::move(*others->trace);  // which stays where it is
+  *parts_->trace = std::move(*others->trace);  // callers keep a reference to the trace
   others->trace = std::move(parts_->trace);
   parts_ = std::move(others);
   return true;
@@ -237,7 +237,7 @@ Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan
   Parts& p = *parts_;
   if (plan.difference) {
     Change change{.everything = false};
-    Model next = after;  // what may throw comes first: the trace and what it is of change together
+    Model next = after;  // copied first, as it may throw: the trace and its model change together
     p.holds = false;
     if (p.update(after, *plan.difference, progress, change)) {
       if (!change.completed) return change;
@@ -253,7 +253,7 @@ Change Engine::update(const Model& after, std::size_t sequence, const Plan& plan
 Engine::Plan Engine::plan(const Model& after, std::size_t sequence) const {
   const Parts& p = *parts_;
   const double all = operations(after) / p.operations_per_ms;
-  if (!covers(after)) return {10 * all, nullptr};  // as measured, about
+  if (!covers(after)) return {10 * all, nullptr};  // measured, roughly
   if (!p.holds || p.by_reference || p.format != format_of(after) || sequence != p.sequence ||
       sequence >= p.held.sequences.size())
     return {all, nullptr};
@@ -332,18 +332,18 @@ namespace {
 
 using std::size_t;
 
-/// How many rows of a head are worked out at a time: the more, the less often keys and values are read again.
+/// Returns how many rows of a head to compute at a time: more rows read keys and values less often.
 template <class Number>
 size_t block_rows(const Heads<Number>& all, size_t n_threads) {
   constexpr size_t tile = 24, max_tiles = 6, max_numbers = 393216;
   const size_t in_memory = max_numbers / all.n_keys;
-  const size_t for_all = all.n_queries * all.heads.size() / (2 * n_threads);  // two blocks for each thread
-  // All rows of a block begin at its first key: in a window, a few rows waste the least.
+  const size_t for_all = all.n_queries * all.heads.size() / (2 * n_threads);  // two blocks per thread
+  // All rows of a block begin at its first key: with a sliding window, small blocks waste the least.
   const size_t in_window = all.visibility.mean_width() / 4;
   return std::clamp<size_t>(std::min({in_memory, for_all, in_window}) / tile, 1, max_tiles) * tile;
 }
 
-/// Takes down what dropout keeps.
+/// Stores which weights dropout keeps.
 template <class Number>
 void put_kept(Heads<Number>& all, const Model& model, size_t sequence) {
   all.kept = {};
@@ -363,7 +363,7 @@ void put_kept(Heads<Number>& all, const Model& model, size_t sequence) {
                           model.dropout.given[sequence * model.n_heads + h]->at(i, j) != 0);
 }
 
-/// Keys that a query sees, on average and roughly.
+/// Estimates the average number of unmasked keys of a query.
 double keys_a_row(const Model& model) {
   const double n_keys = double(model.n_keys());
   const auto& [left, right] = model.mask.window;
@@ -442,7 +442,7 @@ Trace PartsIn<Number>::new_trace(const Model& model) {
 template <class Number>
 void PartsIn<Number>::prepare(const Model& model, size_t s) {
   if (!all.same_shape(model)) {
-    *trace = Trace{};  // the old one asks for what will be no more
+    *trace = Trace{};  // the old one would read freed numbers
     all.allocate(model);
     hide_first = true;
   }

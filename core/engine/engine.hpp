@@ -13,34 +13,34 @@
 
 namespace core::attention::fast {
 
-/// What an update changed of one head's masked scores and weights, so that pictures of them need no more.
+/// Changes of one update to one head's masked scores and weights, so that only these parts are redrawn.
 struct HeadChange {
-  bool all = true;                         ///< every number, whatever the rest says
-  std::vector<std::size_t> rows = {};      ///< these rows in full
-  std::optional<std::size_t> column = {};  ///< this column
-  std::size_t first_sum = SIZE_MAX;        ///< sums of rows changed from this row on; n_tokens when none did
+  bool all = true;                         ///< every number changed; the other fields do not count
+  std::vector<std::size_t> rows = {};      ///< rows that changed in full
+  std::optional<std::size_t> column = {};  ///< a column that changed
+  std::size_t first_sum = SIZE_MAX;        ///< row sums changed from this row on; n_tokens if none did
 };
 
-/// What an update changed; stages of other shapes may always have changed.
+/// Changes of one update; stages of other shapes may always have changed.
 struct Change {
-  bool completed = true;               ///< false: called off
+  bool completed = true;               ///< false: canceled
   bool everything = true;              ///< a new trace; heads is empty
   std::vector<HeadChange> heads = {};  ///< [head]
 };
 
-/// A stage in the form in which it is kept: row after row, weights as the scores of which they are made.
+/// A stage as it is stored: row-major, and weights as the scores that they are computed from.
 struct RowView {
-  const double* numbers = nullptr;  ///< nullptr where they are kept in float32, or not at all
+  const double* numbers = nullptr;  ///< nullptr if they are stored in float32 or not at all
   std::size_t stride = 0;           ///< from one row to the next
   std::size_t n_rows = 0, n_cols = 0;
   /// [row]: weights are exp(number − largest) / sum; nullptr when the numbers are the stage itself.
   const double *largest = nullptr, *sums = nullptr;
-  void (*exponentials)(double* numbers, std::size_t n) = nullptr;  ///< of all weights, fast: eˣ of n numbers
+  void (*exponentials)(double* numbers, std::size_t n) = nullptr;  ///< of weights, fast: eˣ of n numbers
   const float* float32_numbers = nullptr;
 
-  /// False when this stage is not kept; then read it from the trace.
+  /// False if this stage is not stored and must be read from the trace.
   explicit operator bool() const { return numbers || float32_numbers; }
-  /// So many numbers of a row from a column on; those of float32 are copied to memory.
+  /// Returns n numbers of a row, from column `first` on; float32 numbers are copied to memory.
   const double* read(std::size_t row, std::size_t first, std::size_t n, std::vector<double>& memory) const {
     if (numbers) return numbers + row * stride + first;
     const float* from = float32_numbers + row * stride + first;
@@ -49,55 +49,55 @@ struct RowView {
   }
 };
 
-struct Difference;  // in difference.hpp
+struct Difference;  // in parts.hpp
 
-/// Attention as attend() computes it, to rounding, but faster: on all processors, and after an edit only what
-/// changed.
+/// Attention equal to that of attend() up to rounding, but faster: on all processors, and after an edit only
+/// the parts that it affects.
 ///
-/// What cannot be had cheaply is kept (queries, keys, values, masked scores, the largest and the sum of each
-/// row, contexts); the trace makes the other stages when they are read. A model that covers() refuses goes to
-/// attend() itself. A model in float32 is computed in float32, as PyTorch does it, where attend() rounds
-/// every stage of sums in float64: it is twice as fast, and as far from attend() as sums of float32 are. One
-/// thread at a time may call what is not const, and nobody reads meanwhile; several may read trace() and
-/// rows() at once, each stage is made by the first of them. An engine can be handed from thread to thread.
+/// Stores the stages that are expensive to compute (queries, keys, values, masked scores, row maxima and
+/// sums, context vectors); the trace computes the others when they are read. Models that covers() rejects are
+/// passed to attend(). A float32 model is computed in float32, as in PyTorch, while attend() sums in float64
+/// and rounds every stage: this is twice as fast and differs from attend() by the rounding of float32 sums.
+/// Non-const functions need exclusive access; several threads may read trace() and rows() at once, the first
+/// reader of a stage computes it. An engine may move between threads.
 class Engine {
  public:
-  /// So many threads, the caller's among them; 0 for one on each processor. Sets OpenBLAS to one thread, for
-  /// the whole program: the engine's own threads share the work.
+  /// Uses n_threads threads, the caller's included; 0 for one per processor. Limits OpenBLAS to one thread in
+  /// the whole program, because the engine's own threads share the work.
   explicit Engine(std::size_t n_threads = 0);
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
   ~Engine();
 
-  /// Computes everything; false when it was called off.
+  /// Computes everything; returns false if it was canceled.
   ///
   /// Throws core::Error as attend() does.
   bool compute(const Model& model, std::size_t sequence = 0, const Token* progress = nullptr);
 
-  /// Goes from the model that it holds to another one, recomputing only what depends on what differs.
+  /// Switches to another model and recomputes only the results that depend on the differences.
   ///
-  /// Throws core::Error as attend() does. Whatever is thrown, here or in compute(), the trace stays that of
-  /// the model before, for which it may be computed anew when it is read next.
+  /// Throws core::Error as attend() does. If this or compute() throws, the trace still belongs to the
+  /// previous model and may be recomputed when it is next read.
   Change update(const Model& after, std::size_t sequence = 0, const Token* progress = nullptr);
 
-  /// What update() would have to do to get to another model, which passes check().
+  /// Work that update() would do for another model, which must pass check().
   struct Plan {
-    double ms = 0;  ///< it takes, from what computing took on this machine so far
-    std::shared_ptr<const Difference> difference;  ///< nullptr when everything is to be computed
+    double ms = 0;                                 ///< estimated time, from the speed of the last full pass
+    std::shared_ptr<const Difference> difference;  ///< nullptr if everything must be computed
   };
   Plan plan(const Model& after, std::size_t sequence = 0) const;
-  /// Carries out a plan that was made for that model, which is not checked again.
+  /// Updates by a plan that was made for this model, which is not checked again.
   Change update(const Model& after, std::size_t sequence, const Plan& plan, const Token* progress = nullptr);
 
-  /// Every stage; valid until the next compute() or update(). Empty before the first.
+  /// Returns all stages; valid until the next compute() or update(), empty before the first.
   const Trace& trace() const;
-  /// The model that the trace is of.
+  /// Returns the model of the trace.
   const Model& model() const;
 
-  /// Masked scores, or weights, of a head as they are kept; of other stages nothing.
+  /// Returns the stored masked scores or weights of a head; an empty view for other stages.
   RowView rows(Stage stage, std::size_t head) const;
 
-  /// n_tokens × d_output, brought up to date; the same as trace().at(Stage::output).
+  /// Returns the up-to-date output, n_tokens × d_output; the same as trace().at(Stage::output).
   const arma::mat& output();
 
   struct Parts;  // in parts.hpp
@@ -108,12 +108,12 @@ class Engine {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Whether an engine computes such a model itself: in float64 or float32, queries and keys or uniform scores,
-/// a mask of −inf before the softmax.
+/// Returns whether an engine computes such a model itself: float64 or float32, masked with −inf before the
+/// softmax, without injected bugs, given stages or ablated heads.
 bool covers(const Model& model);
 
-/// Bytes that an engine needs for a model of this size, the model's own not counted; without n_keys there are
-/// as many keys as tokens.
+/// Returns the bytes that an engine needs for a model of this size, without the model's own; n_keys = 0 means
+/// n_tokens keys.
 std::uint64_t engine_bytes(std::size_t n_tokens, std::size_t d_out, std::size_t n_heads,
                            std::size_t n_keys = 0);
 

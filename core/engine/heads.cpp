@@ -49,7 +49,7 @@ void fill(Buffer<Number>& buffer, Number number) {
   std::fill_n(buffer.data(), buffer.size(), number);
 }
 
-/// The ends of rows first … end − 1, counted from a key on.
+/// Ends of rows first … end − 1, relative to key `from`.
 class EndsFrom {
  public:
   EndsFrom(const Visibility& v, std::size_t first, std::size_t end, std::size_t from)
@@ -107,8 +107,8 @@ void Heads<Number>::work_out_scores(std::size_t h, std::size_t first, std::size_
   }
 }
 
-/// A row's largest, its sum and its exponentials from a key on up to its end; false when one of them is not
-/// finite.
+/// Computes a row's maximum, its sum and its exponentials from key `from` to its end; returns false if the
+/// maximum or the sum is not finite.
 template <class Number>
 bool Heads<Number>::work_out_exponentials(std::size_t h, std::size_t i, Number* to, std::size_t from) {
   Head<Number>& head = heads[h];
@@ -127,7 +127,7 @@ bool Heads<Number>::work_out_exponentials(std::size_t h, std::size_t i, Number* 
   return std::isfinite(head.sums[i]) && std::isfinite(row.largest);
 }
 
-/// Contexts of rows first … end − 1, of their exponentials, which count from a key on.
+/// Computes contexts of rows first … end − 1 from their exponentials, from key `from` on.
 template <class Number>
 void Heads<Number>::work_out_contexts(std::size_t h, std::size_t first, std::size_t end, Number* exponentials,
                                       std::size_t from) {
@@ -183,7 +183,7 @@ double Heads<Number>::longest_key_squared(std::size_t h) const {
 
 template <class Number>
 void Heads<Number>::allocate(const Model& model) {
-  heads.clear();  // before the new ones are asked for: there may not be room for both
+  heads.clear();  // before allocating the new ones: there may not be room for both
   groups.clear();
   const bool prepares = model.additions.normalise || model.additions.positions.rotary;
   n_queries = model.n_tokens();
@@ -202,7 +202,7 @@ void Heads<Number>::allocate(const Model& model) {
     head.losses.assign(n_queries, {});
   }
   std::vector<Group<Number>> all_groups(
-      model.kv_heads());  // without them there is no shape, should memory end before
+      model.kv_heads());  // assigned last, so that the shape stays invalid if memory runs out
   for (Group<Number>& group : all_groups) {
     group.key_panels = Buffer<Number>(rounded_up(n_keys, kernels->panel_width) * d_head);
     if (prepares) group.bare_keys = Buffer<Number>(n_keys * d_head);
@@ -269,7 +269,7 @@ template <class Number>
 arma::mat Heads<Number>::combined_contexts(CombineRule rule) const {
   const arma::Mat<Number> by_token(const_cast<Number*>(contexts.data()), d_out, n_queries, false, true);
   if (rule == CombineRule::concatenate) return arma::conv_to<arma::mat>::from(by_token.t());
-  arma::mat merged(d_out, n_queries);  // one token a column, so that memory runs along a row
+  arma::mat merged(d_out, n_queries);  // one token per column, so that a row is contiguous
   double* next = merged.memptr();
   for (std::size_t h = 0; h < heads.size(); ++h)
     for (std::size_t i = 0; i < n_queries; ++i)
@@ -279,20 +279,19 @@ arma::mat Heads<Number>::combined_contexts(CombineRule rule) const {
 
 namespace {
 
-// A row is worked out afresh when one exponential changes more of its sum than this …
+// A row is recomputed if the replaced exponential was at least this part of its sum …
 constexpr double largest_part = 0.5;
-// … when an exponential is so far above that of the largest score, 1, that sums could overflow …
+// … if an exponential is so far above that of the largest score, 1, that sums could overflow …
 constexpr double highest = 4.8e8;
-// … and when its roundings, in units of the last place, reach 10⁻¹² of its numbers, or 4 · 10⁻⁶ in float32.
+// … or if its rounding errors, in units of the last place, reach 10⁻¹² of its numbers, 4 · 10⁻⁶ in float32.
 template <class Number>
 constexpr float max_losses = sizeof(Number) == sizeof(double) ? 4096 : 64;
 
 template <class Number>
-constexpr Number highest_power = sizeof(Number) == sizeof(double)
-                                     ? 700
-                                     : 88;  // of e: beyond, exponentials() is not to be asked
+constexpr Number highest_power = sizeof(Number) == sizeof(double) ? 700
+                                                                  : 88;  // largest argument of exponentials()
 
-/// Asks for n numbers that are going to be changed.
+/// Prefetches n numbers that will be written.
 template <class Number>
 void prefetch(const Number* numbers, std::size_t n) {
   constexpr std::size_t line = cache_line / sizeof(Number);
@@ -301,7 +300,7 @@ void prefetch(const Number* numbers, std::size_t n) {
 
 }  // namespace
 
-/// The exponential of key t in row i is another; false when the row must be worked out afresh.
+/// Replaces the exponential of key t in row i; returns false if the row must be recomputed.
 template <class Number>
 bool Heads<Number>::change_one_weight(std::size_t h, std::size_t i, std::size_t t,
                                       const WeightChange& change) {
@@ -313,7 +312,7 @@ bool Heads<Number>::change_one_weight(std::size_t h, std::size_t i, std::size_t 
   Number* const row = context(h, i);
   kernels->blend(row, static_cast<Number>(old_sum * factor), static_cast<Number>(after * share), value(h, t),
                  static_cast<Number>(-before * share), old_value, d_head);
-  // Both are rounded to the sizes that they had: a sum, and a context, keep that error where they shrink.
+  // A sum or context that shrinks keeps the rounding error of its former size.
   const double sum_loss = head.losses[i].sum * std::max(1.0, old_sum / sum) + 1;
   const double size = std::sqrt(kernels->dot(row, row, d_head));
   const double context_loss =
@@ -334,9 +333,9 @@ RowsRedone Heads<Number>::update_token(std::size_t h, std::size_t t, const Numbe
   }
 
   const std::size_t n = rows.size();
-  std::vector<Number> key_numbers(d_head), exponentials(2 * n);  // of the scores before, then of those after
+  std::vector<Number> key_numbers(d_head), exponentials(2 * n);  // of the old scores, then of the new ones
   for (std::size_t c = 0; c < d_head; ++c) key_numbers[c] = key(h, t, c);
-  // Numbers of one column, and the contexts of one head, lie far apart: asked for before they are needed.
+  // Entries of a column, and the contexts of one head, are far apart in memory, so they are prefetched.
   constexpr std::size_t ahead = 12, contexts_ahead = 4;
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t i = rows[k];

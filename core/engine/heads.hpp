@@ -14,8 +14,7 @@
 
 namespace core::attention::fast {
 
-/// Numbers that begin at a cache line, with any content; many of them lie in large pages where the system has
-/// some.
+/// Uninitialized numbers aligned to a cache line; large buffers use huge pages where the system has them.
 template <class Number>
 class Buffer {
  public:
@@ -34,45 +33,43 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-/// What roundings have taken since a row was worked out afresh, in units of the last place: of its sum,
-/// relative to it, and of its context, whose numbers can be far smaller than what was added to it and taken
-/// away.
+/// Rounding errors since a row was last fully computed, in units of the last place: relative for its sum,
+/// absolute for its context vector, which can be far smaller than the numbers added to it and subtracted.
 struct Losses {
   float sum = 0, context = 0;
 };
 
-/// What is kept of one head; a row of numbers lies in memory after the other.
+/// Stored numbers of one head, row-major.
 template <class Number>
 struct Head {
-  Buffer<Number> queries;       ///< n_queries × d_head, as they meet the keys
-  Buffer<Number> bare_queries;  ///< the same as projected, where something is done to them before
-  Buffer<Number> scores;        ///< n_queries × row_stride, as the softmax gets them: −inf where hidden
+  Buffer<Number> queries;             ///< n_queries × d_head, as multiplied with the keys
+  Buffer<Number> bare_queries;        ///< as projected; only with QK norm or RoPE
+  Buffer<Number> scores;              ///< n_queries × row_stride, input of the softmax: −inf where masked
   std::vector<double> largest, sums;  ///< [row]; weights are exp(score − largest) / sum
   std::vector<Losses> losses;         ///< [row]
 };
 
-/// What is kept of the keys and values that a group of heads shares.
+/// Stored keys and values of one KV head, shared by a group of heads.
 template <class Number>
 struct Group {
-  Buffer<Number>
-      key_panels;  ///< panel after panel of keys, each d_head × panel_width, as they meet the queries
-  Buffer<Number> bare_keys;  ///< n_keys × d_head, as projected, where something is done to them before
-  Buffer<Number> values;     ///< n_keys × value_stride, zeros beyond d_head
+  Buffer<Number> key_panels;  ///< panels of keys, each d_head × panel_width, as multiplied with the queries
+  Buffer<Number> bare_keys;   ///< n_keys × d_head, as projected; only with QK norm or RoPE
+  Buffer<Number> values;      ///< n_keys × value_stride, zeros beyond d_head
 };
 
-/// Which weights of a sequence dropout keeps.
+/// Weights of a sequence that dropout keeps.
 struct Survivors {
   random::Bits bits;      ///< [sequence][head][row][column]; empty when dropout is not active
   std::size_t first = 0;  ///< where this sequence's begin
-  double factor = 1;      ///< what dropout multiplies those by
+  double factor = 1;      ///< dropout scale of the kept weights
 };
 
-/// How long what is kept is.
+/// Sizes of the stored numbers.
 struct KeptSizes {
   std::size_t n_queries = 0, n_keys = 0, d_head = 0, d_out = 0, row_stride = 0, value_stride = 0;
 };
 
-/// A learned matrix as the loops multiply it: in float32 a copy, which is kept until the matrix is another.
+/// A learned matrix for the kernels: in float32 a copy, which is kept until the matrix changes.
 template <class Number>
 class Weights {
  public:
@@ -83,23 +80,23 @@ class Weights {
   std::vector<Number> numbers_;
 };
 
-/// How much of a row is worked out anew.
+/// Stage from which a row is recomputed.
 enum class From { queries, scores, weights };
 
-/// The rows of a head that an update worked out afresh, and whether all of its numbers are finite.
+/// Rows of a head that an update recomputed in full, and whether all numbers of the head are finite.
 struct RowsRedone {
   std::vector<std::size_t> rows;
   bool finite = true;
 };
 
-/// All heads of one sequence, and what each block of their rows is computed from; in float64 or in float32.
+/// All heads of one sequence and the inputs of every block of their rows, in float64 or float32.
 ///
-/// In float32 every product, sum and exponential is one of float32, as PyTorch computes; largest scores and
-/// sums of rows are kept in float64, so that updates add up without loss.
+/// In float32 every product, sum and exponential is float32, as in PyTorch; row maxima and row sums are
+/// stored in float64, so that updates accumulate without loss.
 template <class Number>
 struct Heads : KeptSizes {
-  /// Whether roundings are so small that what was kept may change by increments many times. In float32 it is
-  /// computed afresh.
+  /// Whether the format is precise enough to update stored numbers by increments many times; in float32 they
+  /// are recomputed.
   static constexpr bool is_fine = sizeof(Number) == sizeof(double);
 
   const Kernels<Number>* kernels = nullptr;
@@ -114,34 +111,33 @@ struct Heads : KeptSizes {
   std::vector<Group<Number>> groups;
   std::array<Weights<Number>, 4> weights;  ///< of queries, keys, values and the output
   Buffer<Number> contexts;                 ///< n_queries × d_out, the heads concatenated
-  Buffer<Number> panels;                   ///< of embeddings or contexts while they are multiplied
-  /// Of each thread: weights while context vectors are computed from them. They are not kept, memory is
-  /// slower.
+  Buffer<Number> panels;                   ///< scratch memory for embeddings or contexts
+  /// Weights of each thread while it computes context vectors; storing all of them would be slower.
   tbb::enumerable_thread_specific<Buffer<Number>> scratch_rows;
 
   bool same_shape(const Model& model) const;
-  /// Makes query or key t, of a head or its group, from what was projected; without rules they are the same
-  /// numbers.
+  /// Applies QK norm and RoPE to the projected query or key t of a head or its KV head; without them it does
+  /// nothing.
   void prepare(Projected what, std::size_t h, std::size_t t);
-  /// Memory for such a model, nothing visible yet.
+  /// Allocates memory for such a model; hide_row() must initialize the scores.
   void allocate(const Model& model);
 
-  /// So many numbers of any content, for the thread that calls until it calls again.
+  /// Returns uninitialized numbers that belong to the calling thread until it calls again.
   Number* scratch(std::size_t size);
 
-  /// The group of a head, and how many heads a group has.
+  /// KV head of a head, and number of heads per KV head.
   std::size_t kv_head_of(std::size_t h) const { return h / heads_a_group(); }
   std::size_t heads_a_group() const { return heads.size() / groups.size(); }
   Group<Number>& group(std::size_t h) { return groups[kv_head_of(h)]; }
-  /// Whether scores change by a product when one number of queries or keys does.
+  /// Returns whether a change of one query or key entry changes scores by a product.
   bool is_bilinear() const {
     return is_fine && !rules.prepares() && !rules.caps() && groups.size() == heads.size();
   }
 
   Number* query(std::size_t h, std::size_t i) { return heads[h].queries.data() + i * d_head; }
   Number* value(std::size_t h, std::size_t j) { return group(h).values.data() + j * value_stride; }
-  /// Number c of query, key or value t, of a head or its group, as projected; where nothing is done to keys
-  /// they lie in panels, else one number after the other.
+  /// Returns entry c of query, key or value t of a head or its KV head, as projected. Keys are in panels
+  /// if there is neither QK norm nor RoPE, else contiguous.
   Number& projected(Projected what, std::size_t h, std::size_t t, std::size_t c) {
     const bool is_query = what == Projected::queries;
     if (what == Projected::values) return value(h, t)[c];
@@ -149,8 +145,7 @@ struct Heads : KeptSizes {
       return (is_query ? heads[h].bare_queries : group(h).bare_keys).data()[t * d_head + c];
     return is_query ? query(h, t)[c] : key(h, t, c);
   }
-  /// How many heads, or groups, have queries, keys or values of their own, and a head that has part number
-  /// `part`.
+  /// Number of heads (queries) or KV heads (keys, values), and a head that uses number `part` of them.
   std::size_t n_parts(Projected what) const {
     return what == Projected::queries ? heads.size() : groups.size();
   }
@@ -159,61 +154,60 @@ struct Heads : KeptSizes {
   }
   Number* scores(std::size_t h, std::size_t i) { return heads[h].scores.data() + i * row_stride; }
   Number* context(std::size_t h, std::size_t i) { return contexts.data() + i * d_out + h * d_head; }
-  /// Number c of key j, within its panel.
+  /// Returns entry c of key j, within its panel.
   Number& key(std::size_t h, std::size_t j, std::size_t c) {
     const std::size_t width = kernels->panel_width;
     return group(h).key_panels.data()[(j / width * d_head + c) * width + j % width];
   }
-  /// The largest k·k of a head's keys.
+  /// Returns the largest k·k of a head's keys.
   double longest_key_squared(std::size_t h) const;
   bool is_kept(std::size_t h, std::size_t i, std::size_t j) const {
     return kept.bits.empty() || kept.bits[kept.first + (h * n_queries + i) * n_keys + j];
   }
-  /// What dropout multiplies a weight by.
+  /// Returns the factor by which dropout multiplies a weight.
   double kept_factor(std::size_t h, std::size_t i, std::size_t j) const {
     return kept.bits.empty() ? 1 : is_kept(h, i, j) ? kept.factor : 0;
   }
-  /// Whether a query that has no unmasked key has weights of zero.
+  /// Returns whether a query without unmasked keys gets weights of zero.
   bool leaves_zeros() const { return empty_rows == EmptyRows::zeros || !sinks.empty(); }
-  /// What multiplies contexts, beside the weights of what dropout keeps.
+  /// Returns the dropout scale of the context vectors, 1 without dropout.
   double context_factor() const { return kept.bits.empty() ? 1 : kept.factor; }
 
-  /// Row t of queries, keys or values as it is kept, all heads or groups side by side.
+  /// Returns row t of queries, keys or values as projected, all heads or KV heads concatenated.
   std::vector<Number> kept_row(Projected what, std::size_t t);
-  /// Puts row t in its place in every head or group, and prepares it.
+  /// Stores row t in every head or KV head, and prepares it.
   void put_row(Projected what, std::size_t t, const Number* row);
-  /// The heads' contexts as one matrix, n_tokens × d_out, as the model merges them.
+  /// Combines the heads' contexts into one matrix, n_tokens × d_out, by the model's rule.
   arma::mat combined_contexts(CombineRule rule) const;
 
-  /// exp(score − largest) of n keys of a row.
+  /// Computes exp(score − largest) of n keys of a row, from first_key on.
   void row_of_exponentials(std::size_t head, std::size_t row, std::size_t n, Number* exponentials,
                            std::size_t first_key = 0);
 
-  /// Works out rows first … end − 1 of a head: scores, if asked, then largest and sums, if asked, then
-  /// contexts.
+  /// Computes rows first … end − 1 of a head: scores (for From::queries), row maxima and sums (unless
+  /// From::weights), then contexts.
   ///
-  /// False when a row that sees a key has no finite largest score or sum: such numbers are for attend().
+  /// Returns false if a row with unmasked keys has no finite maximum or sum; such models need attend().
   bool work_out(std::size_t head, std::size_t first, std::size_t end, From from);
 
-  /// Forgets a row of which other keys are visible now: nothing of it is visible.
+  /// Fills a row's scores with −inf, for a row whose unmasked keys changed.
   void hide_row(std::size_t head, std::size_t row);
 
-  /// Brings one head up to date after its query, key and value of token t were replaced.
+  /// Updates one head after its query, key and value of token t were replaced.
   ///
-  /// Row t is computed again where token t is a query. In every other row that sees t one score is another:
-  /// its sum changes by one exponential and its context by two values, unless so much of the row changes that
-  /// it is worked out afresh too. old_value: the d_head numbers that were replaced.
+  /// Row t is recomputed if token t is a query. In every other row that attends to t one score changes: its
+  /// sum changes by one exponential and its context by two values, unless so much of the row changes that it
+  /// is recomputed too. old_value: the d_head numbers that were replaced.
   RowsRedone update_token(std::size_t head, std::size_t t, const Number* old_value, bool is_query = true);
 
-  /// Adds row_parts[i] · key_parts[j] to the scores of rows first … end − 1 and works out the rest of them
-  /// afresh.
+  /// Adds row_parts[i] · key_parts[j] to the scores of rows first … end − 1 and recomputes the later stages.
   ///
-  /// They hold n_queries and n_keys numbers. False when a sum is not finite.
+  /// row_parts holds n_queries numbers, key_parts n_keys. Returns false if a sum is not finite.
   bool update_scores(std::size_t head, std::size_t first, std::size_t end, const Number* row_parts,
                      const Number* key_parts);
 
-  /// Column c of the contexts of rows first … end − 1 of a head, after that column of its values was
-  /// replaced.
+  /// Recomputes column c of the contexts of rows first … end − 1 of a head, after that column of its values
+  /// was replaced.
   ///
   /// values: that column, n_keys numbers.
   void update_context_column(std::size_t head, std::size_t first, std::size_t end, std::size_t c,
@@ -228,7 +222,7 @@ struct Heads : KeptSizes {
   struct WeightChange {
     double before = 0, after = 0;
     const Number* old_value;
-    double old_length, length;  ///< of both values
+    double old_length, length;  ///< of the old and the new value
   };
   bool change_one_weight(std::size_t head, std::size_t row, std::size_t t, const WeightChange& change);
 };

@@ -6,15 +6,15 @@
 // This source is compiled once for each width of vector registers, with the flags that it needs.
 namespace core::attention::fast {
 
-/// What the loops have to know of a format of numbers.
+/// Constants of a number format.
 template <class Number>
 struct Format;
 
 template <>
 struct Format<double> {
   using Integer = std::int64_t;
-  static constexpr int digits = 52, bias = 1023;  // behind the point, and of the exponent
-  static constexpr double lowest = -746;          // of which eˣ is 0
+  static constexpr int digits = 52, bias = 1023;  // mantissa bits and exponent bias
+  static constexpr double lowest = -746;          // eˣ is 0 below
   static constexpr double to_whole = 6755399441055744.0;
   static constexpr Integer bits_of_to_whole = 0x4338000000000000;
   static constexpr double ln2[] = {6.93147180369123816490e-01, 1.90821492927058770002e-10};
@@ -38,7 +38,7 @@ struct Format<float> {
 
 template <class Number, int N>
 struct VectorOf {
-  // Unaligned, and allowed to lie on any array of such numbers.
+  // Unaligned, and may alias any array of such numbers.
   typedef Number Numbers __attribute__((vector_size(N * sizeof(Number)), aligned(sizeof(Number)), may_alias));
   typedef typename Format<Number>::Integer Integers __attribute__((vector_size(N * sizeof(Number))));
 };
@@ -56,13 +56,13 @@ template <class Number, int N>
   *reinterpret_cast<Vector<Number, N>*>(to) = numbers;
 }
 
-/// The same number in all places; 0 + number would cost an addition, as it is not number when that is −0.
+/// Broadcasts a number; 0 + number would cost an addition, because 0 + −0 is not −0.
 template <class Number, int N>
 [[gnu::always_inline]] inline Vector<Number, N> spread(Number number) {
   return number - Vector<Number, N>{};
 }
 
-/// The first n numbers, and so many fillings after them.
+/// Loads the first n numbers and pads the rest with the filling.
 template <class Number, int N>
 [[gnu::always_inline]] inline Vector<Number, N> load_part(const Number* from, std::size_t n, Number filling) {
   Vector<Number, N> numbers = spread<Number, N>(filling);
@@ -75,7 +75,7 @@ template <class Number, int N>
   for (std::size_t j = 0; j < n; ++j) to[j] = numbers[j];
 }
 
-/// The first n numbers; instead of the others the filling.
+/// Keeps the first n numbers and replaces the others by the filling.
 template <class Number, int N>
 [[gnu::always_inline]] inline Vector<Number, N> cut(Vector<Number, N> numbers, std::size_t n,
                                                     Number filling) {
@@ -90,7 +90,7 @@ template <class Number, int N>
 [[gnu::always_inline]] inline Number sum(Vector<Number, N> v) {
   Number parts[N];
   store<Number, N>(parts, v);
-  for (int half = N / 2; half > 0; half /= 2)  // by halves: few sums have to wait for others
+  for (int half = N / 2; half > 0; half /= 2)  // by halves: a short dependency chain
     for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
   return parts[0];
 }
@@ -104,25 +104,25 @@ template <class Number, int N>
   return parts[0];
 }
 
-/// 2ⁿ for whole n whose power is a normal number.
+/// Computes 2ⁿ for integers n; 2ⁿ must be a normal number.
 template <class Number, int N>
 [[gnu::always_inline]] inline Vector<Number, N> power_of_two(typename VectorOf<Number, N>::Integers n) {
   return reinterpret_cast<Vector<Number, N>>((n + Format<Number>::bias) << Format<Number>::digits);
 }
 
-/// eˣ for x ≤ 709, or 88 in float32, to about one unit in the last place; 0 for −inf, NaN for NaN.
+/// Computes eˣ for x ≤ 709, or 88 in float32, to about one unit in the last place; 0 for −inf, NaN for NaN.
 ///
-/// x = n·ln 2 + r with |r| ≤ ln 2 / 2; eʳ by its series to r¹³, whose rest is below 2⁻⁵⁷, or to r⁷ and 2⁻²⁷;
-/// its even and its odd terms apart, as neither has to wait for the other. Scaling by 2ⁿ in two steps gives
-/// numbers below the normal range too.
+/// x = n·ln 2 + r with |r| ≤ ln 2 / 2; eʳ by its series to r¹³ with a remainder below 2⁻⁵⁷, or to r⁷ and
+/// 2⁻²⁷. Even and odd terms are summed separately, so that neither sum waits for the other. Scaling by 2ⁿ in
+/// two steps gives subnormal numbers too.
 template <class Number, int N>
 [[gnu::always_inline]] inline Vector<Number, N> exponential(Vector<Number, N> x) {
   using V = Vector<Number, N>;
   using I = typename VectorOf<Number, N>::Integers;
   using F = Format<Number>;
-  const auto is_zero = x < F::lowest;  // told apart, as processors take long to round a number to nothing
+  const auto is_zero = x < F::lowest;  // separate, as processors are slow when a result underflows
   x = is_zero ? V{} : x;
-  // Adding 1.5 · 2⁵², or 1.5 · 2²³, leaves the nearest whole number in the low bits.
+  // Adding 1.5 · 2⁵², or 1.5 · 2²³, leaves the nearest integer in the low bits.
   const V shifted = x * Number(1.4426950408889634) + F::to_whole, n = shifted - F::to_whole;
   const V r = (x - n * F::ln2[0]) - n * F::ln2[1];  // ln 2 in two parts
   constexpr int n_terms = sizeof(F::evens) / sizeof(Number);
@@ -137,7 +137,7 @@ template <class Number, int N>
   return is_zero ? V{} : p * power_of_two<Number, N>(half) * power_of_two<Number, N>(whole - half);
 }
 
-/// How the loops are cut so that all sums of a tile stay in registers.
+/// Tile sizes, such that all sums of a tile stay in registers.
 struct Tiles {
   int key_vectors, queries;  // of a tile of products with panels
   int value_vectors, rows;   // of a tile of contexts
@@ -147,14 +147,14 @@ template <class Number, int N, Tiles tiles>
 struct KernelsOf {
   using V = Vector<Number, N>;
   static constexpr std::size_t panel_width = std::size_t{tiles.key_vectors} * N;
-  // Numbers of panels that fit a second-level cache, and keys of which a head's values do.
+  // How many numbers of panels, and how many keys of a head's values, fit the L2 cache.
   static constexpr std::size_t cached_numbers = 524288 / sizeof(Number), keys_at_once = 8192 / sizeof(Number);
-  static constexpr std::size_t part_depth = 128;  // of sums in float32
+  static constexpr std::size_t part_depth = 128;  // of partial sums in float32
   static constexpr Number infinity = Number(__builtin_inf());
   static_assert(panel_width <= Kernels<Number>::widest_panel &&
                 tiles.queries <= int(Kernels<Number>::max_panel_rows));
 
-  /// Written out, as `= {}` makes compilers keep a whole tile in memory.
+  /// Sets all sums to zero; `= {}` makes compilers keep a whole tile in memory.
   template <int count, int vectors>
   [[gnu::always_inline]] static void clear(V (&sums)[count][vectors]) {
 #pragma GCC unroll 12
@@ -162,12 +162,12 @@ struct KernelsOf {
       for (int k = 0; k < vectors; ++k) sums[i][k] = V{};
   }
 
-  /// Adds products of `count` rows and one panel, from one depth to another.
+  /// Adds products of `count` rows and one panel, for depths from … to − 1.
   template <int count>
   [[gnu::always_inline]] static void add_products(const PanelBlock<Number>& b, std::size_t row,
                                                   std::size_t first, std::size_t from, std::size_t to,
                                                   V (&sums)[count][tiles.key_vectors]) {
-    // Three rows to a pointer, whose addresses are those of one instruction: a pointer for each would not fit
+    // One pointer for three rows, as one instruction can address them: a pointer for each row would not fit
     // in sixteen registers. The empty statement keeps compilers from making twelve of them again.
     const std::size_t stride = b.row_stride;
     const Number *r = b.rows + row * stride + from, *s = r + 3 * stride, *t = r + 6 * stride,
@@ -176,7 +176,7 @@ struct KernelsOf {
       V items[tiles.key_vectors];
       for (int k = 0; k < tiles.key_vectors; ++k) items[k] = load<Number, N>(panel + k * N);
 #pragma GCC unroll 12
-      for (unsigned q = 0; q < count; ++q) {  // unsigned: of int, g++ 12 makes wrong code with sanitizers
+      for (unsigned q = 0; q < count; ++q) {  // unsigned: with int, g++ 12 miscompiles under sanitizers
         const Number* const row_of_three = q < 3 ? r : q < 6 ? s : q < 9 ? t : u;
         const V number = spread<Number, N>(row_of_three[q % 3 * stride]);
         for (int k = 0; k < tiles.key_vectors; ++k) sums[q][k] += items[k] * number;
@@ -188,14 +188,14 @@ struct KernelsOf {
     }
   }
 
-  /// Products of `count` rows and one panel, whose first item is `first`.
+  /// Computes products of `count` rows and the panel with first item `first`.
   template <int count>
   static void product_tile(const PanelBlock<Number>& b, std::size_t row, std::size_t first) {
     V sums[count][tiles.key_vectors];
     clear(sums);
     if (sizeof(Number) == sizeof(double) || b.depth < 2 * part_depth) {
       add_products<count>(b, row, first, 0, b.depth, sums);
-    } else {  // long sums lose fewer digits in parts
+    } else {  // partial sums lose less precision
       V parts[count][tiles.key_vectors];
       for (std::size_t c = 0; c < b.depth; c += part_depth) {
         clear(parts);
@@ -223,7 +223,7 @@ struct KernelsOf {
     return end;
   }
 
-  /// Products of `count` rows and the panels of items first … end − 1.
+  /// Computes products of `count` rows and the panels of items first … end − 1.
   template <int count>
   static void product_rows(const PanelBlock<Number>& b, std::size_t row, std::size_t first, std::size_t end) {
     const std::size_t last_end = furthest(b.ends + row, count);
@@ -234,7 +234,7 @@ struct KernelsOf {
   static void products(const PanelBlock<Number>& b) {
     const std::size_t end = furthest(b.ends, b.n_rows), panel = panel_width * b.depth;
     const std::size_t at_once = (cached_numbers / (panel + 1) + 1) * panel_width;
-    for (std::size_t first = 0; first < end; first += at_once) {  // they stay in the cache for all rows
+    for (std::size_t first = 0; first < end; first += at_once) {  // kept in the cache for all rows
       std::size_t i = 0;
       for (; i + tiles.queries <= b.n_rows; i += tiles.queries)
         product_rows<tiles.queries>(b, i, first, first + at_once);
@@ -259,8 +259,8 @@ struct KernelsOf {
     return {top, sum<Number, N>(sums)};
   }
 
-  /// Contexts of `count` rows in `vectors` vectors of columns from `column` on, as far as the keys from
-  /// `first` on take them; made those of weights after the last key.
+  /// Adds one part of the keys, from `first` on, to the contexts of `count` rows in `vectors` vectors of
+  /// columns from `column` on; normalizes them after the last key.
   template <int count, int vectors>
   static void context_tile(const ProductBlock<Number>& b, std::size_t row, std::size_t column,
                            std::size_t first) {
@@ -291,7 +291,7 @@ struct KernelsOf {
     }
   }
 
-  /// The sums of a tile as they were left after the keys before.
+  /// Loads the sums of a tile after the previous keys.
   template <int count, int vectors>
   static void restore_sums(const ProductBlock<Number>& b, std::size_t row, std::size_t column,
                            V (&sums)[count][vectors]) {
@@ -317,7 +317,7 @@ struct KernelsOf {
   static void context_columns(const ProductBlock<Number>& b, std::size_t column) {
     const std::size_t end = furthest(b.ends, b.n_rows);
     std::size_t first = 0;
-    do {  // a part of the values stays in the cache for all rows
+    do {  // one part of the values stays in the cache for all rows
       std::size_t i = 0;
       for (; i + tiles.rows <= b.n_rows; i += tiles.rows)
         context_tile<tiles.rows, vectors>(b, i, column, first);
@@ -384,7 +384,7 @@ struct KernelsOf {
   }
 
   static Number multiply_add(std::size_t n_rounds) {
-    // More than units times their latency on any processor of today, and few enough for sixteen registers.
+    // More than the units times their latency on current processors, and few enough for sixteen registers.
     constexpr int depth = Kernels<Number>::yardstick_vectors;
     V sums[depth];
     for (int k = 0; k < depth; ++k) sums[k] = spread<Number, N>(Number(k));
@@ -404,7 +404,7 @@ struct KernelsOf {
   }
 };
 
-// Of float32 twice as many numbers lie in a vector: two of them make a panel that is wide enough.
+// A vector holds twice as many float32 numbers, so two vectors make a panel wide enough.
 #if defined(__AVX512F__)
 // Thirty-two registers: twenty-four sums, up to four vectors of keys or values, one number.
 constexpr int lanes = 8;

@@ -18,82 +18,82 @@
 
 namespace core::attention::fast {
 
-/// What of the computation must be done again.
+/// Part of the computation that must be redone.
 enum class Redo {
   nothing,
   everything,
   scores,             ///< of all heads, from the same queries and keys
   contexts,           ///< of all heads, from the same weights: another dropout mask
-  embedding_row,      ///< one token's numbers
-  source_row,         ///< one key's, where keys have numbers of their own
+  embedding_row,      ///< embedding of one token
+  source_row,         ///< source embedding of one key, in cross-attention
   projection_number,  ///< one entry of a weight or a bias
-  mask_rows,          ///< rows of which other keys are visible
-  output              ///< the output alone
+  mask_rows,          ///< rows whose unmasked keys changed
+  output              ///< only the output
 };
 
-/// How one model differs from another, of the same shape, that an engine holds.
+/// Difference between the model that an engine holds and another one of the same shape.
 struct Difference {
   Redo redo = Redo::nothing;
-  std::size_t row = 0, column = 0;       ///< of the embeddings, of those of the keys, or of the weight
-  std::optional<double> increment = {};  ///< when one number is another: after − before
+  std::size_t row = 0, column = 0;       ///< of the embeddings, the source embeddings or the weight
+  std::optional<double> increment = {};  ///< after − before, if a single number changed
   Projected projected = Projected::queries;
-  bool is_bias = false;                     ///< column is then that of the bias
+  bool is_bias = false;                     ///< column then indexes the bias
   std::vector<std::size_t> mask_rows = {};  ///< ascending
 };
 
-/// What differs for one sequence; everything when it is more than one thing.
+/// Returns the difference for one sequence; Redo::everything if more than one thing differs.
 Difference difference(const Model& before, const Model& after, std::size_t sequence);
 
-/// A trace of such a model whose stages are made, when they are read, from what is kept and from the model
-/// and the sequence that are held then; all of these must outlive it.
+/// Returns a trace with the stages of `model`, each computed when it is read, from `all`, `held` and
+/// `sequence` as they are then; these must outlive the trace.
 template <class Number>
 Trace trace_on_request(Heads<Number>& all, const Model& model, const Model& held, const std::size_t& sequence,
                        std::function<const arma::mat&()> output);
 
-/// Lets every stage be made anew.
+/// Makes every stage recompute when it is next read.
 void renew(Trace& trace);
 
-/// What an engine is made of, whatever the format of its numbers.
+/// Internals of an engine, independent of its number format.
 struct Engine::Parts {
   Parts(std::size_t n_threads, Precision its_format);
   virtual ~Parts() = default;
 
-  /// The full pass.
+  /// Runs the full pass; returns false if it was canceled.
   bool compute(const Model& model, std::size_t s, const Token* progress);
-  /// Updates: false when everything must be computed instead.
+  /// Applies a difference; returns false if everything must be computed instead.
   virtual bool update(const Model& after, const Difference& d, const Token* progress, Change& change) = 0;
-  /// Whether the next edit of a projection may be too much.
+  /// Returns whether rounding errors are close to the limit for edits of a projection.
   virtual bool is_far_off() const = 0;
   virtual RowView rows(Stage stage, std::size_t head) const = 0;
   virtual const arma::mat& bring_output_up_to_date() = 0;
 
-  /// Computes the numbers of held anew where something was thrown, or called off, while they changed.
+  /// Recomputes the numbers of `held` if an exception or a cancellation interrupted an update.
   void restore();
 
   ThreadPool threads;
   const Precision format;  // of all numbers
-  Model held;              // what the trace is of, with sequence; none before the first pass
+  Model held;              // model of the trace, with sequence; empty before the first pass
   std::size_t sequence = 0;
-  std::atomic<bool> holds = false;  // whether all numbers are those of held; false as long as they change
+  std::atomic<bool> holds = false;  // whether all numbers belong to held; false while they change
   std::mutex restoring;
-  bool by_reference = false;  // the trace is attend()'s
+  bool by_reference = false;  // the trace was computed by attend()
   std::unique_ptr<Trace> trace = std::make_unique<Trace>();
   double operations_per_ms = 5e6;  // measured by the last full pass
 
  protected:
-  /// All numbers of a model; nothing when it was called off, else whether they are finite.
+  /// Computes all numbers of a model; returns nullopt if canceled, else whether they are finite.
   virtual std::optional<bool> work_out(const Model& model, std::size_t s, const Token* progress) = 0;
-  /// Frees what the next trace does not need.
+  /// Frees memory that the next trace does not need.
   virtual void clear() = 0;
   virtual Trace new_trace(const Model& model) = 0;
 
  private:
   bool compute_by_reference(Model model, std::size_t s);
-  /// The numbers and the trace are that model's from now on.
+  /// Records that the numbers and the trace belong to this model.
   void hold(Model model, std::size_t s);
 };
 
-/// The numbers of an engine in float64 or float32.
+/// Internals of an engine in float64 or float32.
 template <class Number>
 struct PartsIn : Engine::Parts {
   explicit PartsIn(std::size_t n_threads);
@@ -109,20 +109,20 @@ struct PartsIn : Engine::Parts {
   Trace new_trace(const Model& model) override;
 
   void prepare(const Model& model, std::size_t s);
-  /// Works out all heads from there on; nothing when it was called off, else whether all is finite.
+  /// Computes all heads from this stage on; returns nullopt if canceled, else whether all is finite.
   std::optional<bool> work_out_all(From from, const Token* progress);
-  /// Measures queries and keys; false when their products might not be finite.
+  /// Measures queries and keys; returns false if their products might not be finite.
   bool measure_lengths();
 
   // Updates, in update.cpp.
 
-  /// Query, key and value of one token, all heads or groups side by side, in the order of Projected; empty
+  /// Query, key and value of one token, heads or KV heads concatenated, in the order of Projected; empty
   /// where the token has none.
   using TokenRows = std::array<std::vector<Number>, 3>;
   using Numbers = std::vector<Number>;
 
   bool add_to_rows(const Model& after, const Difference& d, TokenRows& rows);
-  /// The numbers of one token that is a query, a key, or both.
+  /// Updates the numbers of one token that is a query, a key, or both.
   bool update_rows(const Model& after, const Difference& d, bool is_query, bool is_key, Change& change);
   bool update_projection(const Model& after, const Difference& d, Change& change);
   std::pair<std::size_t, std::size_t> heads_of(const Difference& d) const;
@@ -132,23 +132,23 @@ struct PartsIn : Engine::Parts {
   void update_values(std::size_t h, std::size_t c, const Numbers& column);
   bool update_mask(const Model& after, const Difference& d, Change& change);
   bool update_all(const Model& after, From from, const Token* progress, Change& change);
-  /// How far off scores are at most by the roundings of one addition to queries, keys or values.
+  /// Returns an upper bound of the score error after one more addition to queries, keys or values.
   double drift_after(double drift_before, const Numbers& before, const Numbers& after,
                      double increment) const;
-  /// The same for all tokens; false when it becomes too much.
+  /// Updates this bound for all tokens; returns false if it exceeds the limit.
   bool allow_drift(const Numbers& before, const Numbers& after, double increment);
 
   Heads<Number> all;
-  bool hide_first = true;  // before rows are worked out: other keys are visible than before
+  bool hide_first = true;  // fill rows with −inf before computing them: the mask changed
   Output<Number> output;
-  double longest_query = 0, longest_key = 0;  // of any head, or more
-  std::vector<double> drift;                  // [token]: how far off scores of its query or key may be by now
+  double longest_query = 0, longest_key = 0;  // upper bounds over all heads
+  std::vector<double> drift;                  // [token]: bound of the score error from its query or key
 };
 
-/// Multiplications of a full pass with what comes with them, roughly.
+/// Estimates the cost of a full pass, in multiplications with the operations around them.
 double operations(const Model& model);
 
-/// The format in which an engine computes a model that it covers.
+/// Returns the format in which an engine computes a model that it covers.
 inline Precision format_of(const Model& model) {
   return model.arithmetic.precision;
 }

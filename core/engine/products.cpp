@@ -53,7 +53,7 @@ std::size_t Panels<Number>::at_once() const {
 
 namespace {
 
-/// Puts a tile of queries, keys or values in the heads or groups that own its columns.
+/// Stores a tile of queries, keys or values in the heads or KV heads that own its columns.
 template <class Number>
 void put_tile(Heads<Number>& all, Projected what, const ProductTile<Number>& tile) {
   const auto numbers = [&](std::size_t column) { return tile.numbers + column * tile.stride; };
@@ -62,7 +62,7 @@ void put_tile(Heads<Number>& all, Projected what, const ProductTile<Number>& til
     const std::size_t part = (tile.first_column + column) / all.d_head,
                       c = (tile.first_column + column) % all.d_head, h = all.head_of(what, part);
     const std::size_t n = std::min(all.d_head - c, tile.n_columns - column);  // in this part
-    if (in_panels) {                                                          // tiles begin where panels do
+    if (in_panels) {  // tiles begin at panel boundaries
       const std::size_t width = all.kernels->panel_width;
       for (std::size_t k = 0; k < n; ++k)
         for (std::size_t i = 0; i < tile.n_rows; i += width)
@@ -78,7 +78,7 @@ void put_tile(Heads<Number>& all, Projected what, const ProductTile<Number>& til
   }
 }
 
-/// Prepares the queries of all heads and the keys of all groups.
+/// Applies QK norm and RoPE to the queries of all heads and the keys of all KV heads.
 template <class Number>
 void prepare_all(Heads<Number>& all, ThreadPool& threads) {
   if (!all.rules.prepares()) return;
@@ -91,7 +91,7 @@ void prepare_all(Heads<Number>& all, ThreadPool& threads) {
   });
 }
 
-/// The embeddings themselves as queries, keys and values.
+/// Uses the embeddings as queries, keys and values; returns false if a number is not finite.
 template <class Number>
 bool copy_all(Heads<Number>& all, const arma::mat& x, const arma::mat& memory) {
   bool finite = true;
@@ -108,19 +108,19 @@ bool copy_all(Heads<Number>& all, const arma::mat& x, const arma::mat& memory) {
   return finite;
 }
 
-/// What keys and values are made of.
+/// Returns the cross-attention source of keys and values, or the embeddings.
 const SharedMatrix& memory_of(const Model& model, std::size_t sequence) {
   const Sequence& s = model.sequences[sequence];
   return model.has_key_embeddings() ? s.key_embeddings : s.embeddings;
 }
 
-/// The columns of a projection, as the loops take them.
+/// Returns the columns of a projection for the kernels.
 template <class Number>
 Columns<Number> columns_of(Heads<Number>& all, std::size_t which, const Linear& linear) {
   const SharedMatrix& w = linear.weight;
   return {all.weights[which].of(w), w.n_rows(), w.n_cols()};
 }
-constexpr std::size_t of_output = 3;  // of the weights
+constexpr std::size_t of_output = 3;  // index of the weights
 
 /// Adds a projection's bias, if it has one, to a tile of its products.
 template <class Number>
@@ -192,7 +192,7 @@ namespace {
 
 template <class Number>
 constexpr std::size_t max_sums = sizeof(Number) == sizeof(double) ? 64
-                                                                  : 8;  // roundings of so many do not show
+                                                                  : 8;  // rounding of this many is negligible
 
 }  // namespace
 
@@ -214,7 +214,7 @@ const arma::mat& Output<Number>::bring_up_to_date(Heads<Number>& all, const Mode
                                                   ThreadPool& threads) {
   const std::lock_guard lock(working_);
   if (!all_ && !head_ && first_ == end_) return output_;
-  bool everything = std::exchange(all_, true);  // next time, when an exception breaks this off
+  bool everything = std::exchange(all_, true);  // for the next call, if an exception interrupts this one
   const Linear* linear =
       model.projections && model.projections->output ? &*model.projections->output : nullptr;
   if (linear == nullptr || model.merge != CombineRule::concatenate) {
@@ -265,7 +265,7 @@ void Output<Number>::remember(const Heads<Number>& all, std::size_t first, std::
               contexts_.data() + first * all.d_out);
 }
 
-/// Adds (contexts now − contexts then) · weight for one head; false when that would lose too much.
+/// Adds (new − old contexts) · weight for one head; returns false if that loses too much precision.
 template <class Number>
 bool Output<Number>::add_head(Heads<Number>& all, const Linear& linear, ThreadPool& threads) {
   const std::size_t h = *head_, d = all.d_head, n = all.n_queries, offset = h * d;
@@ -275,7 +275,7 @@ bool Output<Number>::add_head(Heads<Number>& all, const Linear& linear, ThreadPo
     for (std::size_t c = 0; c < d; ++c) {
       Number& then = contexts_.data()[i * all.d_out + offset + c];
       const Number now = all.context(h, i)[c], increment = now - then;
-      if (std::isnan(now) && std::isnan(then)) continue;  // a row without visible keys stays as it is
+      if (std::isnan(now) && std::isnan(then)) continue;  // a row without unmasked keys does not change
       increments[i * d + c] = increment;
       most = std::max(most, std::abs(increment));
       largest_then = std::max(largest_then, std::abs(then));

@@ -15,10 +15,10 @@
 
 namespace core::attention::fast {
 
-/// The rows of a matrix as the kernels multiply them with the columns of another: panel_width rows side by
-/// side make a panel, in which number c of all of them lies before number c + 1.
+/// Rows of a matrix in the layout in which the kernels multiply them with the columns of another: panels of
+/// panel_width rows, each panel column-major.
 ///
-/// They lie in memory that others may use before and after, and that grows as needed.
+/// Their memory belongs to the caller, who may use it for other data before and after; it grows as needed.
 template <class Number>
 class Panels {
  public:
@@ -31,12 +31,12 @@ class Panels {
   std::size_t n_panels() const { return (n_rows_ + width_ - 1) / width_; }
   std::size_t rows_of(std::size_t panel) const { return std::min(width_, n_rows_ - panel * width_); }
 
-  /// How many of them are best multiplied in one go: few enough for a second-level cache beside other things.
+  /// Returns how many panels to multiply in one go, few enough to fit the L2 cache with other data.
   std::size_t at_once() const;
 
-  /// Fills one panel with the rows of a matrix from `first_row` on.
+  /// Fills one panel from a matrix; panel 0 begins at row `first_row`.
   void fill(std::size_t panel, const arma::mat& matrix, std::size_t first_row);
-  /// The same with rows that lie in memory one after the other.
+  /// Fills one panel from contiguous rows.
   void fill(std::size_t panel, const Number* rows);
 
   const Number* from(std::size_t panel) const { return numbers_ + panel * width_ * depth_; }
@@ -49,23 +49,23 @@ class Panels {
   Number* numbers_;
 };
 
-/// Some rows of a product of panels and a matrix, in a few of its columns.
+/// Tile of a product of panels and a matrix: some rows of a few columns.
 template <class Number>
 struct ProductTile {
   std::size_t first_row = 0, n_rows = 0;
   std::size_t first_column = 0, n_columns = 0;
-  Number* numbers = nullptr;  ///< column after column, stride apart
+  Number* numbers = nullptr;  ///< column-major, columns stride apart
   std::size_t stride = 0;
 };
 
-/// Columns of a matrix: one after the other, stride apart, each as long as the panels are deep.
+/// Columns of a matrix, stride apart, each as long as the depth of the panels.
 template <class Number>
 struct Columns {
   const Number* numbers = nullptr;
   std::size_t stride = 0, count = 0;
 };
 
-/// Works out panels first … end − 1 times some columns and hands every tile of it to take(ProductTile).
+/// Multiplies panels first … end − 1 by some columns and passes every tile to take(ProductTile).
 template <class Number, class Take>
 void multiply(const Panels<Number>& panels, std::size_t first, std::size_t end, Columns<Number> columns,
               const Take& take) {
@@ -79,7 +79,7 @@ void multiply(const Panels<Number>& panels, std::size_t first, std::size_t end, 
   std::array<std::size_t, All::max_panel_rows> ends;
   ends.fill(n_rows);
   for (std::size_t column = 0; column < columns.count;
-       column += at_once) {  // they stay in the cache for all panels
+       column += at_once) {  // kept in the cache for all panels
     const std::size_t n_columns = std::min(at_once, columns.count - column);
     kernels.products({columns.numbers + column * columns.stride, columns.stride, panels.from(first),
                       panels.depth(), 1, ends.data(), products.data(), stride, n_columns});
@@ -87,7 +87,7 @@ void multiply(const Panels<Number>& panels, std::size_t first, std::size_t end, 
   }
 }
 
-/// The same for all panels, and for several such products if need be, shared among threads: take(product,
+/// Multiplies all panels by each of several column ranges, shared among threads, and calls take(product,
 /// ProductTile).
 template <class Number, class Take>
 void multiply(const Panels<Number>& panels, std::span<const Columns<Number>> products, ThreadPool& threads,
@@ -106,32 +106,32 @@ void multiply(const Panels<Number>& panels, std::span<const Columns<Number>> pro
   });
 }
 
-/// The projection that makes them, or nullptr.
+/// Returns the projection of queries, keys or values, or nullptr.
 const Linear* projection(const Model& model, Projected what);
 
-/// Works out queries, keys and values of all tokens; false when a value is not finite.
+/// Computes queries, keys and values of all tokens; returns false if a value vector is not finite.
 template <class Number>
 bool project_all(Heads<Number>& all, const Model& model, std::size_t sequence, ThreadPool& threads);
 
-/// Row t of the queries of all heads, or of the keys or values of all groups, side by side, afresh.
+/// Recomputes row t of the queries of all heads, or of the keys or values of all KV heads, concatenated.
 template <class Number>
 std::vector<Number> projected_row(Heads<Number>& all, const Model& model, std::size_t sequence,
                                   Projected what, std::size_t t);
 
-/// From now on OpenBLAS does each product on the thread that asks for it, in the whole program.
+/// Makes OpenBLAS compute each product on the calling thread, in the whole program.
 void keep_blas_to_one_thread();
 
-/// The output of all tokens, worked out when it is asked for and then only where contexts changed.
+/// Output of all tokens, computed on request and only where contexts changed.
 template <class Number>
 class Output {
  public:
   void all_changed() { all_ = true; }
-  /// Contexts of rows first … end − 1 changed, in any head.
+  /// Records that contexts of rows first … end − 1 changed, in any head.
   void rows_changed(std::size_t first, std::size_t end);
-  /// Contexts of one head changed, in any row.
+  /// Records that contexts of one head changed, in any row.
   void head_changed(std::size_t head);
 
-  /// n_tokens × d_output. Several threads may ask: the first works it out, the others wait for it.
+  /// Returns the output, n_tokens × d_output. Of several threads the first computes it, the others wait.
   const arma::mat& bring_up_to_date(Heads<Number>& all, const Model& model, ThreadPool& threads);
 
  private:
@@ -144,9 +144,9 @@ class Output {
   bool all_ = true;
   std::size_t first_ = 0, end_ = 0;  // rows that changed
   std::optional<std::size_t> head_;  // the head that changed
-  std::size_t n_sums_ = 0;           // what was added since all of it was worked out
+  std::size_t n_sums_ = 0;           // additions since all of it was computed
   arma::mat output_;
-  Buffer<Number> contexts_;  // those that the output was worked out from
+  Buffer<Number> contexts_;  // those that the output was computed from
 };
 
 }  // namespace core::attention::fast

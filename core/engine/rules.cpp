@@ -18,7 +18,7 @@ Visibility::Visibility(const Model& model, std::size_t sequence) {
   firsts_.assign(n, 0);
   ends_.assign(n, n_keys);
   const bool is_plain = !mask.says_more() && n == n_keys;
-  std::optional<MaskOfSequence> sights;  // for rows that must be looked at key by key
+  std::optional<MaskOfSequence> sights;  // for rows that must be checked key by key
   auto cell = mask.cells.begin();        // sorted by row
   for (std::size_t row = 0; row < n; ++row) {
     const auto first_cell = cell;
@@ -38,7 +38,7 @@ Visibility::Visibility(const Model& model, std::size_t sequence) {
   }
 }
 
-/// A row whose keys are those of the rule and the window, those of the prefix, and none of the padding.
+/// Sets a row by the causal rule, sliding window, prefix and padding mask, without checking every key.
 void Visibility::put_range(const Model& model, std::size_t sequence, std::size_t row) {
   const Mask& mask = model.mask;
   const auto n_keys = static_cast<std::int64_t>(model.n_keys());
@@ -49,7 +49,7 @@ void Visibility::put_range(const Model& model, std::size_t sequence, std::size_t
   if (left) first = std::max(first, place - static_cast<std::int64_t>(*left));
   if (right) end = std::min(end, place + static_cast<std::int64_t>(*right) + 1);
   const auto prefix = static_cast<std::int64_t>(mask.prefix);
-  if (end <= first) first = end = prefix;  // the prefix alone
+  if (end <= first) first = end = prefix;  // only the prefix
   std::vector<std::uint32_t> hidden;
   const auto hide = [&](std::int64_t key) { hidden.push_back(static_cast<std::uint32_t>(key)); };
   if (prefix > 0) {
@@ -62,7 +62,7 @@ void Visibility::put_range(const Model& model, std::size_t sequence, std::size_t
     std::sort(hidden.begin(), hidden.end());
     hidden.erase(std::unique(hidden.begin(), hidden.end()), hidden.end());
     while (!hidden.empty() && hidden.back() + 1 == end) --end, hidden.pop_back();
-    std::size_t before = 0;  // of those at the beginning of what is left
+    std::size_t before = 0;  // masked keys at the start of the range
     while (before < hidden.size() && hidden[before] == first) ++first, ++before;
     hidden.erase(hidden.begin(), hidden.begin() + static_cast<std::ptrdiff_t>(before));
   }
@@ -71,7 +71,7 @@ void Visibility::put_range(const Model& model, std::size_t sequence, std::size_t
   if (!hidden.empty()) hidden_.emplace_back(row, std::move(hidden));
 }
 
-/// A row of which each key is known.
+/// Sets a row from the visibility of each key.
 void Visibility::put_keys(std::size_t row, const std::vector<char>& visible) {
   std::size_t &first = firsts_[row], &end = ends_[row];
   for (end = visible.size(); end > 0 && !visible[end - 1];) --end;
@@ -122,7 +122,7 @@ bool Visibility::sees(std::size_t row, std::size_t key) const {
 
 namespace {
 
-/// What positions add to the scores of a head, for each distance from 1 − n_keys on.
+/// Returns the relative position bias of a head, for each distance from 1 − n_keys on.
 std::vector<double> biases_by_distance(const Model& m, std::size_t head, std::size_t count) {
   const Positions& positions = m.additions.positions;
   const double slope = positions.alibi ? slope_of(*positions.alibi, head, m.n_heads) : 0;
@@ -153,7 +153,7 @@ Rules::Rules(const Model& model)
       cap_(model.additions.score_cap),
       positions_(model.additions.positions),
       score_bias_(model.additions.score_bias) {
-  // The last query is at the position of the last key, so that the longer of both lists begins earliest.
+  // The last query is at the position of the last key, so the longer of both lists begins earliest.
   const std::size_t count = std::max(n_queries_, n_keys_);
   if (rotary_) {
     const std::vector<double> frequencies = positions::frequencies(*rotary_, d_head_);
@@ -203,7 +203,7 @@ void Rules::prepare(Projected what, std::size_t t, double* row) const {
 }
 
 const double* Rules::distances(std::size_t head, std::size_t row) const {
-  // The last query stands at the last key.
+  // The last query is at the position of the last key.
   return by_distance_.empty() ? nullptr : by_distance_[head].data() + (n_queries_ - 1 - row);
 }
 
@@ -223,10 +223,10 @@ double Rules::adjusted(std::size_t head, std::size_t row, std::size_t key, doubl
 
 namespace {
 
-/// c·tanh(score / c) of n scores, in place.
+/// Applies the softcap c·tanh(score / c) to n scores, in place.
 template <class Number>
 void cap(const Kernels<Number>& kernels, Number c, Number* scores, std::size_t n) {
-  constexpr Number far = 40;  // tanh is 1 to the last digit long before
+  constexpr Number far = 40;  // tanh rounds to 1 long before
   constexpr std::size_t at_once = 256;
   std::array<Number, at_once> powers;
   for (std::size_t first = 0; first < n; first += at_once, scores += at_once) {
@@ -237,7 +237,7 @@ void cap(const Kernels<Number>& kernels, Number c, Number* scores, std::size_t n
       const Number tanh = 1 - 2 / (powers[j] + 1);
       if constexpr (std::is_same_v<Number, double>) {
         scores[j] = c * tanh;
-      } else {  // which has no digits to lose where tanh is small
+      } else {  // in float32 the difference is inaccurate where tanh is small
         const Number x = scores[j] / c, s = x * x;
         const Number series =
             x *

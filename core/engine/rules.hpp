@@ -12,25 +12,25 @@
 
 namespace core::attention::fast {
 
-/// Which keys each query may see, row by row: those from a first to before an end, but for single ones that
-/// are hidden.
+/// Unmasked keys of each query, row by row: a range from a first key to before an end, except for single
+/// masked keys.
 class Visibility {
  public:
   Visibility() = default;
   Visibility(const Model& model, std::size_t sequence);
 
-  /// [row]: one past the last visible key, 0 when there is none.
+  /// [row]: one past the last unmasked key, 0 if there is none.
   const std::vector<std::size_t>& ends() const { return ends_; }
-  /// [row]: the first visible key, 0 when there is none.
+  /// [row]: the first unmasked key, 0 if there is none.
   const std::vector<std::size_t>& firsts() const { return firsts_; }
-  /// The least first key of rows first … end − 1 that see any, rounded down to a multiple of the unit.
+  /// Returns the smallest first key of those rows first … end − 1 that have any, rounded down to whole units.
   std::size_t first_of(std::size_t first, std::size_t end, std::size_t unit) const;
-  /// Keys from the first to the end of a row, on average.
+  /// Returns the average number of keys from the first to the end of a row.
   std::size_t mean_width() const;
-  /// The hidden keys between the first and the end of a row, ascending.
+  /// Returns the masked keys between the first and the end of a row, ascending.
   const std::vector<std::uint32_t>& hidden(std::size_t row) const;
   bool sees(std::size_t row, std::size_t key) const;
-  /// The rows that see a key, ascending.
+  /// Returns the rows that attend to a key, ascending.
   std::vector<std::size_t> rows_that_see(std::size_t key) const;
   friend bool operator==(const Visibility&, const Visibility&) = default;
 
@@ -45,33 +45,33 @@ class Visibility {
 /// Queries, keys and values: each is a projection of embeddings, or the embeddings themselves.
 enum class Projected { queries, keys, values };
 
-/// What a model does to queries and keys before they are multiplied, row by row (norms, then rotary
-/// positions), and to scaled scores before the mask (a cap, then biases); by default nothing.
+/// Operations of a model on queries and keys before their product, row by row (QK norm, then RoPE), and on
+/// scaled scores before the mask (softcap, then biases); none by default.
 class Rules {
  public:
   Rules() = default;
   explicit Rules(const Model& model);
-  /// Whether they are those of a model of the same sizes.
+  /// Returns whether the sizes and rules are those of a model.
   bool fit(const Model& model) const;
 
-  /// Whether something is done to queries and keys.
+  /// Returns whether queries and keys are normalized or rotated.
   bool prepares() const { return norm_ || rotary_; }
-  /// Prepares the row of one head, or group: d_head numbers of token t, in place.
+  /// Applies QK norm and RoPE to d_head numbers of token t, of one head or KV head, in place.
   void prepare(Projected what, std::size_t t, double* row) const;
-  /// The norm alone.
+  /// Applies only the norm.
   void norm(Projected what, double* row) const;
 
   bool caps() const { return cap_.has_value(); }
-  /// Whether something is done to scores.
+  /// Returns whether scaled scores are changed before the mask.
   bool adjusts() const { return caps() || !by_distance_.empty() || !bias_.empty(); }
-  /// Scores first … end − 1 of a row, in place.
+  /// Applies the softcap and the biases to scores first … end − 1 of a row, in place.
   template <class Number>
   void adjust(const Kernels<Number>& kernels, std::size_t head, std::size_t row, Number* scores,
               std::size_t first, std::size_t end) const;
-  /// One scaled score with the cap, and then with all that is added.
+  /// Returns one scaled score after the softcap; adjusted() adds all biases too.
   double capped(double scaled) const { return cap_ ? *cap_ * std::tanh(scaled / *cap_) : scaled; }
   double adjusted(std::size_t head, std::size_t row, std::size_t key, double scaled) const;
-  /// What positions alone add.
+  /// Returns the relative position bias alone.
   double position_bias(std::size_t head, std::size_t row, std::size_t key) const;
 
  private:
@@ -82,12 +82,12 @@ class Rules {
   std::optional<HeadNorm> norm_;
   std::optional<positions::Rotary> rotary_;
   std::vector<positions::PairColumns> pairs_;
-  std::vector<double> cosines_, sines_;  // [position from the earliest on][pair]
+  std::vector<double> cosines_, sines_;  // [position, from the earliest on][pair]
   std::optional<double> cap_;
   Positions positions_;
   std::vector<SharedMatrix> score_bias_;
-  std::vector<std::vector<double>> by_distance_;  // [head][key − query, from the least on]
-  std::vector<std::vector<double>> bias_;         // one for all heads or one each, row after row
+  std::vector<std::vector<double>> by_distance_;  // [head][key − query, from the smallest on]
+  std::vector<std::vector<double>> bias_;         // one for all heads or one per head, row-major
 };
 
 }  // namespace core::attention::fast

@@ -13,13 +13,13 @@ using std::size_t;
 
 constexpr size_t tile = 32;
 
-/// A stage given row by row, and cell by cell where only some are read.
+/// Returns a stage that is computed row by row, or cell by cell if only some are read.
 template <class Row, class Cell>
 StageMatrix by_rows(size_t n_rows, size_t n_cols, Row row, Cell cell) {
   return StageMatrix(StageMaker{n_rows, n_cols,
                                 [n_rows, n_cols, row] {
                                   arma::mat numbers(n_rows, n_cols);
-                                  std::vector<double> rows(tile * n_cols);  // columns lie one after the other
+                                  std::vector<double> rows(tile * n_cols);  // the matrix is column-major
                                   for (size_t first = 0; first < n_rows; first += tile) {
                                     const size_t n = std::min(tile, n_rows - first);
                                     for (size_t i = 0; i < n; ++i) row(first + i, &rows[i * n_cols]);
@@ -32,7 +32,7 @@ StageMatrix by_rows(size_t n_rows, size_t n_cols, Row row, Cell cell) {
                                 cell, row});
 }
 
-/// A stage given cell by cell.
+/// Returns a stage that is computed cell by cell.
 template <class Cell>
 StageMatrix by_cells(size_t n_rows, size_t n_cols, Cell cell) {
   return by_rows(
@@ -43,13 +43,13 @@ StageMatrix by_cells(size_t n_rows, size_t n_cols, Cell cell) {
       cell);
 }
 
-/// A number as the format holds it.
+/// Rounds a number to the format.
 template <class Number>
 double held_as(double number) {
   return static_cast<Number>(number);
 }
 
-/// One number of QKᵀ.
+/// Computes one number of QKᵀ.
 template <class Number>
 double one_score(Heads<Number>& all, size_t h, size_t i, size_t j) {
   if (all.uniform) return 0;
@@ -58,7 +58,7 @@ double one_score(Heads<Number>& all, size_t h, size_t i, size_t j) {
   return sum;
 }
 
-/// QKᵀ of a head, each number summed in the same order as one cell alone, but many at a time.
+/// Computes QKᵀ of a head, many numbers at a time, each summed in the order of one_score().
 template <class Number>
 arma::mat all_scores(Heads<Number>& all, size_t h) {
   const size_t n = all.n_queries, d = all.d_head;
@@ -77,7 +77,7 @@ arma::mat all_scores(Heads<Number>& all, size_t h) {
   return arma::conv_to<arma::mat>::from(std::move(scores));
 }
 
-/// A stage whose numbers are made of QKᵀ, each by itself.
+/// Returns a stage that is computed elementwise from QKᵀ.
 template <class Number, class Made>
 StageMatrix by_scores(Heads<Number>* all, size_t h, Made made) {
   return StageMatrix(
@@ -92,14 +92,14 @@ StageMatrix by_scores(Heads<Number>* all, size_t h, Made made) {
                  [all, h, made](size_t i, size_t j) { return made(i, j, one_score(*all, h, i, j)); }});
 }
 
-/// A stage that is a matrix of its own elsewhere.
+/// Returns a stage that is stored elsewhere as a whole matrix.
 template <class Whole>
 StageMatrix by_whole(size_t n_rows, size_t n_cols, Whole whole) {
   return StageMatrix(StageMaker{n_rows, n_cols, [whole]() -> arma::mat { return whole(); },
                                 [whole](size_t i, size_t j) { return whole()(i, j); }});
 }
 
-/// Queries and keys of a head before and after what is done to them.
+/// Sets the stages of a head's queries and keys: projected, normalized and rotated.
 template <class Number>
 void put_prepared(Heads<Number>* a, size_t h, const Additions& additions, Trace& trace) {
   const bool rotates = additions.positions.rotary.has_value();
@@ -128,8 +128,8 @@ void put_prepared(Heads<Number>* a, size_t h, const Additions& additions, Trace&
   }
 }
 
-/// Scores of a head from QKᵀ to what the mask is laid on. Where it is visible, the last of them is the very
-/// number that is kept: the masked scores are the same to the bit.
+/// Sets the score stages of a head, from QKᵀ to the last one before the mask. Unmasked numbers of that last
+/// stage are the stored ones, so that they equal the masked scores to the bit.
 template <class Number>
 void put_scores(Heads<Number>* a, size_t h, const Model& model, Trace& trace) {
   const Additions& additions = model.additions;

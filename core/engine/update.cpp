@@ -13,7 +13,7 @@ namespace {
 using std::size_t;
 
 constexpr double unit = std::numeric_limits<double>::epsilon();
-constexpr double max_drift = 1e-11;  // of a score, and so of a weight's relative error
+constexpr double max_drift = 1e-11;  // absolute error of a score, so relative error of a weight
 
 template <class Number>
 double largest_size(const std::vector<Number>& numbers) {
@@ -27,8 +27,8 @@ bool finite(const Heads<Number>& all, const std::vector<Number>& numbers) {
   return all.kernels->finite(numbers.data(), numbers.size());
 }
 
-/// Calls task(first, end) for blocks of rows, the last ones first; whether all of them were finite. A row of
-/// a head takes so many multiplications for each key.
+/// Calls task(first, end) for blocks of rows, the last ones first; returns whether all were finite. A row
+/// takes `multiplications` for each key.
 template <class Number, class Task>
 bool for_blocks(const Heads<Number>& all, ThreadPool& threads, size_t multiplications, const Task& task) {
   constexpr size_t rows = 48;
@@ -51,7 +51,7 @@ HeadChange unchanged(const Heads<Number>& all) {
 template <class Number>
 double PartsIn<Number>::drift_after(double drift_before, const Numbers& before, const Numbers& after,
                                     double increment) const {
-  // Numbers that shrink keep the roundings that they had when they were large.
+  // Numbers that shrink keep the rounding errors from when they were large.
   const double then = largest_size(before),
                now = std::max(largest_size(after), std::numeric_limits<double>::min());
   const double largest_score = longest_query * longest_key * std::abs(all.scale);
@@ -70,8 +70,8 @@ bool PartsIn<Number>::is_far_off() const {
   return largest_size(drift) > 0.9 * max_drift;
 }
 
-/// Adds to query, key and value of the token what its new number brings; false when they are to be worked out
-/// afresh.
+/// Adds the effect of one changed embedding entry to the token's query, key and value; returns false if they
+/// must be recomputed.
 template <class Number>
 bool PartsIn<Number>::add_to_rows(const Model& after, const Difference& d, TokenRows& rows) {
   if (!Heads<Number>::is_fine || !d.increment || !after.projections) return false;
@@ -173,7 +173,7 @@ bool PartsIn<Number>::update_projection(const Model& after, const Difference& d,
   return true;
 }
 
-/// The heads that have this column of queries, or of the keys or values of their group.
+/// Returns the heads (first, end) that use this column of queries, keys or values.
 template <class Number>
 std::pair<size_t, size_t> PartsIn<Number>::heads_of(const Difference& d) const {
   const size_t part = d.column / all.d_head;
@@ -181,8 +181,8 @@ std::pair<size_t, size_t> PartsIn<Number>::heads_of(const Difference& d) const {
   return {part * all.heads_a_group(), (part + 1) * all.heads_a_group()};
 }
 
-/// Adds the increments to a column of queries, keys or values, which it also returns; false when so many
-/// roundings are too much.
+/// Adds the increments to a column of queries, keys or values and stores it in `after`; returns false if the
+/// rounding errors become too large.
 template <class Number>
 bool PartsIn<Number>::add_to_column(const Difference& d, const Numbers& increments, Numbers& after) {
   const size_t h = heads_of(d).first, c = d.column % all.d_head, n = increments.size();
@@ -201,7 +201,7 @@ bool PartsIn<Number>::add_to_column(const Difference& d, const Numbers& incremen
   return all.is_bilinear() || d.projected == Projected::values || measure_lengths();
 }
 
-/// Projects a column of queries, keys or values afresh, with sums in float64; false when its numbers are too
+/// Recomputes a column of queries, keys or values with sums in float64; returns false if its numbers are too
 /// large.
 template <class Number>
 bool PartsIn<Number>::project_column(const Linear& linear, const arma::mat& from, const Difference& d,
@@ -217,8 +217,8 @@ bool PartsIn<Number>::project_column(const Linear& linear, const arma::mat& from
   return finite(all, column) && (d.projected == Projected::values || measure_lengths());
 }
 
-/// Scores of one head after that: changed by products where that is all, else worked out from queries and
-/// keys again.
+/// Updates the scores of one head after such a change: by products if they are bilinear, else recomputed from
+/// queries and keys.
 template <class Number>
 bool PartsIn<Number>::update_column_scores(const Difference& d, size_t h, const Numbers& increments) {
   if (!all.is_bilinear())
@@ -230,7 +230,7 @@ bool PartsIn<Number>::update_column_scores(const Difference& d, size_t h, const 
   for (size_t i = 0; i < others.size(); ++i)
     others[i] = (of_queries ? all.key(h, i, c) : all.query(h, i)[c]) * static_cast<Number>(all.scale);
   const Numbers &row_parts = of_queries ? increments : others, &key_parts = of_queries ? others : increments;
-  constexpr size_t of_softmax = 8;  // an exponential takes as long as so many
+  constexpr size_t of_softmax = 8;  // multiplications that an exponential costs
   return for_blocks(all, threads, all.d_head + of_softmax, [&](size_t first, size_t end) {
     return all.update_scores(h, first, end, row_parts.data(), key_parts.data());
   });

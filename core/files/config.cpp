@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t largest_config = std::size_t{1} << 20;
 constexpr std::size_t usual_layers = 256, max_layers = 4096;
-constexpr std::size_t usual_context = 2048;                   // of models whose texts may be of any length
-constexpr std::size_t longest_window = std::size_t{1} << 31;  // all longer ones show all of any text alike
+constexpr std::size_t usual_context = 2048;                   // of models without a length limit
+constexpr std::size_t longest_window = std::size_t{1} << 31;  // longer than any text
 
 using Keys = std::initializer_list<const char*>;
 constexpr Keys epsilon_keys{"rms_norm_eps", "layer_norm_epsilon", "layer_norm_eps", "norm_epsilon",
                             "norm_eps"};
 
-/// The first of those members that is there and not null.
+/// Returns the first of these members that is present and not null.
 std::optional<Json> any_member(const Json& top, Keys keys) {
   for (const char* key : keys)
     if (auto place = top.given(key)) return place;
@@ -31,7 +31,7 @@ std::optional<Json> any_member(const Json& top, Keys keys) {
 
 std::optional<std::size_t> count(const Json& top, Keys keys) {
   const auto place = any_member(top, keys);
-  if (!place || place->is_list()) return std::nullopt;  // a number for each stage of a picture's model
+  if (!place || place->is_list()) return std::nullopt;  // image models list one number per stage
   const std::uint64_t number = place->whole(1);
   if (number > max_counted)
     place->fail("a whole number from 1 to " + std::to_string(max_counted), std::to_string(number));
@@ -57,7 +57,7 @@ std::string text_of(const Json& top, const char* key) {
   return place && place->is_text() ? place->text() : "";
 }
 
-/// A member that is an object.
+/// Returns the first of these members, if it is an object.
 std::optional<Json> object(const Json& top, Keys keys) {
   const auto place = any_member(top, keys);
   return place && place->is_object() ? place : std::nullopt;
@@ -104,7 +104,7 @@ std::size_t layer_count(const Json& top) {
   return std::min(count(top, {"num_hidden_layers", "n_layers"}).value_or(usual_layers), max_layers);
 }
 
-/// By layer whether it is no exception.
+/// Returns for each layer whether it is not an exception.
 std::vector<bool> all_but(const Json& top, const EveryLayer& exceptions) {
   std::size_t n = exceptions.n;
   if (const auto said = number(top, {exceptions.key}); said && *said >= 1)
@@ -114,7 +114,7 @@ std::vector<bool> all_but(const Json& top, const EveryLayer& exceptions) {
   return result;
 }
 
-/// Which layers have the window: "layer_types", GPT-Neo's "attention_layers", or as its family has them.
+/// Returns which layers have the window: by "layer_types", GPT-Neo's "attention_layers" or the family.
 std::vector<bool> windowed_layers(const Json& top, const WindowRule& rule) {
   const auto types = any_member(top, {"layer_types", "attention_layers"});
   if (types && types->is_list()) {
@@ -133,7 +133,7 @@ std::vector<bool> windowed_layers(const Json& top, const WindowRule& rule) {
   return windowed;
 }
 
-/// Keys that a query attends to at most, in layers with a window.
+/// Returns the number of keys in the sliding window, in layers that have one.
 std::optional<std::size_t> window_in(const Json& top, const WindowRule& rule) {
   using Use = WindowRule::Use;
   if (rule.width > 0 && !top.member("sliding_window")) return rule.width;
@@ -144,7 +144,7 @@ std::optional<std::size_t> window_in(const Json& top, const WindowRule& rule) {
   return std::min<std::size_t>(window->whole(0), longest_window);
 }
 
-/// Which layers are rotated: those of a list of 0 and 1, or as the family has them.
+/// Returns which layers apply RoPE: by the 0s and 1s of "no_rope_layers", or by the family.
 std::vector<bool> rotated_layers(const Json& top, const Family& family, const ConfigPositions& positions) {
   if (const auto list = top.member("no_rope_layers"); list && list->is_list()) {
     std::vector<bool> rotated;
@@ -157,7 +157,7 @@ std::vector<bool> rotated_layers(const Json& top, const Family& family, const Co
   return are_windowed ? positions.windowed : std::vector<bool>();
 }
 
-/// LongRoPE's factors for short and for long texts, as many of both; nothing where they are missing.
+/// Returns LongRoPE's factors for short and long texts, [2, n], or nothing if either is missing.
 std::optional<positions::SharedMatrix> long_factors(const Json& place) {
   const auto short_factors = place.given("short_factor"), long_factors = place.given("long_factor");
   if (!short_factors || !long_factors) return std::nullopt;
@@ -166,7 +166,7 @@ std::optional<positions::SharedMatrix> long_factors(const Json& place) {
   return arma::mat(arma::join_cols(of_short, of_long));
 }
 
-/// The rule of scaling of an object, with what transformers takes where it says nothing.
+/// Reads the scaling rule of an object, with transformers' defaults for missing values.
 ///
 /// Source: transformers 5, modeling_rope_utils.py.
 void read_scaling(const Json& top, const Json& all, const Json& place, ConfigRotary& rotary) {
@@ -174,7 +174,7 @@ void read_scaling(const Json& top, const Json& all, const Json& place, ConfigRot
   std::string rule = text_of(place, "rope_type");
   if (rule.empty()) rule = text_of(place, "type");
   if (rule.empty() || rule == "default") return;
-  // The first configurations of Phi-3 call it so.
+  // The first Phi-3 configurations call LongRoPE "su", or "yarn" with a short_factor.
   const bool is_long = rule == "longrope" || rule == "su" || (rule == "yarn" && place.member("short_factor"));
   const auto longest = number(top, {"max_position_embeddings"});
   auto original = number(top, {"original_max_position_embeddings"});
@@ -219,7 +219,7 @@ void read_scaling(const Json& top, const Json& all, const Json& place, ConfigRot
     rotary.scaling = scaling;
 }
 
-/// What one object says: a configuration, or its "rope_parameters".
+/// Reads base, rotated columns and pairs from one object: a configuration or its "rope_parameters".
 void read_rotation(const Json& place, ConfigRotary& rotary) {
   if (const auto base = number(place, {"rope_theta", "rotary_emb_base", "global_rope_theta"}))
     rotary.base = base;
@@ -289,7 +289,7 @@ ConfigPositions positions_in(const Json& top, const Family& family) {
   return positions;
 }
 
-/// The family that tells how keys are meant; models of Qwen that are not in the table have its windows, too.
+/// Returns the family that defines the meaning of keys; unlisted Qwen models also have Qwen's windows.
 const Family& family_for_keys(const Config& config) {
   static constexpr Family unknown{.name = "", .types = ""};
   if (config.family) return *config.family;
@@ -310,7 +310,7 @@ Config config_in(const Json& top, const char* part, const std::string& as_type =
   config.scale = scale_in(top);
   config.epsilon = number(top, epsilon_keys);
   config.positions = positions_in(top, family_for_keys(config));
-  if (*part) return config;  // parts have no parts that matter
+  if (*part) return config;  // nested parts do not matter
   for (const char* key : {"text_config", "vision_config", "audio_config", "encoder", "decoder"})
     if (const auto place = object(top, {key})) config.parts.push_back(config_in(*place, key, as_type));
   return config;
@@ -370,7 +370,7 @@ std::optional<Activation> activation_in(const Json& top) {
   return place ? std::optional(place->word(words)) : std::nullopt;
 }
 
-/// What changes the numbers of a whole model and is not supported.
+/// Throws core::Error for unsupported settings that change the numbers of a whole model.
 void refuse_in_whole_model(const Json& top, const Family& family) {
   const bool has_own_norms = family.norm_over == NormOver::own_head,
              has_narrow_embeddings = *family.names.of(Role::embedding_projection),
@@ -413,7 +413,7 @@ void refuse_in_whole_model(const Json& top, const Family& family) {
                 place->member("quant_method") ? place->required("quant_method").text() : "one");
 }
 
-/// The mixture of experts of a family that has one in every layer.
+/// Reads the mixture of experts; empty for a family without one.
 Experts experts_in(const Json& top, const Config& config) {
   if (!*config.family->names.of(Role::router)) return {};
   if (const auto place = any_member(top, {"mlp_only_layers"});
@@ -454,7 +454,7 @@ Experts experts_in(const Json& top, const Config& config) {
   return experts;
 }
 
-/// What multiplies embeddings, what is added to the residual stream, and logits; and a cap on these.
+/// Reads the factors of embeddings, residual additions and logits, and the softcap of the logits.
 void read_factors(const Json& top, Config& config) {
   if (const auto by = number(top, {"embedding_multiplier"})) config.embedding_factor = *by;
   const bool is_scaled = config.family->scales_embeddings && boolean(top, {"scale_embedding"}).value_or(true);
@@ -465,7 +465,7 @@ void read_factors(const Json& top, Config& config) {
   config.logit_cap = number(top, {"final_logit_softcapping"});
 }
 
-/// A rule of scaling that is not supported, or one that lacks some of its numbers.
+/// Throws core::Error for a scaling rule that is not supported or lacks numbers.
 [[noreturn]] void refuse_scaling(const Json& top, const std::string& rule) {
   const Json place = *any_member(top, {"rope_parameters", "rope_scaling"});
   const std::string all = " linear llama3 yarn dynamic ";
@@ -518,7 +518,7 @@ Config whole_config(const Json& top) {
   Config config = config_in(top, "");
   config.sizes = sizes_in(top, *family);
   config.activation = activation_in(top);
-  // What a layer alone passes over where it is of another type is an error here.
+  // Here a value of the wrong type is an error; for a single layer it is ignored.
   config.is_decoder = boolean_or(top, {"is_decoder"}, false) || is_on(top, {"causal"});
   if (const auto place = any_member(top, epsilon_keys)) config.epsilon = place->number();
   if (!family->partial_rotary) config.positions.rotation.dimensions.reset();

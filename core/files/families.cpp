@@ -8,7 +8,7 @@
 namespace core::formats::checkpoints {
 namespace {
 
-/// Its short names are no one else's.
+/// Encloses short names that would clash elsewhere.
 namespace rows {
 
 using enum Role;
@@ -18,7 +18,7 @@ struct Named {
   const char* name;
 };
 
-/// Names of tensors by role, the others as in another family.
+/// Returns the names of tensors by role; roles that are not listed are as in others.
 template <std::size_t n>
 constexpr Names names_of(
     const Named (&named)[n], Names others = [] {
@@ -59,7 +59,7 @@ constexpr Names llama_names = names_of({{token_embedding, "embed_tokens"},
 /// With gate and up in one weight.
 constexpr Names phi3_names = names_of(
     {{fused, "layers.#.self_attn.qkv_proj"}, {gate, ""}, {up, "layers.#.mlp.gate_up_proj"}}, llama_names);
-/// Attention and MLP in parallel, which read the same.
+/// Attention and MLP in parallel, with the same input.
 constexpr Names cohere_names = names_of({{mlp_norm, ""}}, llama_names);
 constexpr Names phi_names = names_of({{output, "layers.#.self_attn.dense"},
                                       {mlp_norm, ""},
@@ -70,7 +70,7 @@ constexpr Names phi_names = names_of({{output, "layers.#.self_attn.dense"},
                                      llama_names);
 constexpr Names starcoder2_names =
     names_of({{gate, ""}, {up, "layers.#.mlp.c_fc"}, {down, "layers.#.mlp.c_proj"}}, llama_names);
-/// With norms of what attention and the MLP add.
+/// With norms of the outputs of attention and the MLP.
 constexpr Names gemma2_names = names_of({{attention_output_norm, "layers.#.post_attention_layernorm"},
                                          {mlp_norm, "layers.#.pre_feedforward_layernorm"},
                                          {mlp_output_norm, "layers.#.post_feedforward_layernorm"}},
@@ -237,7 +237,7 @@ constexpr Names modernbert_names = names_of({{token_embedding, "embeddings.tok_e
                                              {head_norm, "head.norm"},
                                              {head, "decoder"}});
 
-/// All layers are one.
+/// All layers share their weights.
 constexpr Names albert_names =
     names_of({{embedding_projection, "encoder.embedding_hidden_mapping_in"},
               {query, "encoder.albert_layer_groups.0.albert_layers.0.attention.query"},
@@ -322,7 +322,7 @@ constexpr RotaryRule not_supported{.is_supported = false};
 constexpr WindowRule if_on{.use = WindowRule::Use::if_on};
 constexpr WindowRule in_whole_models{.in_whole_models = true};
 
-/// A family with some fields changed: what most model types of one have in common is said once.
+/// Returns a family with some fields changed, so that common values are listed once.
 template <class Change>
 constexpr Family like(Family family, const char* types, Change change) {
   family.types = types, family.weights = "", family.whole = family.gguf = "";
@@ -342,7 +342,7 @@ constexpr Family bert{.name = "BERT",
                       .gguf_names = gguf_bert_names,
                       .mlp = {Activation::gelu_erf}};
 
-/// Decoders as most are today; what most of them have that whole models need is here as well.
+/// Most modern decoders, including the common settings of their whole models.
 constexpr Family llama{.name = "Llama",
                        .types = " llama ",
                        .positions = rotary,
@@ -810,7 +810,7 @@ std::string without_joints(std::string_view text) {
   return result;
 }
 
-/// ".h.12.attn" as ".h.#.attn".
+/// Returns ".h.#.attn" for ".h.12.attn".
 std::string numberless(const std::string& name) {
   std::string result;
   for (const char c : name) {
@@ -847,7 +847,7 @@ const Family& whole_family_named(std::string_view name) {
 const Family* family_of_type(const std::string& type) {
   for (const Family& family : rows::family_table)
     if (text::has_word(family.types, type)) return &family;
-  const Family* longest = nullptr;  // "gpt2lmheadmodel" begins as gpt2 does
+  const Family* longest = nullptr;  // "gpt2lmheadmodel" starts with "gpt2"
   std::size_t length = 0;
   const bool is_architecture =
       type.find("model") != type.npos || type.find("for") != type.npos || type.find("head") != type.npos;

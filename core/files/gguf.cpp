@@ -20,7 +20,7 @@ namespace {
 
 using Byte = unsigned char;
 
-/// The bytes of a block, from one of them on.
+/// Returns the bytes of a block from an offset on.
 const Byte* bytes_at(const char* block, std::size_t offset) {
   return reinterpret_cast<const Byte*>(block) + offset;
 }
@@ -35,7 +35,7 @@ int signed_byte(Byte byte) {
   return byte < 128 ? byte : byte - 256;
 }
 
-/// 32 numbers of four bits, the lower halves of the bytes first; add(whole number) is its value.
+/// Decodes 32 four-bit numbers, the lower halves of the bytes first; value(index, bits) returns each number.
 template <class Value>
 void decode_nibbles(const Byte* bytes, float* numbers, Value value) {
   for (std::size_t j = 0; j < 16; ++j) {
@@ -56,7 +56,7 @@ void q4_1(const char* block, float* numbers) {
                  [&](std::size_t, int q) { return d * static_cast<float>(q) + m; });
 }
 
-/// The fifth bit of each of 32 numbers.
+/// Returns the fifth bit of number j, as 0 or 16.
 int fifth_bit(const Byte* bits, std::size_t j) {
   return (bits[j / 8] >> j % 8 & 1) << 4;
 }
@@ -98,8 +98,8 @@ PartScale scale_of_part(const char* block, std::size_t part) {
   return {half_at(block, 0) * static_cast<float>(scale), half_at(block, 2) * static_cast<float>(least)};
 }
 
-/// Eight parts of 32 numbers; two parts share their bytes. high, when there is some, holds a fifth bit for
-/// each.
+/// Decodes eight parts of 32 numbers; two parts share their bytes. high holds their fifth bits, or is
+/// nullptr.
 void decode_parts(const char* block, const Byte* low, const Byte* high, float* numbers) {
   for (std::size_t part = 0; part < 8; ++part) {
     const auto [d, m] = scale_of_part(block, part);
@@ -159,7 +159,7 @@ constexpr uint64_t max_keys = 1u << 16, max_tensors = 1u << 20, longest_key = 1u
 constexpr uint64_t longest_header = uint64_t{1} << 28, max_items = 1u << 24;
 constexpr uint64_t read_at_once = 1u << 16;
 
-/// What the type of a value says, as GGUF numbers them.
+/// Type of a metadata value, as numbered in GGUF.
 enum ValueType : uint32_t {
   of_u8,
   of_i8,
@@ -176,9 +176,9 @@ enum ValueType : uint32_t {
   of_f64,
   n_value_types
 };
-constexpr std::size_t value_bytes[]{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};  // at least
+constexpr std::size_t value_bytes[]{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};  // minimum sizes
 
-/// Reads a header from its beginning, and never beyond the end of the file.
+/// Sequential reader of a header, which never reads beyond the end of the file.
 class HeaderReader {
  public:
   explicit HeaderReader(const system::OpenFile& file) : file_(file), place_(file.path().string() + ": ") {}
@@ -208,14 +208,14 @@ class HeaderReader {
            std::to_string(at_ - 8) + ", it claims " + std::to_string(length));
     return std::string(take(length));
   }
-  /// A count of items of at least bytes_each.
+  /// Reads a count of items of at least bytes_each bytes. Throws core::Error above most.
   uint64_t count_of_things(const char* what, uint64_t most, uint64_t bytes_each) {
     const uint64_t count = unsigned_number(8), fit = std::min(most, left() / bytes_each);
     if (count > fit)
       fail("expected at most " + std::to_string(fit) + " " + what + ", it claims " + std::to_string(count));
     return count;
   }
-  /// Items of a list: not more than are left of those that all lists together may have.
+  /// Reads the length of a list; all lists together have at most max_items items.
   uint64_t count_of_items(const std::string& key, uint64_t bytes_each) {
     const uint64_t count = count_of_things((key + " items").c_str(), items_left_, bytes_each);
     items_left_ -= count;
@@ -235,7 +235,7 @@ double signed_value(uint64_t bits) {
   return static_cast<double>(static_cast<Signed>(bits));
 }
 
-/// A number of a type that is none of text and list.
+/// Reads a number; type is neither text nor list.
 double number_of(HeaderReader& reader, uint32_t type) {
   const uint64_t bits = reader.unsigned_number(value_bytes[type]);
   switch (type) {
@@ -312,7 +312,7 @@ uint64_t alignment_in(const HeaderReader& reader, const std::map<std::string, Gg
   return static_cast<uint64_t>(number);
 }
 
-/// Bytes of a tensor's numbers, which must be whole blocks and lie within the file.
+/// Throws core::Error unless the rows of a tensor are whole blocks and its data lie within the file.
 void check_place(const HeaderReader& reader, const GgufTensor& tensor, uint64_t n_bytes_of_data) {
   const auto count = count_of(tensor.shape);
   const std::size_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
@@ -358,7 +358,7 @@ GgufHeader read_gguf_header(const system::OpenFile& file) {
 
 namespace {
 
-/// "Numbers of type Q4_1, Q8_0 are read as the float32 that they stand for."
+/// Returns "Numbers of type Q4_1, Q8_0 are read as the float32 that they stand for.", or nothing.
 std::vector<std::string> notes_on(const GgufHeader& header) {
   std::set<std::string> packed;
   for (const GgufTensor& tensor : header.tensors)

@@ -35,7 +35,7 @@ const TensorInfo& chosen(const TensorFile& file, const std::string& name, const 
   throw Error(file.place() + tensor.name + ": expected " + expected + ", got " + shape_text(tensor.shape));
 }
 
-/// Each takes far more memory than its only number, when it has but one.
+/// Throws core::Error for too many matrices: a matrix of one number takes far more memory than the number.
 void require_few_matrices(std::size_t n_sequences, std::size_t n_heads, const std::string& place) {
   constexpr std::size_t most = attention::max_bytes / bytes_of_a_matrix;
   const auto refuse = [&](std::size_t limit, const char* things, std::size_t got) {
@@ -69,7 +69,7 @@ void put_embeddings(Model& model, const TensorFile& file, const TensorInfo& info
 
 TensorAddress address_of(const std::string& source) {
   const std::size_t colon = source.rfind(':');
-  std::error_code ignored;  // what cannot be looked at is said when it is opened
+  std::error_code ignored;  // opening the file reports any error
   if (colon == source.npos || std::filesystem::exists(source, ignored)) return {source, ""};
   return {source.substr(0, colon), source.substr(colon + 1)};
 }

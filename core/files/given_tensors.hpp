@@ -10,47 +10,46 @@
 
 namespace core::formats {
 
-/// A stage whose numbers stand in a file of tensors.
+/// A stage whose values are in a tensor file.
 struct GivenTensor {
-  std::string stage;  ///< "weights", or "embeddings", which are the model's own
-  std::string
-      source;  ///< "FILE" or "FILE:TENSOR"; without a name, the tensor of the stage's name, or the only one
-  std::optional<std::size_t> layer = {};  ///< the index into a first axis of layers
-  /// Of a table, when its first line is 0, 1, 2 …; else that is of numbers.
+  std::string stage;   ///< "weights", or "embeddings" of the model
+  std::string source;  ///< "FILE" or "FILE:TENSOR"; default: the tensor named like the stage, or the only one
+  std::optional<std::size_t> layer = {};  ///< index into a leading layer axis
+  /// Whether the first line 0, 1, 2 … of a table is a header instead of numbers.
   bool has_header_line = false;
 };
 
-/// "FILE" or "FILE:TENSOR", of which a file's own name may hold the colon.
+/// Parts of "FILE" or "FILE:TENSOR"; the file name may contain a colon.
 struct TensorAddress {
   std::filesystem::path file;
   std::string tensor;
 };
 TensorAddress address_of(const std::string& source);
 
-/// A stage as a tensor holds it.
+/// A stage read from a tensor.
 struct TensorStage {
   attention::GivenStage given;
   std::size_t n_sequences = 1;
 };
 
-/// A stage from a tensor: [rows, columns] of a single head, [heads, rows, columns] or [sequences, heads,
-/// rows, columns].
+/// Returns the stage in a tensor: [rows, columns] of a single head, [heads, rows, columns] or [sequences,
+/// heads, rows, columns].
 ///
-/// Queries, keys and values of [rows, d_out] are cut into n_heads bands. Throws core::Error, "PLACEexpected
-/// …", when the shape is another.
+/// Queries, keys and values of [rows, d_out] are split into n_heads heads. Throws core::Error, "PLACEexpected
+/// …", for any other shape.
 TensorStage stage_of(const Tensor& tensor, attention::Stage stage, std::size_t n_heads,
                      const std::string& place);
 
-/// The same from a file; with a layer the tensor has one axis more in front, of which no other layer is read.
+/// Reads a stage from a file; with a layer, the tensor has a leading layer axis and only that layer is read.
 ///
 /// Throws core::Error, "FILE: TENSOR: …", as stage_of() and TensorFile::read() do.
 TensorStage read_stage(const TensorFile& file, const TensorInfo& tensor, attention::Stage stage,
                        std::optional<std::size_t> layer, std::size_t n_heads, const Token& progress);
 
-/// A model with stages from files, or without a model the smallest one in which they are given; see
-/// attention::model_of(). There [rows, d_out] are cut for n_heads heads; a model has its own.
+/// Returns a model with stages overridden by files; without a model, the smallest one that has them, see
+/// attention::model_of(). Only the latter splits [rows, d_out] into n_heads heads.
 ///
-/// Throws core::Error, in one line, when a file cannot be read, holds no such tensor or does not fit.
+/// Throws core::Error, in one line, when a file cannot be read, lacks the tensor or does not fit.
 attention::Model with_given_tensors(const std::optional<attention::Model>& model,
                                     std::span<const GivenTensor> tensors, std::size_t n_heads = 1);
 

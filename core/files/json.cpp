@@ -25,8 +25,8 @@ std::string index_path(const std::string& path, std::size_t index) {
   return path + "[" + std::to_string(index) + "]";
 }
 
-/// Builds a value with a limit on its depth. The library's own says nothing of lines, takes the last of two
-/// members of one name, and looks through all members for each new one.
+/// Builder of a value with limited depth. The library's own gives no lines in errors, keeps the last of two
+/// members with one name, and searches all members for each new one.
 class Builder {
  public:
   Builder(std::string_view text, const std::string& file_name) : text_(text), file_name_(file_name) {}
@@ -35,7 +35,7 @@ class Builder {
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
-  bool number_integer(std::int64_t value) {  // only numbers with a minus come here, so 0 is "-0"
+  bool number_integer(std::int64_t value) {  // only negative numbers get here, so 0 is "-0"
     return add(value == 0 ? -0.0 : static_cast<double>(value));
   }
   bool number_unsigned(std::uint64_t value) { return add(value); }
@@ -51,7 +51,7 @@ class Builder {
     Members& members = levels_.back().members;
     expect_every_key_once(members);
     Object object;
-    object.reserve(members.size());  // growing, it would copy what its members hold
+    object.reserve(members.size());  // growing would copy the contents of members
     for (auto& [key, value] : members) object.emplace_back(std::move(key), std::move(value));
     return close(std::move(object));
   }
@@ -71,7 +71,7 @@ class Builder {
   struct Level {
     bool is_object;
     List list;
-    Members members;  ///< the last one without its value while that is read
+    Members members;  ///< the last one has no value until it is read
   };
 
   std::string what_is_wrong(std::size_t at, const std::string& token,
@@ -83,7 +83,7 @@ class Builder {
     return "expected JSON, got " + quoted_briefly(text_.substr(at, 8));
   }
 
-  /// The place of the innermost list or object.
+  /// Returns the path of the innermost list or object.
   std::string path() const {
     std::string path;
     for (std::size_t k = 0; k + 1 < levels_.size(); ++k)
@@ -130,7 +130,7 @@ class Builder {
   Value result_;
 };
 
-/// The library would write numbers and blanks in another way than our own files have them.
+/// Appends JSON in the style of our files; the library formats numbers and spaces differently.
 void append(std::string& text, const Value& value) {
   const char* between = "";
   if (value.is_number_float()) {
@@ -149,7 +149,7 @@ void append(std::string& text, const Value& value) {
   }
 }
 
-/// The path of a value within another one that has this path; nothing when it is not in it.
+/// Returns the path of wanted inside value, whose own path is given; nothing if it is not inside.
 std::optional<std::string> path_to(const Value* wanted, const Value& value, const std::string& path) {
   if (wanted == &value) return path;
   if (value.is_object())
@@ -319,7 +319,7 @@ arma::mat Json::matrix(Numbers which) const {
   if (!is_list() || value_->empty()) fail("a list of rows of numbers");
   const auto& rows = value_->get_ref<const List&>();
   const std::size_t columns = rows.front().is_array() ? rows.front().size() : 0;
-  for (const Value& row : rows) {  // all lengths before the memory: they may not fit together
+  for (const Value& row : rows) {  // checks all lengths before allocating
     if (!row.is_array() || row.empty()) Json(document_, row).fail("a row of numbers");
     if (row.size() != columns)
       Json(document_, row)
@@ -340,7 +340,7 @@ Json parse_json(std::string_view text, const std::string& file_name) {
 std::string json_quoted(std::string_view text) {
   const std::string quoted = Value(text).dump(-1, ' ', false, Value::error_handler_t::replace);
   if (std::ranges::all_of(quoted, [](char c) { return c > 0 && c < 0x7f; })) return quoted;
-  // JSON does not escape what a terminal obeys: U+007F to U+009F, and marks that change the direction.
+  // JSON does not escape U+007F to U+009F and marks that change the text direction, which terminals obey.
   std::string safe;
   for (const auto& [c, at, size] : text::code_points(quoted))
     if (text::is_control(c))

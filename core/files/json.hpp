@@ -14,7 +14,7 @@
 
 namespace core::formats {
 
-/// Which numbers a file may hold: JSON has finite ones only, so others are written "inf", "-inf" and "nan".
+/// Numbers allowed in a file: JSON has only finite ones, so others are written "inf", "-inf" and "nan".
 enum class Numbers { finite, any };
 
 /// A word of a file and its meaning.
@@ -26,16 +26,16 @@ struct Word {
 template <class Meaning>
 Word(const char*, Meaning) -> Word<Meaning>;
 
-/// A value in a JSON text, which knows its path in it, so that whatever is wrong with it can be named;
-/// objects keep the order of the text. Copies share what was read.
+/// A value in a JSON text that knows its path, for error messages; objects keep the order of the text. Copies
+/// share the parsed document.
 ///
-/// Every reading member throws core::Error, "FILE: PATH: expected …, got …".
+/// Every member that reads a value throws core::Error, "FILE: PATH: expected …, got …".
 class Json {
  public:
-  /// Throws core::Error about this place: what was expected, and what it got when that is not said.
+  /// Throws core::Error about this value, "expected …, got …"; got describes the value by default.
   [[noreturn]] void fail(const std::string& expected, std::optional<std::string> got = {}) const;
 
-  /// "FILE: PATH: ", as every error about this place begins. The path is searched for in the whole text.
+  /// Returns "FILE: PATH: ", the beginning of every error about this value; searches the whole text for it.
   std::string place() const;
 
   bool is_null() const;
@@ -46,37 +46,37 @@ class Json {
   bool is_number() const;
   bool is_whole() const;  ///< written as a whole number below 2^64
 
-  /// Makes sure that this is an object with no other keys than these.
+  /// Throws core::Error unless this is an object with no other keys than these.
   void expect_keys(std::initializer_list<std::string_view> known) const;
-  /// The member under a key, or nothing, also when this is no object.
+  /// Returns the member with a key, or nothing, also if this is not an object.
   std::optional<Json> member(std::string_view key) const;
-  /// The same, and nothing where it is null.
+  /// Returns the same, but nothing if it is null.
   std::optional<Json> given(std::string_view key) const;
-  /// The member that must be there.
+  /// Returns a member that must be present.
   Json required(std::string_view key) const;
-  /// All members of an object.
+  /// Returns all members of an object.
   std::vector<std::pair<std::string, Json>> members() const;
 
-  /// The items of a list that has some.
+  /// Returns the items of a list that must not be empty.
   std::vector<Json> items(const char* expected) const;
-  /// The items of a list, which may be empty.
+  /// Returns the items of a list, which may be empty.
   std::vector<Json> items_if_any(const char* expected) const;
-  /// The items of a list of exactly count.
+  /// Returns the items of a list of exactly count items.
   std::vector<Json> items(const char* expected, std::size_t count) const;
-  /// Those of a list of whole numbers, and of strings, which may be empty.
+  /// Returns the items of a list, which may be empty, of whole numbers or strings.
   std::vector<std::uint64_t> wholes(const char* expected) const;
   std::vector<std::string> texts(const char* expected) const;
-  /// The first item, or nothing, also when this is no list.
+  /// Returns the first item, or nothing, also if this is not a list.
   std::optional<Json> first() const;
 
   bool boolean() const;
   double number(Numbers which = Numbers::finite) const;
-  /// A whole number of at least smallest.
+  /// Returns a whole number of at least smallest.
   std::uint64_t whole(std::uint64_t smallest) const;
   const std::string& text() const;
-  /// A list of numbers as a matrix of one row; it may be empty.
+  /// Returns a list of numbers, which may be empty, as a matrix [1, n].
   arma::mat row() const;
-  /// A list of rows of equal length, at least one.
+  /// Returns a list of at least one row, all of equal length, as a matrix.
   arma::mat matrix(Numbers which = Numbers::finite) const;
 
   template <class Meaning, std::size_t n>
@@ -109,18 +109,16 @@ class Json {
 /// UTF-8, a number is beyond float64, or an object has a key twice.
 Json parse_json(std::string_view text, const std::string& file_name);
 
-/// A string in quotes, escaped, with nothing in it that a terminal obeys; bytes that are not UTF-8 become
-/// U+FFFD.
+/// Returns a quoted and escaped string without control characters; bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);
 
-/// The value as JSON on one line.
+/// Returns the value as JSON on one line.
 std::string json_text(const Json& json);
 
-/// Returns the JSON text with a merge patch applied, as RFC 7386 says: null removes a member. Both are valid
-/// JSON.
+/// Returns the JSON text with a merge patch applied (RFC 7386): null removes a member. Both are valid JSON.
 std::string json_merged(std::string_view text, std::string_view patch);
 
-/// A text cut to a length that fits a message, quoted and on one line.
+/// Returns a text shortened to fit a message, quoted and on one line.
 std::string quoted_briefly(std::string_view text);
 
 }  // namespace core::formats

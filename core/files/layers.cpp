@@ -16,7 +16,7 @@
 namespace core::formats::checkpoints {
 namespace {
 
-/// Parts of tensors' names, in small letters and with blanks around each, that tell what attention does.
+/// Lower-case parts of tensor names that reveal a feature of the attention, separated by spaces.
 struct TensorSign {
   const char* feature;
   const char* words;
@@ -44,14 +44,14 @@ bool has(const std::string& name, std::string_view word) {
   return name.find(word) != name.npos;
 }
 
-/// The name before its first number: "encoder.block." of "encoder.block.3.layer.0.".
+/// Returns the part of a name before its first number: "encoder.block." of "encoder.block.3.layer.0.".
 std::string stack_of(const std::string& name) {
   for (std::size_t k = 0; k < name.size(); ++k)
     if (text::is_digit(name[k]) && (k == 0 || name[k - 1] == '.')) return name.substr(0, k);
   return name;
 }
 
-/// The name without its last n parts: "model." of "model.rotary_emb.inv_freq" without two.
+/// Returns a name without its last n parts: "model." of "model.rotary_emb.inv_freq" for n = 2.
 std::string without_parts(std::string name, int n) {
   if (name.ends_with('.')) name.pop_back();
   for (; n > 0 && !name.empty(); --n) {
@@ -61,7 +61,7 @@ std::string without_parts(std::string name, int n) {
   return name.empty() ? name : name + ".";
 }
 
-/// Whether a tensor is of that layer, or of all that are stacked with it.
+/// Returns whether a tensor belongs to a layer, or is shared by its stack of layers.
 bool tells_of(const std::string& tensor, const Layer& layer, bool shared_by_a_stack) {
   if (tensor.starts_with(layer.prefix) && !layer.prefix.empty()) return true;
   const std::string stack = stack_of(tensor);
@@ -104,13 +104,13 @@ std::optional<Source> output_of(const ByName& names, const std::string& prefix, 
   return source;
 }
 
-/// The layer whose query's weight that tensor is, or nothing.
+/// Returns the layer whose query weight has this name, or nothing.
 std::optional<Layer> layer_at(const ByName& names, const std::string& name, const Naming& naming) {
   if (!name.ends_with(naming.weights[0])) return std::nullopt;
   const std::string prefix = name.substr(0, name.size() - naming.weights[0].size());
   if (!prefix.empty() && prefix.back() != '.') return std::nullopt;
   if (naming.is_fused() && find(names, prefix + "q_attn.weight"))
-    return std::nullopt;  // GPT-2's cross-attention, whose c_attn holds keys and values alone
+    return std::nullopt;  // GPT-2's cross-attention: c_attn holds only keys and values
   for (const std::string& weight : naming.weights) {
     const TensorInfo* info = find(names, prefix + weight);
     const bool has_heads = info && naming.orientation == Orientation::head_first && info->shape.size() == 3;
@@ -125,14 +125,14 @@ std::optional<Layer> layer_at(const ByName& names, const std::string& name, cons
   return layer;
 }
 
-/// "x.heads.3." as "x." and 3: one class for each head.
+/// Splits "x.heads.3." into "x." and 3: one module for each head.
 std::optional<std::pair<std::string, std::size_t>> head_in(const std::string& prefix) {
   constexpr std::string_view word = "heads.";
   const std::size_t at = prefix.rfind(word);
   if (at == prefix.npos || (at > 0 && prefix[at - 1] != '.')) return std::nullopt;
   std::string_view rest = std::string_view(prefix).substr(at + word.size());
   const auto head = text::take_whole_number(rest);
-  if (!head || rest.size() != 1) return std::nullopt;  // the point at the end
+  if (!head || rest.size() != 1) return std::nullopt;  // the dot at the end
   return std::pair(prefix.substr(0, at), *head);
 }
 
@@ -141,7 +141,7 @@ void append(Source& source, const Source& head) {
   source.biases.insert(source.biases.end(), head.biases.begin(), head.biases.end());
 }
 
-/// Makes one layer of those that are heads of one, and leaves the others as they are.
+/// Joins layers that are heads of one attention, and keeps the others.
 std::vector<Layer> joined_heads(std::vector<Layer> layers, const ByName& names) {
   std::vector<Layer> joined;
   for (Layer& layer : layers) {
@@ -185,7 +185,7 @@ bool is_whole_number(Dtype dtype) {
          dtype == Dtype::u64 || dtype == Dtype::u32 || dtype == Dtype::u16 || dtype == Dtype::u8;
 }
 
-/// Both pack several weights into one number, GPTQ along the inputs, AWQ along the outputs.
+/// Returns GPTQ (packed along the inputs), AWQ (packed along the outputs), or both if it is unclear.
 std::string packed_scheme(const TensorFile& file, const TensorInfo& tensor, const std::string& base) {
   const TensorInfo* scales = file.find(base + "scales");
   if (file.find(base + "g_idx")) return "GPTQ";
@@ -193,7 +193,7 @@ std::string packed_scheme(const TensorFile& file, const TensorInfo& tensor, cons
   return scales->shape.back() == tensor.shape[1] ? "GPTQ" : "AWQ";
 }
 
-/// The scheme by which a tensor is quantised, or nothing.
+/// Returns the quantization scheme of a tensor, or nothing.
 std::optional<std::string> scheme_of(const TensorFile& file, const TensorInfo& tensor) {
   const NameParts name = name_parts(tensor.name);
   const auto has = [&](const char* beside) { return file.find(name.base + beside) != nullptr; };
@@ -211,24 +211,24 @@ std::optional<std::string> scheme_of(const TensorFile& file, const TensorInfo& t
   return std::nullopt;
 }
 
-/// The part of a model of two, by the name of a tensor in small letters; towers for images are encoders.
+/// Part of an encoder-decoder model, by a lower-case tensor name; image towers count as encoders.
 enum class Side { none, encoder, decoder };
 Side side_of(const std::string& name) {
   if (has(name, "decoder")) return Side::decoder;
   return has(name, "encoder") || has(name, "vision") || has(name, "visual") ? Side::encoder : Side::none;
 }
 
-/// Whether a layer's keys are of another sequence than its queries.
+/// Returns whether a layer is cross-attention, with keys of another sequence.
 bool is_cross(std::span<const TensorInfo> tensors, const Layer& layer) {
   const std::string weight = text::lower(layer.mapping.query.weights.front());
   if (text::has_part("." + weight, cross_signs)) return true;
-  // The one of torch.nn.TransformerDecoder has a sibling self_attn.
+  // In torch.nn.TransformerDecoder it has a sibling self_attn.
   if (!layer.prefix.ends_with("multihead_attn.")) return false;
   const std::string beside = without_parts(layer.prefix, 1) + "self_attn.";
   return std::ranges::any_of(tensors, [&](const TensorInfo& t) { return t.name.starts_with(beside); });
 }
 
-/// Whether a norm comes before the attention in its block.
+/// Returns whether a norm comes before the attention in its block.
 bool has_norm_before(std::span<const TensorInfo> tensors, const Layer& layer) {
   const std::string block = without_parts(layer.prefix, 1);
   return std::ranges::any_of(tensors, [&](const TensorInfo& tensor) {
@@ -237,7 +237,7 @@ bool has_norm_before(std::span<const TensorInfo> tensors, const Layer& layer) {
   });
 }
 
-/// A square tensor beside the projections that is called a mask, or nullptr.
+/// Returns a square tensor with the prefix of the projections and the name of a mask, or nullptr.
 const TensorInfo* mask_next_to(std::span<const TensorInfo> tensors, const Layer& layer) {
   for (const char* name : mask_names) {
     const auto mask = std::ranges::find(tensors, layer.prefix + name, &TensorInfo::name);
@@ -247,7 +247,7 @@ const TensorInfo* mask_next_to(std::span<const TensorInfo> tensors, const Layer&
   return nullptr;
 }
 
-/// The names of features that tensors tell of, perhaps several times.
+/// Returns the names of features revealed by tensor names, possibly repeated.
 std::vector<const char*> features_by_tensors(std::span<const TensorInfo> tensors, const Layer& layer,
                                              bool is_cross) {
   std::vector<const char*> found;
@@ -255,20 +255,20 @@ std::vector<const char*> features_by_tensors(std::span<const TensorInfo> tensors
     for (const TensorSign& sign : tensor_signs) {
       const std::string_view name = sign.feature;
       const bool shared = name == "relative", of_places = shared || name == "rotary" || name == "alibi";
-      if (of_places && is_cross) continue;  // whose keys stand nowhere among the queries
+      if (of_places && is_cross) continue;  // its keys have no positions among the queries
       if (text::has_part("." + text::lower(tensor.name), sign.words) && tells_of(tensor.name, layer, shared))
         found.push_back(sign.feature);
     }
   return found;
 }
 
-/// The number that comes first in a layer's prefix: 3 of "h.3.attn."; 0 when there is none.
+/// Returns the first number in a layer's prefix: 3 of "h.3.attn."; 0 if there is none.
 std::size_t number_of(const Layer& layer) {
   std::string_view rest = std::string_view(layer.prefix).substr(stack_of(layer.prefix).size());
   return text::take_whole_number(rest).value_or(0);
 }
 
-/// "500000" and not "5e+05".
+/// Returns "500000" and not "5e+05".
 std::string base_text(double base) {
   constexpr double largest = 1e15;
   const bool is_whole = std::trunc(base) == base && base < largest;
@@ -315,7 +315,7 @@ std::string words_of(const LayerBiasTable& bias) {
          std::to_string(bias.max_distance) + (bias.bidirectional ? ", both ways" : ", of earlier keys");
 }
 
-/// Finds the rules one after the other, and says how each is known.
+/// Determines the rules of a layer and records how each is known.
 class RulesFinder {
  public:
   RulesFinder(LayerRules& rules, std::span<const TensorInfo> tensors, const Layer& layer, const Config& all,
@@ -350,7 +350,7 @@ class RulesFinder {
     if (side_ != Side::none && of_side) rules_.heads.n = of_side;
     find_mask();
     const auto features = features_by_tensors(tensors_, layer_, rules_.is_cross);
-    if (!rules_.is_cross)  // whose keys have no places among the queries
+    if (!rules_.is_cross)  // its keys have no positions among the queries
       find_positions(std::ranges::find(features, std::string("rotary")) != features.end());
     if (positions_.softcap && wanted("cap")) {
       rules_.softcap = positions_.softcap;
@@ -383,7 +383,7 @@ class RulesFinder {
     const Family* family = family_by_weight(layer_.mapping.query.weights.front());
     if (!family && *layer_.naming->family) family = &family_named(layer_.naming->family);
     if (!family || layer_.mapping.query.n_parts == 1 || shape.size() != 2) return family;
-    // Of fused weights, those that are no three squares have keys and values of fewer heads.
+    // A fused weight that is not three squares has fewer KV heads.
     const bool is_three_squares = std::max(shape[0], shape[1]) == 3 * std::min(shape[0], shape[1]);
     return !is_three_squares && *family->if_grouped ? &family_named(family->if_grouped) : family;
   }
@@ -394,7 +394,7 @@ class RulesFinder {
       rules_.not_supported.push_back(feature);
   }
 
-  /// Whether something is to be computed; what a person ignores is said.
+  /// Returns whether to compute a feature; if the user ignores it, records that it is not computed.
   bool wanted(const char* name) {
     const bool is_ignored = std::ranges::find(ignored_, name) != ignored_.end();
     if (is_ignored) lacks(name);
@@ -415,7 +415,7 @@ class RulesFinder {
            (name == "norm" && rules_.head_norms) || (name == "sinks" && !rules_.sink.empty());
   }
 
-  /// Whether the future is masked; by is what tells it.
+  /// Sets whether the future is masked; `by` is the reason.
   void set_causal(bool causal, bool is_known, const std::string& by) {
     rules_.causal = causal;
     std::string words = causal ? "causal" : "not causal";
@@ -432,7 +432,7 @@ class RulesFinder {
     set_causal(layer_.naming->causal, false, "");
   }
 
-  /// Of a model of two towers, or of one alone, which its type tells and its names need not.
+  /// Returns whether this is an image tower; a model of one tower may reveal it only by its type.
   bool is_image_tower() const {
     if (type_.ends_with("_text_model")) return false;
     if (type_.ends_with("_vision_model")) return true;
@@ -470,10 +470,10 @@ class RulesFinder {
   }
 
   bool has_window() const { return index_ >= positions_.windowed.size() || positions_.windowed[index_]; }
-  /// Some layers of a model may have no positions.
+  /// Returns whether this layer applies RoPE: some layers of a model may not.
   bool is_rotated() const { return index_ >= positions_.rotated.size() || positions_.rotated[index_]; }
 
-  /// Projections that anybody calls so, in no block of layers and without another tensor of such models.
+  /// Returns whether only common projection names suggest the family: no block of layers, no other tensor.
   bool has_only_common_names() const {
     const std::string& prefix = layer_.prefix;
     const bool is_of_a_block =
@@ -520,10 +520,10 @@ class RulesFinder {
     const bool in_window = positions_.rotation_in_window && !positions_.windowed.empty() && has_window();
     const ConfigRotary& said = in_window ? *positions_.rotation_in_window : positions_.rotation;
     LayerRotary found;
-    const bool is_metas = std::string_view(layer_.naming->name) == "wq";  // whose pairs are of neighbors
+    const bool is_metas = std::string_view(layer_.naming->name) == "wq";  // with pairs of adjacent columns
     found.rotary = said.rotary(rule.interleaved || is_metas);
     found.fraction = said.fraction.value_or(rule.fraction);
-    // A part is rotated where the program of such models reads it, which else fails if it scales as well.
+    // Implementations that do not read the rotated fraction rotate all columns, and fail with scaling.
     if (by_config_ && !rules_.family->partial_rotary && (said.fraction || said.dimensions)) {
       if (found.fraction != 1 && said.scaling.rule != positions::ScalingRule::none) lacks("scaling");
       found.fraction = rule.fraction, found.rotary.dimensions.reset();
@@ -536,7 +536,7 @@ class RulesFinder {
     rules_.assumed.push_back("that the first token is at position 0");
   }
 
-  /// The table of the layer itself, or that of the first layer of its stack, which shares it.
+  /// Returns the table of the layer itself, or that of the first layer of its stack, which is shared.
   const TensorInfo* bias_table() const {
     const std::string end = "relative_attention_bias.weight";
     for (const char* part : {"SelfAttention.", ""})
@@ -558,7 +558,7 @@ class RulesFinder {
     rules_.bias_table = bias;
   }
 
-  /// Whole numbers that mean something else, as of windows of a picture, are not supported.
+  /// Finds the sliding window; window sizes with another meaning, as in image models, are not supported.
   void find_window() {
     if (!positions_.window || *positions_.window == 0 || !has_window()) return;
     const std::size_t width = *positions_.window;
@@ -568,13 +568,13 @@ class RulesFinder {
     rules_.known.push_back("a sliding window of " + std::to_string(width) + " keys");
   }
 
-  /// Gemma's blocks have four norms of their own names.
+  /// Returns whether the block has the norm before the MLP that Gemma adds.
   bool has_norm_before_the_mlp() const {
     const std::string block = layer_.prefix.substr(0, layer_.prefix.rfind("self_attn."));
     return info(block + "pre_feedforward_layernorm.weight", 1) != nullptr;
   }
 
-  /// The tensors of one side of norms whose factors are of all heads: one, or one for each head.
+  /// Returns the tensors of the query or key norms with factors for all heads: one, or one for each head.
   std::vector<std::string> norms_of_all_heads(const std::string& side) const {
     for (const char* dimensions : {"1", "2"})
       if (info(layer_.prefix + side + "_norm.weight", dimensions[0] - '0'))
@@ -587,7 +587,7 @@ class RulesFinder {
     }
   }
 
-  /// Norms of all heads at once, or with factors for each of them: OLMo 2, Cohere, StableLM.
+  /// Finds norms over all heads, or with separate factors for each head: OLMo 2, Cohere, StableLM.
   void find_norms_of_all_heads() {
     LayerHeadNorms norms{norms_of_all_heads("q"), norms_of_all_heads("k")};
     if (norms.query.empty() || norms.key.empty()) {
@@ -608,7 +608,7 @@ class RulesFinder {
     rules_.head_norms = std::move(norms);
   }
 
-  /// Norms of one head's width without biases, as Qwen 3 and Gemma 3 have; of all heads by the family alone.
+  /// Finds norms of width d_head without biases, as in Qwen 3 and Gemma 3; other norms only by the family.
   void find_head_norms() {
     if (by_config_ && rules_.family->norm_over != NormOver::head) return find_norms_of_all_heads();
     const std::string query = layer_.prefix + "q_norm.weight", key = layer_.prefix + "k_norm.weight";
@@ -640,7 +640,7 @@ class RulesFinder {
     rules_.known.push_back("learned attention sinks");
   }
 
-  /// Says which way a fused weight is cut.
+  /// Sets and records the layout of a fused weight.
   void cut_fused(const Shape& shape, const std::string& place) {
     if (rules_.mapping.query.n_parts == 1) return;
     const Fused fused = rules_.family ? rules_.family->fused : Fused::side_by_side;
@@ -663,10 +663,10 @@ class RulesFinder {
   const ConfigPositions& positions_;
   std::span<const std::string> ignored_;
   std::string type_;    ///< model_type, or ""
-  std::string weight_;  ///< of the query, in small letters
+  std::string weight_;  ///< of the query, in lower case
   Side side_;
   std::size_t index_;
-  bool by_config_ = false;  ///< whether the configuration tells the family
+  bool by_config_ = false;  ///< whether the configuration gives the family
 };
 
 }  // namespace
@@ -675,9 +675,9 @@ std::vector<Layer> find_layers(std::span<const TensorInfo> tensors) {
   ByName names;
   for (const TensorInfo& info : tensors) names.emplace(info.name, &info);
   std::vector<Layer> layers;
-  std::set<std::string> found;  // the tensors that are queries of a layer: the first row that fits has it
+  std::set<std::string> found;  // query weights of layers: the first naming that fits applies
   const auto has_output = [](const Layer& l) { return l.mapping.output.has_value(); };
-  for (const bool with_output : {true, false})  // q_proj is Llama's or OPT's, as its output is called
+  for (const bool with_output : {true, false})  // the output's name tells Llama's q_proj from OPT's
     for (const Naming& naming : namings())
       for (const TensorInfo& info : tensors) {
         auto layer = layer_at(names, info.name, naming);

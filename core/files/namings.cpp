@@ -5,12 +5,12 @@
 namespace core::formats::checkpoints {
 namespace {
 
-/// Its short names are no one else's.
+/// Encloses short names that would clash elsewhere.
 namespace layouts {
 
 constexpr bool causal = true, not_causal = false;
 
-/// Three nn.Linear and one for the output.
+/// Returns a naming of three nn.Linear and one for the output.
 Naming linear(const char* name, const char* about, const char* family, bool is_causal,
               std::array<std::string, 3> names, const std::string& output) {
   Naming naming{name,
@@ -27,7 +27,7 @@ Naming linear(const char* name, const char* about, const char* family, bool is_c
   return naming;
 }
 
-/// Tensors under names of their own, or several modules' parameters.
+/// Returns a naming of individually named tensors, or of the parameters of several modules.
 Naming parameters(const char* name, const char* about, const char* family, bool is_causal,
                   Orientation orientation, std::array<std::string, 3> weights,
                   std::array<std::string, 3> biases, const std::string& output,
@@ -36,7 +36,7 @@ Naming parameters(const char* name, const char* about, const char* family, bool 
           output, output_bias, has_fused_bias};
 }
 
-/// One weight for all three and one for the output.
+/// Returns a naming of one fused weight and one for the output.
 Naming fused_weight(const char* name, const char* about, const char* family, bool is_causal,
                     const std::string& weight, const std::string& bias, const std::string& output,
                     Orientation orientation = Orientation::out_by_in) {
@@ -44,7 +44,7 @@ Naming fused_weight(const char* name, const char* about, const char* family, boo
                     output + ".weight", output + ".bias", true);
 }
 
-/// One nn.Linear for all three and one for the output.
+/// Returns a naming of one fused nn.Linear and one for the output.
 Naming fused_linear(const char* name, const char* about, const char* family, bool is_causal,
                     const std::string& all, const std::string& output) {
   return fused_weight(name, about, family, is_causal, all + ".weight", all + ".bias", output);

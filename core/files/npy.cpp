@@ -10,7 +10,7 @@
 #include "core/files/little_endian.hpp"
 #include "core/files/readers.hpp"
 
-/// NumPy's .npy files and archives of them, and ZIP archives as such.
+/// NumPy's .npy files and archives of them, and ZIP archives in general.
 namespace core::formats::readers {
 namespace {
 
@@ -49,7 +49,7 @@ std::string words_of_lengths(uint64_t unpacked, uint64_t claimed) {
 
 }  // namespace
 
-/// libzip's view of an archive, and of the member that was read last.
+/// State of libzip for an archive and the member that was read last.
 struct ZipArchive::Reading {
   struct Close {
     void operator()(zip* open) const { zip_discard(open); }
@@ -57,10 +57,10 @@ struct ZipArchive::Reading {
   };
   std::filesystem::path path;
   std::unique_ptr<zip, Close> archive;
-  std::mutex mutex;                       ///< for what follows and libzip's state
-  std::set<uint64_t> checked;             ///< members whose checksum is right
+  std::mutex mutex;                       ///< guards the members below and libzip's state
+  std::set<uint64_t> checked;             ///< members with a verified checksum
   std::unique_ptr<zip_file, Close> file;  ///< the member that was read last
-  uint64_t index = 0, at = 0;             ///< which it is, and how far it has been read
+  uint64_t index = 0, at = 0;             ///< its index, and the bytes read so far
 
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(path.string() + ": damaged ZIP archive: " + what);
@@ -77,7 +77,7 @@ struct ZipArchive::Reading {
     at = 0;
   }
 
-  /// Reads on, and returns how many bytes that were.
+  /// Reads the next bytes and returns their number.
   uint64_t read(const ZipMember& member, char* bytes, uint64_t count) {
     const zip_int64_t got = zip_fread(file.get(), bytes, count);
     if (got < 0) fail(member, words_of(zip_error_code_zip(zip_file_get_error(file.get()))));
@@ -112,8 +112,8 @@ bool looks_like_zip(std::string_view begin) {
 ZipArchive::ZipArchive(const std::filesystem::path& path) : reading_(std::make_shared<Reading>()) {
   Reading& r = *reading_;
   r.path = path;
-  const system::OpenFile file(path);  // libzip would wait for a pipe
-  int error = ZIP_ER_NOZIP;           // and takes a file of nothing for an archive of nothing
+  const system::OpenFile file(path);  // rejects a pipe, for which libzip would wait
+  int error = ZIP_ER_NOZIP;           // libzip takes an empty file for an empty archive
   if (file.size() > 0) r.archive.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &error));
   if (!r.archive) r.fail(words_of(error));
   const auto n_members = static_cast<uint64_t>(zip_get_num_entries(r.archive.get(), 0));
@@ -144,7 +144,7 @@ std::string ZipArchive::bytes(const ZipMember& member, uint64_t from, uint64_t c
   }
   const uint64_t until = is_checked ? from + count : UINT64_MAX;
   std::string wanted,
-      block(std::min(unpacked_at_once, member.size + 1), '\0');  // a byte more shows that it is longer
+      block(std::min(unpacked_at_once, member.size + 1), '\0');  // one byte more reveals a longer member
   wanted.reserve(count);
   while (r.at < until) {
     progress.add(0);
@@ -173,7 +173,7 @@ namespace {
 
 /// The dictionary at the beginning of a .npy file.
 struct NpyHeader {
-  std::string descr;  ///< '<f8'; of records, the whole list as it is written
+  std::string descr;  ///< '<f8'; for records, the whole list as it is written
   bool fortran_order = false;
   Shape shape;
 };
@@ -238,7 +238,7 @@ class NpyHeaderReader {
     return text;
   }
 
-  /// A text, or a list (of a record's fields) that is kept as it is, so that it can be shown.
+  /// Reads a text, or the list of a record's fields, which is kept as it is for the error message.
   std::string type() {
     if (!next_is('[')) return quoted();
     int depth = 0;
@@ -293,7 +293,7 @@ std::string unknown_type(const std::string& descr) {
   return "expected numbers of 8 to 64 bits, bool or text, got the type " + quoted_briefly(descr);
 }
 
-/// Sets what descr says of one number: '<f4', '|b1', '>i8', '<U7'.
+/// Sets dtype, size and byte order of one number from descr: '<f4', '|b1', '>i8', '<U7'.
 void read_type(const std::string& descr, RawTensor& tensor) {
   const std::string code = descr.substr(std::min<std::size_t>(1, descr.size()));
   if (descr.empty() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos)
@@ -309,10 +309,10 @@ void read_type(const std::string& descr, RawTensor& tensor) {
     throw Error(tensor.place + unknown_type(descr));
   tensor.info.dtype = Dtype::text;
   tensor.item_bytes = 4 * std::stoull(code.substr(1));
-  if (tensor.item_bytes == 0) throw Error(tensor.place + unknown_type(descr));  // it could claim any number
+  if (tensor.item_bytes == 0) throw Error(tensor.place + unknown_type(descr));  // fits any number of texts
 }
 
-/// The tensor of a .npy file of n_bytes, whose bytes fetch gives; only its header is read.
+/// Returns the tensor of a .npy file of n_bytes, read by fetch; reads only its header.
 RawTensor npy_tensor(std::string name, std::string place, std::uint64_t n_bytes, const Fetch& fetch) {
   Token unseen;
   std::string buffer;
@@ -356,7 +356,7 @@ TensorFile::Entry entry_of_member(const std::shared_ptr<const ZipArchive>& archi
   const std::string name = member.name.substr(0, member.name.size() - npy_ending.size());
   const std::string place = file_name + ": " + name + ": ";
   if (!member.problem.empty()) throw Error(place + member.problem);
-  // The header is read unchecked; numbers are given out only after the checksum of all has been found right.
+  // The header is read unchecked; numbers are returned only after the member's checksum is verified.
   const Fetch begin = [&](uint64_t from, uint64_t count, std::string& buffer, const Token&) {
     if (buffer.size() < from + count) buffer = archive->begin(member, std::max(short_header, from + count));
     if (buffer.size() < from + count) throw Error(place + "expected a .npy header, got the end of the file");

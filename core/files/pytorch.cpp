@@ -11,20 +11,20 @@
 #include "core/files/little_endian.hpp"
 #include "core/files/readers.hpp"
 
-/// What torch.save writes: a pickle of Python with tensors in it, and their numbers beside it.
+/// Files of torch.save: a Python pickle that describes tensors, and their numbers.
 namespace core::formats::readers {
 namespace {
 
 using std::uint64_t;
 using namespace std::string_view_literals;
 
-// Beyond them a file is refused.
+// Limits beyond which a file is refused.
 constexpr uint64_t max_pickle = uint64_t{1} << 26;  // bytes
 constexpr uint64_t max_item = uint64_t{1} << 24;    // bytes of a text
 constexpr std::size_t max_values = std::size_t{1} << 20, max_tensors = std::size_t{1} << 16, max_depth = 64;
 constexpr std::size_t max_line = 4096, max_key = 100, max_name = 1000, max_name_bytes = std::size_t{1} << 24;
 
-/// The bytes of a pickle, taken one after the other; place begins every message.
+/// Sequential reader of the bytes of a pickle; place begins every message.
 class PickleBytes {
  public:
   PickleBytes(std::string_view bytes, std::string place) : bytes_(bytes), place_(std::move(place)) {}
@@ -41,14 +41,14 @@ class PickleBytes {
     at_ += count;
     return bytes_.substr(at_ - count, count);
   }
-  /// The bytes up to the end of a line, which is passed over.
+  /// Returns the bytes up to the end of the line, which is skipped.
   std::string line() {
     const std::size_t length = bytes_.substr(at_).find('\n');
     if (length == bytes_.npos) fail("expected 1 more bytes, got the end");
     if (length > max_line) fail("expected the end of a line");
     return std::string(take(length + 1).substr(0, length));
   }
-  /// The number that the next bytes are, the lowest first; of up to eight.
+  /// Reads a little-endian number of up to eight bytes.
   uint64_t number(uint64_t n_bytes) { return little_endian(take(n_bytes)); }
 
  private:
@@ -57,7 +57,7 @@ class PickleBytes {
   uint64_t at_ = 0;
 };
 
-/// A value that a pickle holds; others stand in it by their index among all.
+/// A value in a pickle; it refers to other values by their index.
 struct PickleValue {
   using Index = std::uint32_t;
   enum class Kind {
@@ -72,24 +72,24 @@ struct PickleValue {
     tuple,
     dict,
     name,    ///< of a function or class
-    object,  ///< what a function or class that is none of ours would give: nothing is called or made
+    object,  ///< the result of an unknown function or class, which is not called
     storage,
     tensor
   };
   Kind kind = Kind::none;
-  std::int64_t whole = 0;  ///< a whole number; which of the storages or tensors it is
-  std::string text = {};   ///< a text, bytes, those of a large number; "module.name" of a name
+  std::int64_t whole = 0;  ///< a whole number; the index of a storage or tensor
+  std::string text = {};   ///< a text, bytes, or the bytes of a large number; "module.name" of a name
   std::vector<Index> items =
-      {};  ///< of a list or tuple; keys and values of a dict alternately; an object's maker
+      {};  ///< of a list or tuple; keys and values of a dict alternately; function or class of an object
 };
 
 using PickleKind = PickleValue::Kind;
 
-/// Where a tensor's numbers are, in the words of PyTorch.
+/// A storage of PyTorch, which holds the numbers of tensors.
 struct PickledStorage {
   std::string key;
-  Dtype dtype = Dtype::u8;  ///< of one that has no type, bytes
-  std::uint64_t count = 0;  ///< of numbers of the type
+  Dtype dtype = Dtype::u8;  ///< bytes if it is untyped
+  std::uint64_t count = 0;  ///< in numbers of dtype
 };
 
 /// A tensor as PyTorch writes it: a view of a storage.
@@ -101,21 +101,21 @@ struct PickledTensor {
   Strides strides;
 };
 
-/// What one pickle holds.
+/// Content of one pickle.
 struct Pickle {
   std::vector<PickleValue> values;
   PickleValue::Index root = 0;
   std::vector<PickledStorage> storages;
   std::vector<PickledTensor> tensors;
-  std::string foreign;  ///< the first function or class that is none of ours, or ""
+  std::string foreign;  ///< the first unknown function or class, or ""
 
-  /// "module.name" of a name, or of what would make an object.
+  /// Returns the "module.name" of a name, or of the function or class of an object.
   const std::string& name_of(const PickleValue& value) const {
     return value.kind == PickleValue::Kind::object ? values[value.items.front()].text : value.text;
   }
 };
 
-/// The type of numbers of a storage: that of "torch.FloatStorage"; bytes of one that has no type; or nothing.
+/// Returns the dtype of a storage class such as "torch.FloatStorage", bytes if it is untyped, or nothing.
 std::optional<Dtype> dtype_of_storage(std::string_view name) {
   if (name == "torch.storage.UntypedStorage" || name == "torch.UntypedStorage") return Dtype::u8;
   constexpr std::string_view begin = "torch.", end = "Storage";
@@ -124,7 +124,7 @@ std::optional<Dtype> dtype_of_storage(std::string_view name) {
   return find_dtype(name.substr(0, name.size() - end.size()), &DtypeNames::storage);
 }
 
-/// What to do about a name, by what it begins with; the last fits all.
+/// Advice on an unknown name, by its prefix; the last one fits all.
 struct Advice {
   const char* begins;
   const char* words;
@@ -137,7 +137,7 @@ constexpr std::array advices{Advice{"numpy.", "save arrays with numpy.savez"},
                              Advice{"torch.Complex", "save torch.view_as_real(tensor)"},
                              Advice{"", "save them alone, such as model.state_dict()"}};
 
-/// A name as a message shows it: any bytes may be in the file.
+/// Returns a name for a message: the file may contain any bytes.
 std::string shown(const std::string& name) {
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
@@ -145,7 +145,7 @@ std::string shown(const std::string& name) {
   return name.size() <= 100 && std::ranges::all_of(name, is_plain) ? name : quoted_briefly(name);
 }
 
-/// Throws core::Error for a function or a class that is none of ours, with what to do instead.
+/// Throws core::Error for an unknown function or class, with advice.
 [[noreturn]] void refuse_name(const std::string& name, const std::string& place) {
   const auto advice =
       std::ranges::find_if(advices, [&](const Advice& a) { return name.starts_with(a.begins); });
@@ -157,7 +157,7 @@ std::optional<Dtype> dtype_of(std::string_view name) {
   return name.starts_with(begin) ? find_dtype(name.substr(begin.size()), &DtypeNames::name) : std::nullopt;
 }
 
-/// The arguments of a call, each looked up and of the kind that is wanted.
+/// Arguments of a call, looked up and checked for their kind.
 class Arguments {
  public:
   Arguments(const Pickle& pickle, const PickleValue& tuple, const std::string& place, const std::string& of)
@@ -199,7 +199,7 @@ class Arguments {
   std::string place_;
 };
 
-/// torch._utils._rebuild_tensor, _v2 and _v3, which has a type of its own.
+/// Does the same as torch._utils._rebuild_tensor, _v2 and _v3, which has its own dtype (typed).
 PickleValue rebuilt(Pickle& pickle, const Arguments& arguments, bool typed, const std::string& place) {
   PickledTensor tensor;
   tensor.storage = static_cast<std::size_t>(arguments.at(0, PickleKind::storage, "a storage").whole);
@@ -219,7 +219,7 @@ PickleValue rebuilt(Pickle& pickle, const Arguments& arguments, bool typed, cons
                   ", which are not read: save them as float32");
     tensor.dtype = *dtype;
   }
-  const PickleValue* about = arguments.any(typed ? 7 : 6);  // a view that is negated or conjugate
+  const PickleValue* about = arguments.any(typed ? 7 : 6);  // set for a negated or conjugate view
   if (about && about->kind != PickleKind::none && !about->items.empty())
     throw Error(place + "holds a tensor that is not stored as it is: save tensor.resolve_neg().clone()");
   if (pickle.tensors.size() == max_tensors) throw Error(place + "expected at most 2^16 tensors, got more");
@@ -227,7 +227,7 @@ PickleValue rebuilt(Pickle& pickle, const Arguments& arguments, bool typed, cons
   return {PickleKind::tensor, static_cast<std::int64_t>(pickle.tensors.size() - 1)};
 }
 
-/// collections.OrderedDict, of nothing or, as Python 2 wrote it, of a list of pairs.
+/// Returns a collections.OrderedDict, empty or, as written by Python 2, from a list of pairs.
 PickleValue ordered_dict(const Pickle& pickle, const Arguments& arguments, const std::string& place) {
   PickleValue dict{PickleKind::dict};
   if (arguments.count() == 0) return dict;
@@ -247,7 +247,7 @@ bool has_key(const Pickle& pickle, const PickleValue& dict, std::string_view key
   return false;
 }
 
-/// Throws core::Error when the state that an object gets is that of a module; the outermost is called so.
+/// Throws core::Error when the state of an object is that of a torch.nn.Module; outermost is its class.
 void refuse_module(const Pickle& pickle, const PickleValue& state, const std::string& outermost,
                    const std::string& place) {
   if (has_key(pickle, state, "_parameters") && has_key(pickle, state, "_modules"))
@@ -255,8 +255,8 @@ void refuse_module(const Pickle& pickle, const PickleValue& state, const std::st
                 "), only tensors can be read: save model.state_dict()");
 }
 
-/// What calling a name with a tuple of arguments would give, when it is one that tensors are made with: a
-/// tensor, a dict, a tuple or bytes; or nothing.
+/// Returns the result of calling a known function that builds tensors: a tensor, a dict, a tuple or bytes; or
+/// nothing for any other function.
 ///
 /// Throws core::Error for arguments that do not fit.
 std::optional<PickleValue> called(Pickle& pickle, const PickleValue& function, const PickleValue& tuple,
@@ -278,8 +278,8 @@ std::optional<PickleValue> called(Pickle& pickle, const PickleValue& function, c
   return std::nullopt;
 }
 
-/// The storage that a tuple ('storage', type, key, device, count) names, or the class of a module that one of
-/// ('module', class, …) does. Throws core::Error.
+/// Returns the storage for a tuple ('storage', type, key, device, count), or the class for ('module', class,
+/// …). Throws core::Error.
 PickleValue storage_named(Pickle& pickle, const PickleValue& tuple, const std::string& place) {
   const Arguments arguments(pickle, tuple, place, "storage");
   if (tuple.kind != PickleKind::tuple) throw Error(place + "damaged: expected a storage by its key");
@@ -301,7 +301,7 @@ PickleValue storage_named(Pickle& pickle, const PickleValue& tuple, const std::s
 }
 
 constexpr std::size_t highest_protocol = 5;
-constexpr unsigned char protocol_follows = 0x80;  // from protocol 2 on, before all
+constexpr unsigned char protocol_follows = 0x80;  // from protocol 2 on, the first opcode
 
 [[noreturn]] void refuse_old_pickle(const std::string& place) {
   throw Error(
@@ -310,10 +310,10 @@ constexpr unsigned char protocol_follows = 0x80;  // from protocol 2 on, before 
       "itself, numpy.savez or safetensors");
 }
 
-/// Reads one pickle of Python, of protocol 2 to 5, up to its end. Nothing that it names is looked up or run.
+/// Reader of one Python pickle, of protocol 2 to 5. Nothing that it names is looked up or run.
 ///
-/// It may hold tensors of PyTorch, dicts, lists, tuples, texts, bytes and numbers; of what else it would make
-/// or call only the name is kept, to be refused. Throws core::Error for a torch.nn.Module, when it is
+/// It may hold tensors of PyTorch, dicts, lists, tuples, texts, bytes and numbers; of other functions and
+/// classes only the name is kept, to be refused. Throws core::Error for a torch.nn.Module, when it is
 /// damaged, and when it has more than a million values. Source: Python, Lib/pickletools.py.
 class Unpickler {
  public:
@@ -376,7 +376,7 @@ class Unpickler {
   }
 
   void make_whole(std::int64_t number) { new_value(PickleKind::whole).whole = number; }
-  /// A whole number of some bytes, the lowest first, the highest with the sign.
+  /// Pushes a little-endian signed number of n_bytes.
   void make_long(std::uint64_t n_bytes) {
     if (n_bytes > 8) return make({PickleKind::large, 0, std::string(bytes_.take(n_bytes)), {}});
     const std::uint64_t unused = 64 - 8 * n_bytes;
@@ -388,7 +388,7 @@ class Unpickler {
     make({kind, 0, std::string(bytes_.take(bytes_.number(n_length_bytes))), {}});
   }
 
-  /// Does what an opcode says.
+  /// Executes an opcode.
   void step(unsigned char code) {
     switch (code) {
       // numbers
@@ -460,7 +460,7 @@ class Unpickler {
       case 0x8f:
       case 0x91:
         refuse_name("a set", bytes_.place());
-      // the stack and what is kept
+      // the stack and the memo
       case '0':
         pop();
         return;
@@ -499,7 +499,7 @@ class Unpickler {
       case 'R':
         return call();
       case 0x92:
-        pop();  // its arguments with names
+        pop();  // keyword arguments
         [[fallthrough]];
       case 0x81:
         return make_object();
@@ -519,13 +519,13 @@ class Unpickler {
 
   void add(const std::vector<PickleValue::Index>& items, PickleKind kind) {
     PickleValue& whole = pickle_.values[top()];
-    if (whole.kind == PickleKind::object) return;  // which is refused in the end
+    if (whole.kind == PickleKind::object) return;  // refused at the end
     if (whole.kind != kind || (kind == PickleKind::dict && items.size() % 2 != 0))
       bytes_.fail(kind == PickleKind::list ? "expected a list to add to" : "expected a dict to add pairs to");
     whole.items.insert(whole.items.end(), items.begin(), items.end());
   }
 
-  /// What is made of values that are kept may be long without many bytes in the file.
+  /// Limits copies: values built from the memo can be large although the file is small.
   void count_copied(std::size_t count) {
     n_copied_ += count;
     if (n_copied_ > max_values) bytes_.fail("expected fewer long names, got more");
@@ -552,8 +552,8 @@ class Unpickler {
     make(std::move(*made));
   }
 
-  /// Nothing is made or called: only what would make it is kept, as what follows may say more of what to do
-  /// instead.
+  /// Pushes an object with only its function or class, which is not called; refused later, as the rest of the
+  /// pickle may lead to better advice.
   void make_foreign(PickleValue::Index maker) {
     if (pickle_.foreign.empty()) pickle_.foreign = value(maker).text;
     make({PickleKind::object, 0, {}, {maker}});
@@ -566,11 +566,11 @@ class Unpickler {
     make_foreign(type);
   }
 
-  /// An OrderedDict may have attributes, such as the versions that a state_dict has, which are no tensors.
+  /// Ignores attributes of an OrderedDict, such as the versions in a state_dict, which are not tensors.
   void set_state() {
     const PickleValue::Index state = pop(), whole = top();
     if (value(whole).kind == PickleKind::object) {
-      count_copied(value(state).items.size());  // which are looked through
+      count_copied(value(state).items.size());  // they are searched
       return refuse_module(pickle_, value(state), outermost_, bytes_.place());
     }
     if (value(whole).kind != PickleKind::dict || value(state).kind != PickleKind::dict)
@@ -587,9 +587,9 @@ class Unpickler {
   std::size_t n_copied_ = 0;
 };
 
-/// Whether bytes begin as a pickle of protocol 0 or 1 does.
+/// Returns whether bytes begin like a pickle of protocol 0 or 1.
 bool looks_like_old_pickle(std::string_view begin) {
-  // A dict, a list, a tuple, a name, a number or a text, which end with their line or are kept.
+  // A dict, list, tuple, name, number or text, which ends with its line or is memoized.
   constexpr std::array begins{"(]"sv, "(}"sv, "(d"sv, "(l"sv, "(i"sv, "(c"sv, "}q"sv,
                               "]q"sv, "(K"sv, "(I"sv, "(S"sv, "(V"sv, "(X"sv, "(U"sv};
   if (std::ranges::any_of(begins, [&](std::string_view some) { return begin.starts_with(some); }))
@@ -602,21 +602,21 @@ bool looks_like_old_pickle(std::string_view begin) {
   return begin[0] == 'c' && line.find_first_of(" ,;:\t") == line.npos;
 }
 
-/// The tensors of a pickle under their names, and what else is in it.
+/// Tensors of a pickle by name, and the rest of its content.
 struct PickledNames {
   struct Named {
     std::string name;
-    std::size_t tensor;  ///< which of Pickle::tensors
+    std::size_t tensor;  ///< index into Pickle::tensors
   };
   std::vector<Named> tensors;
-  std::size_t n_others = 0;               ///< values that are no tensors
+  std::size_t n_others = 0;               ///< values that are not tensors
   std::vector<std::string> first_others;  ///< names of the first few of them
 };
 
-/// Names of nested dicts and lists are joined by dots; a tensor alone is called as the file.
+/// Collector of names: nested keys are joined by dots; a single tensor is named like the file.
 ///
-/// Throws core::Error, "PLACEwhat is wrong", when there is no tensor, two have one name, a key is no name, an
-/// object is among them, or they are nested without end.
+/// Throws core::Error, "PLACEwhat is wrong", when there is no tensor, two have one name, a key is not a name,
+/// there is an object among them, or the nesting is too deep.
 class PickleNames {
  public:
   PickleNames(const Pickle& pickle, const std::string& stem, const std::string& place)
@@ -680,7 +680,7 @@ class PickleNames {
   std::size_t n_visited_ = 0, n_name_bytes_ = 0;
 };
 
-/// "Left out as no tensors: epoch, loss, lr and 35 more."
+/// Returns "Left out as no tensors: epoch, loss, lr and 35 more."
 std::string words_on_others(const PickledNames& names) {
   const std::size_t more = names.n_others - names.first_others.size();
   return "Left out as no tensors: " + text::joined(names.first_others, ", ", {}, more == 0 ? " and " : ", ") +
@@ -689,17 +689,17 @@ std::string words_on_others(const PickledNames& names) {
 
 constexpr std::string_view legacy_magic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr std::int64_t legacy_protocol = 1001;
-constexpr std::size_t first_bytes = 64;  // bytes in which the first member's name, or the magic number, is
+constexpr std::size_t first_bytes = 64;  // to include the first member's name or the magic number
 
 /// The bytes of a storage.
 struct Stored {
   uint64_t n_bytes = 0;
   Fetch fetch;
-  uint64_t begin = 0;  ///< of what fetch gives
+  uint64_t begin = 0;  ///< offset of its first byte in fetch
 };
 using FindStorage = std::function<Stored(const PickledStorage&)>;
 
-/// Bytes of count numbers, or a size beyond every file.
+/// Returns the bytes of count numbers, or more than any file has.
 uint64_t bytes_of(uint64_t count, Dtype dtype) {
   const uint64_t each = dtype_bytes(dtype);
   return count > UINT64_MAX / each ? UINT64_MAX : count * each;
@@ -711,8 +711,8 @@ std::string words_on_strides(const PickledTensor& tensor) {
          std::to_string(tensor.offset);
 }
 
-/// Makes sure that a tensor lies within its storage of n_items, and repeats no number more often than a
-/// compressed file could.
+/// Throws core::Error unless a tensor is within its storage of n_items and repeats numbers no more often than
+/// a compressed file could.
 void check_tensor(const PickledTensor& tensor, uint64_t n_items, const std::string& place) {
   constexpr uint64_t always_fine = uint64_t{1} << 20, max_repeats = 1024;
   const auto span = span_of(tensor.shape, tensor.strides);
@@ -759,7 +759,7 @@ TensorFile file_of_pickle(const std::filesystem::path& path, const Pickle& pickl
   return {path, "pytorch", std::move(entries), std::move(notes)};
 }
 
-/// The members of an archive by their names after the folder that they are in.
+/// Members of an archive by their names inside its folder.
 using Members = std::map<std::string, const ZipMember*, std::less<>>;
 
 Members members_of(const ZipArchive& archive, const std::string& place) {
@@ -782,7 +782,7 @@ const ZipMember& member_called(const Members& members, std::string_view name, co
 }
 
 bool is_big_endian(const ZipArchive& archive, const Members& members, const std::string& place) {
-  if (!members.contains("byteorder")) return false;  // before PyTorch 2.1 nothing was said of it
+  if (!members.contains("byteorder")) return false;  // not written before PyTorch 2.1
   const std::string order = archive.begin(member_called(members, "byteorder", place), 16);
   if (order != "little" && order != "big")
     throw Error(place + "byteorder: expected little or big, got " + quoted_briefly(order));
@@ -809,10 +809,10 @@ TensorFile open_archive(const std::filesystem::path& path, const Token& progress
   return file_of_pickle(path, pickle, find, is_big_endian(*archive, members, place), progress);
 }
 
-/// Where the storages begin and how long they are that follow the pickles of an older file.
+/// Offsets and bytes of the storages after the pickles of a legacy file.
 using Storages = std::map<std::string, std::pair<uint64_t, uint64_t>, std::less<>>;
 
-/// Each storage follows the count of its numbers, from a byte of the file on.
+/// Returns the storages, the first at byte `at`; each follows the count of its numbers.
 Storages storages_after(const system::OpenFile& file, uint64_t at, const Pickle& pickle, const Pickle& keys) {
   std::map<std::string_view, const PickledStorage*> known;
   for (const PickledStorage& storage : pickle.storages) known.emplace(storage.key, &storage);
@@ -835,7 +835,7 @@ Storages storages_after(const system::OpenFile& file, uint64_t at, const Pickle&
   return storages;
 }
 
-/// A pickle of plain values alone.
+/// Reads a pickle that holds only plain values.
 Pickle read_plain(PickleBytes& bytes) {
   Pickle pickle = Unpickler(bytes).read();
   if (!pickle.foreign.empty()) refuse_name(pickle.foreign, bytes.place());
@@ -851,7 +851,7 @@ TensorFile open_legacy(const std::filesystem::path& path, const Token& progress)
   const Pickle protocol = read_plain(bytes);
   if (const auto version = protocol.values[protocol.root].whole; version != legacy_protocol)
     throw Error(place + "expected version 1001 of PyTorch's older format, got " + std::to_string(version));
-  read_plain(bytes);  // of the machine that wrote it; the storages are little-endian on any
+  read_plain(bytes);  // the machine that wrote it; storages are little-endian on any
   const Pickle pickle = Unpickler(bytes).read(), keys = read_plain(bytes);
   const Storages storages = storages_after(*file, bytes.at(), pickle, keys);
   const FindStorage find = [&](const PickledStorage& storage) -> Stored {
@@ -867,7 +867,7 @@ bool looks_like_pickle(std::string_view begin) {
   return begin.size() > 2 && begin[0] == '\x80' && begin[1] >= 2 && begin[1] <= 5;
 }
 
-/// A pickle that torch.save did not write is read only to say what is in it.
+/// Throws core::Error that describes the content of a pickle that torch.save did not write.
 [[noreturn]] void refuse_pickle(const std::filesystem::path& path) {
   const std::string place = path.string() + ": ";
   const system::OpenFile file(path);
@@ -885,7 +885,7 @@ bool is_pickle_of_pytorch(std::string_view member) {
 }
 
 bool looks_like_pytorch(std::string_view begin) {
-  constexpr std::size_t name_at = 30, length_at = 26;  // in the record of the first member
+  constexpr std::size_t name_at = 30, length_at = 26;  // offsets in the first member's record
   if (!looks_like_zip(begin)) return looks_like_pickle(begin);
   return begin.size() > name_at &&
          is_pickle_of_pytorch(begin.substr(name_at, little_endian(begin.substr(length_at, 2))));

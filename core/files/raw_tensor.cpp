@@ -6,7 +6,7 @@ namespace core::formats::readers {
 namespace {
 
 constexpr std::size_t max_texts = std::size_t{1} << 20, max_text_bytes = std::size_t{1} << 28;
-constexpr std::size_t bytes_at_once = std::size_t{1} << 20;  // between two looks at the progress
+constexpr std::size_t bytes_at_once = std::size_t{1} << 20;  // between two progress updates
 
 [[noreturn]] void fail_integer(const RawTensor& raw, std::size_t index) {
   throw Error(raw.place +
@@ -14,7 +14,7 @@ constexpr std::size_t bytes_at_once = std::size_t{1} << 20;  // between two look
               std::to_string(index));
 }
 
-/// Calls use(k, n, bytes) for items k … k + n − 1, which lie in their order from first on in the file.
+/// Calls use(k, n, bytes) for items k … k + n − 1, which are stored in this order from item first on.
 template <class Use>
 void in_order(const RawTensor& raw, std::uint64_t first, std::size_t count, const Token& progress, Use use) {
   const std::size_t most = std::max<std::size_t>(bytes_at_once / raw.item_bytes, 1);
@@ -60,8 +60,7 @@ void read_texts(const RawTensor& raw, std::uint64_t first, std::size_t count, co
   });
 }
 
-/// Numbers with strides: all bytes from the first to the last are fetched, and each number is looked up
-/// there.
+/// Reads numbers with strides: fetches all bytes from the first to the last and picks each number from them.
 void read_strided(const RawTensor& raw, std::uint64_t first, const Strides& strides, const Token& progress,
                   Tensor& tensor) {
   const std::uint64_t span = span_of(tensor.shape, strides).value();
@@ -73,7 +72,7 @@ void read_strided(const RawTensor& raw, std::uint64_t first, const Strides& stri
   const std::string_view bytes =
       raw.fetch(raw.begin + first * raw.item_bytes, span * raw.item_bytes, buffer, progress);
   progress.add(bytes.size());
-  const std::size_t row = tensor.shape.back();  // numbers that may lie side by side
+  const std::size_t row = tensor.shape.back();  // numbers that may be contiguous
   std::vector<std::size_t> index(tensor.shape.size());
   for (std::size_t to = 0; to < tensor.numbers.size(); to += row) {
     std::uint64_t at = 0;
@@ -103,7 +102,7 @@ Tensor read(const RawTensor& raw, std::span<const std::size_t> leading, const To
   static_cast<TensorInfo&>(tensor) = raw.info;
   const auto n_leading = static_cast<std::ptrdiff_t>(leading.size());
   tensor.shape.assign(shape.begin() + n_leading, shape.end());
-  const std::size_t count = count_of(tensor.shape).value();  // the file and the asked part have been checked
+  const std::size_t count = count_of(tensor.shape).value();  // the file and the part have been checked
   const bool is_text = raw.info.dtype == Dtype::text;
   const bool is_strided = !raw.strides.empty() && raw.strides != rows_first(shape);
   if (is_strided && is_text) throw Error(raw.place + "text in Fortran order is not supported");

@@ -11,7 +11,7 @@ namespace {
 
 using attention::Linear;
 
-/// The share of a weight with n_outputs, or nothing when heads of that width do not divide it.
+/// Returns the split of a fused weight with n_outputs, or nothing if heads of that width do not divide it.
 std::optional<Share> share_of_width(std::size_t n_outputs, std::size_t n_heads, std::size_t width) {
   if (width == 0 || n_outputs % width != 0 || n_outputs / width < n_heads + 2) return std::nullopt;
   const std::size_t both = n_outputs / width - n_heads;
@@ -75,7 +75,7 @@ class Reader {
   arma::mat tensor(const std::string& name, bool head_first, bool is_output) const {
     const Tensor found = file_.read(name, {}, progress_);
     if (head_first && found.shape.size() == 3) {
-      arma::mat all;  // a head's columns are its own; of an output projection, its rows
+      arma::mat all;  // heads are bands of columns; in an output projection, of rows
       for (const arma::mat& head : matrices(found))
         all = is_output ? arma::mat(arma::join_cols(all, head)) : arma::mat(arma::join_rows(all, head));
       return all;
@@ -98,7 +98,7 @@ class Reader {
         fail(name, "as many numbers as its weight has outputs", all);
       return all.cols(fused_columns(source.bias_part, *share, heads_.n, source.fused));
     }
-    const std::size_t width = all.n_cols / source.n_bias_parts;  // beside weights that stand apart
+    const std::size_t width = all.n_cols / source.n_bias_parts;  // for separate weights
     if (all.n_cols % source.n_bias_parts != 0 || width == 0)
       fail(name, "a number of outputs that " + std::to_string(source.n_bias_parts) + " divides", all);
     return all.cols(source.bias_part * width, (source.bias_part + 1) * width - 1);
@@ -152,7 +152,7 @@ positions::Rotary read_rotary(const TensorFile& file, const LayerRotary& layer, 
   return rotary;
 }
 
-/// MPT: exponents of the next power of two, of which every other one comes first.
+/// Returns MPT's slopes: those for the next power of two heads, with every other one first.
 arma::mat slopes_of_mpt(std::size_t n_heads, double largest) {
   const std::size_t power = std::bit_ceil(n_heads);
   const auto slope = [&](std::size_t k) { return std::exp2(-largest * double(k + 1) / double(power)); };
@@ -183,7 +183,7 @@ positions::Alibi alibi_of(const LayerAlibi& alibi, std::size_t n_heads, std::siz
 arma::uvec fused_columns(std::size_t part, const Share& share, std::size_t n_heads, Fused fused) {
   const std::size_t n_outputs = (n_heads + 2 * share.kv_heads) * share.d_head;
   const std::size_t n_blocks = fused == Fused::by_head ? share.kv_heads : fused == Fused::in_fours ? 4 : 1;
-  if (fused == Fused::in_fours && part > 0) part = 3 - part;  // values stand before keys
+  if (fused == Fused::in_fours && part > 0) part = 3 - part;  // values come before keys
   const std::size_t block = n_outputs / n_blocks, queries = n_heads / n_blocks * share.d_head,
                     others = share.kv_heads / n_blocks * share.d_head;
   const std::size_t begin = part == 0 ? 0 : queries + (part - 1) * others, n = part == 0 ? queries : others;

@@ -18,7 +18,7 @@ namespace {
 using std::uint64_t;
 
 constexpr uint64_t length_bytes = 8;
-constexpr uint64_t longest_safetensors_header = 100'000'000;  // as the library has it
+constexpr uint64_t longest_safetensors_header = 100'000'000;  // as in the library
 
 Dtype read_dtype(const Json& place) {
   const auto dtype =
@@ -52,7 +52,7 @@ LocatedTensor read_tensor(const Json& place, const std::string& name) {
   return tensor;
 }
 
-/// The header's length after it has been checked against the file's.
+/// Returns the header's length, checked against the file's.
 uint64_t checked_header_length(const system::OpenFile& file, const std::string& file_name) {
   if (file.size() < length_bytes)
     throw Error(file_name + ": expected a safetensors file, got one of " + std::to_string(file.size()) +
@@ -118,7 +118,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t largest_index = std::size_t{100} << 20;
 
-/// A file that an index names, and how many of its tensors.
+/// A shard of an index, with the number of its tensors that the index names.
 struct Shard {
   std::shared_ptr<const TensorFile> file;
   std::map<std::string, const TensorInfo*, std::less<>> tensors;
@@ -134,7 +134,7 @@ TensorFile opened(const fs::path& path, const Token& progress) {
              : open_pytorch(path, progress);
 }
 
-/// Whether a name is that of a file in the same folder, on every system.
+/// Returns whether a name is a file name without a folder, on every system.
 bool is_file_name(const std::string& name) {
   const fs::path file = name;
   return !file.empty() && file == file.filename() && file != "." && file != ".." &&
@@ -168,7 +168,7 @@ std::vector<std::string> shards_named_by(const fs::path& path) {
     for (const auto& [tensor, file] : json.required("weight_map").members())
       if (file.is_text() && is_file_name(file.text())) names.insert(file.text());
   } catch (const Error&) {
-    return {};  // no shard of it is opened either
+    return {};  // open_index() opens no shard of it either
   }
   return {names.begin(), names.end()};
 }

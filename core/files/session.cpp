@@ -25,20 +25,20 @@ using attention::Sequence;
 using attention::SharedMatrix;
 using attention::Stage;
 
-/// What is given, and how many sequences and heads that is; both 0 when no stage is given as a whole.
+/// Overridden stages and values, and their numbers of sequences and heads; 0 if no whole stage is overridden.
 struct ReadGiven {
   attention::Given given;
   std::size_t n_sequences = 0, n_heads = 0;
-  std::size_t n_shared = 0;  ///< keys or values, of which there may be fewer than heads
+  std::size_t n_shared = 0;  ///< KV heads, if keys or values are overridden
 };
 
-/// How many lists stand one in the other before the first number.
+/// Returns the number of nested lists around the first number.
 std::size_t levels_of(const Json& json) {
   const auto first = json.first();
   return first ? 1 + levels_of(*first) : 0;
 }
 
-/// Matrices of one stage: [sequence][head], one after the other.
+/// Matrices of one stage, flattened from [sequence][head].
 struct Matrices {
   std::size_t n_sequences = 0, n_heads = 0;
   std::vector<SharedMatrix> all;
@@ -77,8 +77,7 @@ Matrices matrices_in_file(const Json& place, const SessionFolder& folder, Stage 
 attention::GivenStage read_stage(const Json& place, const SessionFolder& folder, Stage stage,
                                  ReadGiven& read) {
   Matrices matrices = is_in_file(place) ? matrices_in_file(place, folder, stage) : listed_matrices(place);
-  // Keys and values may be fewer than heads, which share them: how many there are to be is for check() to
-  // say.
+  // There may be fewer KV heads than heads; attention::check() validates their number.
   const bool may_be_fewer = attention::info(stage).rows == attention::Rows::keys;
   const bool other_heads = !may_be_fewer && read.n_heads > 0 && read.n_heads != matrices.n_heads;
   const bool other_sequences = read.n_sequences > 0 && read.n_sequences != matrices.n_sequences;
@@ -102,8 +101,8 @@ void read_cells(const Json& place, std::vector<GivenCell>& cells) {
 }
 
 /// Reads {"weights": [head][row][column], …, "cells": [{"stage", "head", "row", "column", "value"}, …]}; a
-/// batch has one more level, a single head may do with one less. A stage may lie in a file: {"file",
-/// "tensor", "at"}, see matrix_in_file().
+/// batch has one more level, a single head may have one less. A stage may be in a file: {"file", "tensor",
+/// "at"}, see matrix_in_file().
 ///
 /// Throws core::Error as Json and TensorFile do, and when two stages have different numbers of heads.
 ReadGiven read_given(const Json& place, const SessionFolder& folder) {
@@ -122,7 +121,7 @@ ReadGiven read_given(const Json& place, const SessionFolder& folder) {
   return read;
 }
 
-/// Whether this is a list of lists of lists; what is wrong with it otherwise is found where it is read.
+/// Returns whether this looks like a list of matrices; errors in it are found when it is read.
 bool is_list_of_matrices(const Json& embeddings) {
   const auto matrix = embeddings.first();
   if (!matrix) return false;
@@ -135,11 +134,11 @@ arma::mat read_matrix(const Json& place, const SessionFolder& folder) {
   return is_in_file(place) ? matrix_in_file(place, folder) : place.matrix();
 }
 
-/// Names of tokens, of which there are to be n.
+/// Names of n tokens, of queries or keys.
 struct Names {
   std::vector<std::string> Sequence::*member;
   std::size_t n;
-  const char* words;  ///< behind the number of them
+  const char* words;  ///< follows n in messages
 };
 
 std::vector<std::string> read_tokens(const Json& place, const SessionFolder& folder, const Names& names) {
@@ -162,7 +161,7 @@ void put_names(const Json& place, const Names& names, const std::vector<std::str
   for (Sequence& s : sequences) s.*names.member = tokens;
 }
 
-/// The names of tokens under a key: one list for all sequences, or a list for each.
+/// Reads the names of tokens: one list for all sequences, or a list for each.
 void read_names(const Json& place, bool is_batch, const SessionFolder& folder, const Names& names,
                 std::vector<Sequence>& sequences) {
   const auto first = is_in_file(place) ? std::nullopt : place.first();
@@ -179,7 +178,7 @@ void read_names(const Json& place, bool is_batch, const SessionFolder& folder, c
   }
 }
 
-/// The names that a session says, else numbers for those that must have some.
+/// Sets the token names of a session, or numbers where names are required.
 void name_tokens(const Json& top, bool is_batch, const SessionFolder& folder, Model& m) {
   const Names queries{&Sequence::tokens, m.n_tokens(), " tokens, one for each row of the embeddings"};
   const Names keys{&Sequence::key_tokens, m.n_keys(), " tokens, one for each key"};
@@ -193,7 +192,7 @@ void name_tokens(const Json& top, bool is_batch, const SessionFolder& folder, Mo
   name("key_tokens", keys, m.has_key_embeddings() || keys.n != queries.n);
 }
 
-/// A list of as many matrices as a session may have, each given to a use.
+/// Reads a list of at most max_sequences matrices and passes each to use.
 template <class Use>
 void read_matrices(const Json& place, const std::vector<Json>& items, const SessionFolder& folder, Use use) {
   require_count(place, items.size(), attention::max_sequences, "sequences");
@@ -216,7 +215,7 @@ std::vector<Sequence> read_embeddings(const Json& embeddings, const SessionFolde
   return sequences;
 }
 
-/// One matrix for all sequences, or one for each.
+/// Reads one matrix for all sequences, or one for each.
 void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& folder,
                          std::vector<Sequence>& sequences) {
   if (!is_list_of_matrices(place)) {
@@ -232,7 +231,7 @@ void read_key_embeddings(const Json& place, bool is_batch, const SessionFolder& 
   read_matrices(place, items, folder, [&](SharedMatrix read) { (next++)->key_embeddings = std::move(read); });
 }
 
-/// Without embeddings what is given tells how many tokens there are.
+/// Returns sequences without embeddings; the overridden stages give the number of tokens.
 std::vector<Sequence> sequences_without_embeddings(const ReadGiven& given) {
   return std::vector<Sequence>(given.n_sequences,
                                {{}, arma::mat(attention::n_queries_of(given.given.stages), 0)});
@@ -268,7 +267,7 @@ std::vector<std::size_t> read_heads(const Json& place) {
   return heads;
 }
 
-/// A layer of a checkpoint, which tells the number of heads and what is added where the session does not.
+/// Reads a checkpoint layer, which gives the number of heads and additions that the session does not.
 void read_checkpoint(const Json& place, const SessionFolder& folder, std::optional<std::size_t> n_heads,
                      Model& model) {
   LayerInFile read = attention_in_file(place, folder, n_heads);
@@ -311,7 +310,7 @@ Model read_model(const Json& top, const SessionFolder& folder) {
   if (const auto list = top.member("mistakes")) read_mistakes(*list, m);
   if (const auto c = top.given("context_length")) m.context_length = c->whole(1);
   if (const auto off = top.member("heads_off")) m.heads_off = read_heads(*off);
-  if (m.n_kv_heads == m.n_heads) m.n_kv_heads.reset();  // as if nothing was said
+  if (m.n_kv_heads == m.n_heads) m.n_kv_heads.reset();  // the default
   return m;
 }
 
@@ -361,7 +360,7 @@ std::string tokens_json(const std::vector<std::string>& tokens) {
   return list_text(tokens, json_quoted);
 }
 
-/// Names a token of each sequence, once when all have the same.
+/// Returns the token names of all sequences, as a single list if all are equal.
 std::string all_tokens_json(const std::vector<Sequence>& sequences,
                             std::vector<std::string> Sequence::*tokens) {
   const auto& first = sequences.front().*tokens;
@@ -390,7 +389,7 @@ std::string projections_json(const Model& m) {
   std::string text = "{";
   const auto add = [&](const char* key, const std::string& linear) {
     text += std::string(text.size() > 1 ? "," : "") + "\n    \"" + key + "\": " + linear;
-    require_readable_session(text);  // before the next of them takes its memory
+    require_readable_session(text);  // before memory for the next one is allocated
   };
   add("query", linear_json(p.query));
   add("key", linear_json(p.key));

@@ -11,30 +11,29 @@
 
 namespace core::formats {
 
-/// What a session file holds.
+/// Content of a session file.
 struct Session {
   attention::Model model;
-  std::string view;  ///< what was looked at: a JSON object as text, or empty
-  /// What the model that it was made of does and this one does not: "rotary positions".
+  std::string view;  ///< state of the view: a JSON object as text, or empty
+  /// Features of the original model that this one lacks: "rotary positions".
   std::vector<std::string> left_out = {};
   std::vector<std::string> assumed =
-      {};  ///< what nothing told when it was made: "not causal: every key is attended to"
+      {};  ///< assumptions made on import: "not causal: every key is attended to"
 };
 
-/// The bytes of a session that is read, and so of one that is written.
+/// Maximum bytes of a session, read or written.
 constexpr std::size_t largest_session = std::size_t{512} << 20;
 
-/// Throws core::Error when a text is longer than a session may be.
+/// Throws core::Error when a text is longer than largest_session.
 void require_readable_session(std::string_view text);
 
-/// Reads a session; file_name is its name in errors; the files that it names are relative to the folder of
-/// that file.
+/// Reads a session; file_name is its name in errors, and files that the session names are relative to its
+/// folder.
 ///
-/// The factor of a scale comes back only when the scale is a factor: the file has no place for an unused one.
-/// Throws core::Error, "FILE: PATH: expected …, got …", for anything that is not exactly a session that can
-/// be computed.
+/// A scale's factor is restored only if the scale is a factor: the file does not store an unused one. Throws
+/// core::Error, "FILE: PATH: expected …, got …", for anything but a valid session that can be computed.
 ///
-/// Throws UntrustedPath when it names a file that does not lie beside it, unless that is allowed.
+/// Throws UntrustedPath when it names a file outside its folder, unless that is allowed.
 Session parse_session(std::string_view text, const std::string& file_name,
                       UntrustedPaths elsewhere = UntrustedPaths::refused);
 
@@ -42,10 +41,10 @@ Session parse_session(std::string_view text, const std::string& file_name,
 /// system::read_file() do.
 Session load_session(const std::filesystem::path& path, UntrustedPaths elsewhere = UntrustedPaths::refused);
 
-/// The session as readable JSON, one row of numbers a line; every bit of every number reads back.
+/// Returns the session as readable JSON, one row of numbers per line; numbers are restored to the last bit.
 ///
 /// Throws core::Error when the model cannot be computed, view is not a JSON object or the text is longer than
-/// largest_session: it could not be read again.
+/// largest_session, so that it could not be read again.
 std::string session_text(const Session& session);
 
 /// Writes a session file atomically. Throws core::Error, which names the file, as session_text() and

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder around a snapshot of Hugging Face's cache, whose files are links to blobs beside it:
+/// Returns the model folder of a snapshot in Hugging Face's cache, whose files are links to blobs next to it:
 /// models--gpt2/snapshots/1a2b/model.safetensors leads to models--gpt2/blobs/3c4d. Else the folder itself.
 fs::path with_blobs(const fs::path& folder) {
   for (fs::path snapshot = folder; snapshot.has_relative_path(); snapshot = snapshot.parent_path())
@@ -39,11 +39,11 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-/// A link in a folder, or in a folder in it, that leads out of home; the folder itself where it cannot be
-/// read; "" without one.
+/// Returns a link that leads out of home, in a folder or its sequence folders; the folder itself if it cannot
+/// be listed; "" if there is none.
 ///
-/// Of tensors of several sequences each has a folder, sequence0 and so on; no reader looks into others. One
-/// that cannot be listed is not read either.
+/// Tensors of several sequences are in folders sequence0, sequence1 …; no reader opens other subfolders, or
+/// one that cannot be listed.
 fs::path link_out(const fs::path& folder, const fs::path& home, bool has_folders = true) {
   const system::Listing listing = system::list_folder(folder);
   for (const fs::path& entry : listing.paths) {
@@ -72,7 +72,7 @@ bool is_within(const fs::path& path, const fs::path& folder) {
 std::string leading_words(const fs::path& path, const fs::path& folder) {
   std::error_code error;
   const fs::path home = home_of(folder, error);
-  // "" where the name says it already.
+  // Returns "" if the name shows it already.
   const auto end_of = [&error](const fs::path& named) {
     const fs::path end = fs::weakly_canonical(fs::absolute(named, error), error);
     return end == fs::absolute(named, error).lexically_normal() ? "" : json_quoted(end.string());
@@ -111,11 +111,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a session wants of a file: tensors, or a checkpoint's layer, for which its configuration is read too.
+/// Content that a session reads from a file: tensors, or a checkpoint layer with its configuration.
 enum class Wanted { tensors, layer };
 
-/// Of a file that a session names, and all that is read with it, what does not lie beside the session: with
-/// an index its shards. Of the inside of a folder is_within() knows.
+/// Returns the paths outside the session's folder among a file and those read with it: shards of an index,
+/// config.json. is_within() checks the content of folders.
 std::vector<fs::path> untrusted_paths_of(const fs::path& file, const fs::path& folder, Wanted wanted) {
   if (!is_within(file, folder)) return {file};
   if (!system::is_file(folder / file)) return {};
@@ -143,7 +143,7 @@ std::vector<std::string> ignored_names(const Json& place) {
   return list ? list->texts("a list of what is left out") : std::vector<std::string>();
 }
 
-/// A session says itself what of a checkpoint's layer it ignores.
+/// Throws core::Error unless the session ignores every unsupported feature of a checkpoint layer.
 void require_ignored(const Json& place, const checkpoints::LayerRules& rules) {
   const auto ignored = ignored_names(place);
   for (const checkpoints::Feature* feature : rules.not_supported)
@@ -192,7 +192,7 @@ LayerInFile named_attention(const Json& place, const SessionFolder& folder,
   return read;
 }
 
-/// What a session names, as read() returns it; errors quote nothing of what lies elsewhere.
+/// Returns read(); errors do not quote files outside the session's folder.
 template <class Read>
 auto named_by(const Json& place, const SessionFolder& folder, Wanted wanted, Read read) {
   try {

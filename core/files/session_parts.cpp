@@ -106,15 +106,14 @@ const T& some(const std::optional<T>& value) {
   return *value;
 }
 
-/// The fields of an object of a session, each described once for both directions: read from JSON, or written
-/// as
-/// {"key": value, …} where they say something.
+/// Fields of an object in a session, each described once for both directions: read from JSON, or written as
+/// {"key": value, …} if set.
 class Fields {
  public:
   Fields() = default;
   explicit Fields(const Json& place) : place_(&place) {}
   bool reads() const { return place_; }
-  /// Keys and JSON of what was written.
+  /// Returns the keys and JSON of the written fields.
   const std::vector<std::pair<const char*, std::string>>& written() const { return written_; }
   std::string text() const {
     const auto words = [](const auto& each) { return "\"" + std::string(each.first) + "\": " + each.second; };
@@ -122,9 +121,9 @@ class Fields {
   }
 
   enum class Nulls { refused, as_missing, as_none };
-  Nulls nulls = Nulls::as_missing;  ///< what null means
+  Nulls nulls = Nulls::as_missing;  ///< meaning of null
 
-  /// No other keys may be there.
+  /// Throws core::Error for any other key.
   void keys(std::initializer_list<std::string_view> all) const {
     if (place_) place_->expect_keys(all);
   }
@@ -134,7 +133,7 @@ class Fields {
     for (const std::string_view key : keys) place_->required(key);
   }
 
-  /// A value that read(json) returns and write(value) gives as JSON.
+  /// Adds a value: read(json) returns it, write(value) returns its JSON; `says` is whether to write it.
   template <class T, class Read, class Write>
   void add(const char* key, T& value, bool says, Read read, Write write) {
     if (!place_) {
@@ -172,7 +171,7 @@ class Fields {
   void row(const char* key, Row& value, bool says = true) {
     add(key, value, says, &Json::row, [](const Row& numbers) { return row_text(some(numbers), 0); });
   }
-  /// An object of fields; see describe().
+  /// Adds an object of fields; see describe().
   template <class Object>
   void object(const char* key, Object& value, bool says) {
     using Described = std::remove_cvref_t<decltype(some(value))>;
@@ -234,7 +233,7 @@ std::string mask_cells_text(const std::vector<MaskCell>& cells) {
   });
 }
 
-/// A side of the window: −1 means no limit.
+/// Reads one side of the window: −1 means no limit.
 std::optional<std::size_t> read_side(const Json& place) {
   if (place.is_number() && place.number() == -1) return std::nullopt;
   return place.whole(0);
@@ -250,7 +249,7 @@ std::string window_text(const attention::MaskWindow& window) {
   return "[" + side(window.left) + ", " + side(window.right) + "]";
 }
 
-/// A list for all sequences, or a list of lists, one for each.
+/// Reads the padding mask: one list for all sequences, or a list for each.
 std::vector<Counts> read_hidden_keys(const Json& place, std::size_t n_sequences, std::size_t n_keys) {
   const char* expected = "a list of keys, or a list of such for each sequence";
   const auto items = place.items_if_any(expected);
@@ -307,7 +306,7 @@ void describe(Fields& f, HeadNorm& norm) {
   f.word("over", norm.over, norm_over_words, norm.over != attention::NormOver::head);
 }
 
-/// LongRoPE's factors for short texts, and for long ones.
+/// Describes LongRoPE's factors for short and for long texts.
 void describe_factors(Fields& f, std::optional<SharedMatrix>& factors) {
   arma::mat of_short, of_long;
   if (!f.reads()) of_short = factors->row(0), of_long = factors->row(1);
@@ -390,7 +389,7 @@ void describe(Fields& f, attention::Positions& positions) {
   f.object("relative", positions.relative, positions.relative.has_value());
 }
 
-/// One matrix for all heads, or a list of them.
+/// Reads one matrix for all heads, or a list of them.
 std::vector<SharedMatrix> read_bias(const Json& place) {
   const auto row = place.first();
   const auto cell = row ? row->first() : std::nullopt;
@@ -489,7 +488,7 @@ int read_offset(const Json& place) {
   return static_cast<int>(number);
 }
 
-/// Options that no implementation is meant to have.
+/// Describes deviations that no correct implementation has.
 void describe_departures(Fields& f, Model& m) {
   const attention::Arithmetic exact;
   attention::Arithmetic& a = m.arithmetic;
@@ -507,7 +506,7 @@ void describe_departures(Fields& f, Model& m) {
          a.softmax_precision != exact.softmax_precision);
 }
 
-/// Mistakes that files named by a key of their own, which is true or false.
+/// A mistake that older files stored under its own key, as true or false.
 struct OldKey {
   const char *key, *mistake;
 };
@@ -525,7 +524,7 @@ constexpr std::array old_keys{
     OldKey{"values_turned", "rotary_on_values"},
     OldKey{"turned_backwards", "rotary_backwards"},
 };
-/// The words of keys that name one of several, or none.
+/// Words of the old keys that name one of several mistakes, or none.
 constexpr std::array softmax_words{Word{"keys", ""}, Word{"queries", "softmax_over_queries"}};
 constexpr std::array split_words{Word{"bands", ""}, Word{"interleaved", "heads_interleaved"}};
 constexpr std::array combined_words{Word{"bands", ""}, Word{"interleaved", "heads_interleaved:combined"}};

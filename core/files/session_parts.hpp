@@ -20,7 +20,7 @@
 
 namespace core::formats {
 
-// The words of a session file for the choices of a model; reading and writing share them.
+// Words of a session file for the options of a model, for both reading and writing.
 
 inline constexpr std::array score_words{
     Word{"query_key", attention::ScoreRule::query_key},
@@ -83,29 +83,29 @@ inline constexpr std::array precision_words{
     Word{"tf32", attention::Precision::tf32},
 };
 
-/// The word for a choice, in quotation marks.
+/// Returns the word for an option, in quotation marks.
 template <class Meaning, std::size_t n>
 std::string quoted_word(const std::array<Word<Meaning>, n>& words, Meaning meaning) {
   const auto found = std::ranges::find(words, meaning, &Word<Meaning>::meaning);
   return "\"" + std::string(found->text) + "\"";
 }
 
-// Lists of numbers as a session file has them, one row a line.
+// Lists of numbers as in a session file, one row per line.
 
-/// 0, 1, …, n − 1, as items of such lists.
+/// Returns 0, 1, …, n − 1, as items of such lists.
 inline std::vector<std::size_t> indices(std::size_t n) {
   std::vector<std::size_t> all(n);
   std::iota(all.begin(), all.end(), std::size_t{0});
   return all;
 }
 
-/// "[first, second]" on one line.
+/// Returns "[first, second]" on one line.
 template <class Items, class ItemText>
 std::string list_text(const Items& items, ItemText item_text) {
   return "[" + text::joined(items, ", ", item_text) + "]";
 }
 
-/// The same with a line for each item, indented by one step more than the bracket.
+/// Returns the same with a line for each item, indented one step more than the bracket.
 template <class Items, class ItemText>
 std::string lines_text(const Items& items, const std::string& indent, ItemText item_text) {
   const std::string line = "\n" + indent + "  ";
@@ -114,88 +114,88 @@ std::string lines_text(const Items& items, const std::string& indent, ItemText i
          "\n" + indent + "]";
 }
 
-/// A number, in quotes when JSON has none like it.
+/// Returns a number as JSON, in quotes if it is not finite.
 std::string json_number(double value);
 
-/// Row i of a matrix.
+/// Returns row i of a matrix as a list.
 std::string row_text(const arma::mat& m, std::size_t i);
 
-/// A matrix as a list of rows.
+/// Returns a matrix as a list of rows.
 std::string matrix_text(const arma::mat& m, const std::string& indent);
 
-/// [sequence · n_heads + head] as a list of a matrix a head, for each sequence when there are several.
+/// Returns matrices [sequence · n_heads + head] as a list with one per head, for each sequence if several.
 std::string heads_text(const std::vector<attention::SharedMatrix>& matrices, std::size_t n_heads,
                        std::size_t n_sequences);
 
-// What a session asks for is counted before its memory is taken: a short one may name much, many times.
+// Sizes are checked before memory is allocated: a short session may request a large value many times.
 
-/// What a session says once may take so much when it is kept for every sequence, and all names of tokens.
+/// Maximum bytes of a value that is copied to every sequence, and of all token names.
 constexpr std::uint64_t max_copied_bytes = std::uint64_t{1} << 30;
 
-/// What a matrix takes beside its numbers, rounded up.
+/// Bytes of a matrix in addition to its numbers, rounded up.
 constexpr std::uint64_t bytes_of_a_matrix = 256;
 
-/// What a matrix takes.
+/// Returns the bytes of a matrix in memory.
 inline std::uint64_t matrix_bytes(const attention::SharedMatrix& m) {
   return bytes_of_a_matrix + sizeof(double) * std::uint64_t{m.n_rows()} * m.n_cols();
 }
 
-/// Throws core::Error about a place with more things than a limit.
+/// Throws core::Error about a place if count exceeds limit; things names the items.
 void require_count(const Json& place, std::size_t count, std::size_t limit, const char* things);
 
-/// Throws core::Error about a place whose things would take more memory than a limit.
+/// Throws core::Error about a place if its things would take more memory than limit.
 void require_bytes(const Json& place, std::uint64_t bytes, const char* things,
                    std::uint64_t limit = attention::max_bytes);
 
-/// What the names of tokens take.
+/// Returns the bytes of token names in memory.
 std::uint64_t name_bytes(const std::vector<std::string>& names);
 
 /// Throws core::Error when a session is not of version 1.
 void require_version(const Json& top);
 
-/// The "view" of a session, a JSON object as text; "" where there is none. Throws core::Error.
+/// Returns the "view" of a session, a JSON object as text, or "". Throws core::Error.
 std::string read_view(const Json& top);
 
 /// Writes the text of a session atomically. Throws core::Error, which names the file.
 void write_session(const std::filesystem::path& path, const std::function<std::string()>& text);
 
-/// The mask of a session with n_sequences and n_keys. Throws core::Error, one line that says what was
-/// expected.
+/// Reads the mask of a session with n_sequences and n_keys. Throws core::Error, one line with the expected
+/// value.
 attention::Mask read_mask(const Json& place, std::size_t n_sequences, std::size_t n_keys);
 
-/// The mask as JSON on a line, with only those of its newer keys that say something.
+/// Returns the mask as JSON on one line; of its newer keys only those that differ from the default.
 std::string mask_text(const attention::Mask& mask);
 
-/// The dropout of a session; heads and sequences of the model are known. Throws core::Error as Json does.
+/// Reads the dropout of a session; model already has heads and sequences. Throws core::Error as Json does.
 attention::Dropout read_dropout(const Json& place, const attention::Model& model, bool is_batch);
 std::string dropout_text(const attention::Model& model);
 
-/// A number of a stage that was overridden. Throws core::Error as Json does.
+/// Reads an overridden value of a stage. Throws core::Error as Json does.
 attention::GivenCell read_cell(const Json& place);
 std::string cell_text(const attention::GivenCell& cell, std::size_t n_sequences);
 
-// What models of today add to the paper, as a session file has it: each under a key of its own at the top.
+// Additions of modern models to the original attention: each has its own top-level key.
 
-/// Reads "normalise", "positions", "score_cap", "score_bias" and "sink", all of which may be missing, as they
-/// are without them then, or null, which is none.
+/// Reads "normalise", "positions", "score_cap", "score_bias" and "sink"; a missing key keeps its value in
+/// without, null removes it.
 ///
-/// Throws core::Error as Json does; whether they fit the model is for attention::check() to say.
+/// Throws core::Error as Json does; attention::check() decides whether they fit the model.
 attention::Additions read_additions(const Json& top, attention::Additions without = {});
 
-/// The keys that say something, each with its JSON.
+/// Returns the keys that are set, each with its JSON.
 std::vector<std::pair<const char*, std::string>> additions_text(attention::Additions additions);
 
-/// Reads the "departures" of a session: options that no implementation is meant to have, and the mistakes of
-/// files from before these had a list. Throws core::Error as Json does.
+/// Reads the "departures" of a session: deviations that no correct implementation has, and the mistakes of
+/// older files, which have no list of them. Throws core::Error as Json does.
 void read_departures(const Json& place, attention::Model& model);
 
-/// Returns these options as JSON on a line, only those that are set; empty when none is.
+/// Returns the deviations that are set as JSON on one line; empty if there are none.
 std::string departures_text(attention::Model model);
 
 /// Reads the "mistakes" of a session: names, or {"name": …, "size": …}.
 void read_mistakes(const Json& place, attention::Model& model);
 
-/// Returns them as JSON on a line.
+/// Returns the mistakes as JSON on one line.
 std::string mistakes_text(const attention::Model& model);
 
 }  // namespace core::formats

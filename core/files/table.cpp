@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view blanks_around = " \t\r";
 
-/// A decimal without its sign.
+/// A number's text without its sign, and the sign.
 struct Unsigned {
   std::string text;
   bool negative = false;
@@ -45,7 +45,7 @@ std::optional<Unsigned> without_sign(std::string_view field, bool decimal_comma)
   return Unsigned{std::move(text), negative};
 }
 
-/// Whether a field would be a number if float64 could hold as large ones.
+/// Returns whether a field is a number beyond float64.
 bool is_written_beyond_float64(std::string_view field, bool decimal_comma) {
   const auto decimal = without_sign(field, decimal_comma);
   return decimal && text::is_beyond_float64(decimal->text);
@@ -67,31 +67,31 @@ double last_digit_half(std::string_view field) {
   if (point == field.npos || point > exponent_at) return 0;
   std::string_view digits = field.substr(std::min(exponent_at + 1, field.size()));
   if (digits.starts_with('+')) digits.remove_prefix(1);
-  const double exponent = text::parse_number(digits).value_or(0);  // which no type of whole numbers need hold
+  const double exponent = text::parse_number(digits).value_or(0);  // may exceed every integer type
   return 0.5 * std::pow(10.0, exponent - static_cast<double>(exponent_at - point - 1));
 }
 
 namespace {
 
-constexpr std::size_t max_fields = 1 << 20;  // a field takes many times its bytes
+constexpr std::size_t max_fields = 1 << 20;  // in memory a field takes many times its bytes
 
-/// One record of a table: its fields without their quotes, and the line on which it begins, from 1.
+/// A record of a table: its fields without their quotes, and its first line, counted from 1.
 struct Record {
   std::vector<std::string> fields;
   std::size_t line = 1;
 };
 
-/// Cuts a text into records; lines without anything on them are passed over.
+/// Splitter of a text into records; skips empty lines.
 class Records {
  public:
-  /// place begins every message. A blank as separator means any number of blanks and tabs.
+  /// place begins every message. A space as separator means any number of spaces and tabs.
   Records(std::string_view text, char separator, std::string place)
       : rest_(text::without_byte_order_mark(text)), separator_(separator), place_(std::move(place)) {}
 
-  /// The next record, or nothing at the end. Throws core::Error when a quote does not close or is followed by
-  /// more.
+  /// Returns the next record, or nothing at the end. Throws core::Error for an unclosed quote or text after
+  /// one.
   std::optional<Record> next() {
-    for (;;) {  // pass over empty lines
+    for (;;) {  // skip empty lines
       const std::string_view before = rest_;
       pass_blanks();
       if (rest_.empty()) return std::nullopt;
@@ -111,7 +111,7 @@ class Records {
       if (separator_ == ' ') pass_blanks();
       if (ends_line()) break;
       if (separator_ != ' ') {
-        rest_.remove_prefix(1);  // the separator, which is all that may follow a field
+        rest_.remove_prefix(1);  // only the separator can follow a field
       }
     }
     end_line();
@@ -173,8 +173,8 @@ class Records {
 
 enum class Fit { absent, uneven, even };
 
-/// Whether a separator occurs in the first lines, and cuts them into equally many fields; a header may have
-/// one less.
+/// Returns whether a separator occurs in the first lines and splits them into equally many fields; a header
+/// may have one less.
 Fit fit_of(std::string_view text, char separator) {
   constexpr int looked_at = 20;
   std::size_t first = 0, n_fields = 0;
@@ -192,12 +192,12 @@ Fit fit_of(std::string_view text, char separator) {
         return occurs ? Fit::uneven : Fit::absent;
     }
   } catch (const Error&) {
-    return Fit::uneven;  // its quotes close elsewhere
+    return Fit::uneven;  // with this separator quotes do not match
   }
   return occurs ? Fit::even : Fit::absent;
 }
 
-/// The first of tab, semicolon, comma (where it may be one) and blank that cuts the first lines into equally
+/// Returns the first of tab, semicolon, comma (if allowed) and space that splits the first lines into equally
 /// many fields, or else the first that occurs.
 char separator_of(std::string_view text, bool comma) {
   std::vector<char> candidates{'\t', ';'};
@@ -215,7 +215,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
 }
 
-/// The type called that, after torch., np. or numpy., in quotes or not.
+/// Returns the dtype with a name, which may follow torch., np. or numpy.
 std::optional<Dtype> dtype_called(std::string_view word) {
   for (const std::string_view prefix : {"torch.", "np.", "numpy."})
     if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
@@ -254,7 +254,7 @@ class Printed {
                 (rest.empty() ? "the end of the text" : quoted_briefly(found)));
   }
 
-  /// The next character that is no blank, or 0 at the end.
+  /// Skips white space and returns the next character, or 0 at the end.
   char next() {
     at_ = std::min(text_.find_first_not_of(blanks, at_), text_.size());
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -271,7 +271,7 @@ class Printed {
     return text_.substr(begin, at_ - begin);
   }
 
-  /// "weights = torch.tensor", "Parameter containing: tensor": the last word is kept.
+  /// Skips "weights = torch.tensor" or "Parameter containing: tensor"; keeps the last word.
   void skip_words_before() {
     while (is_word(next()) || next() == '=' || next() == ':') {
       if (const std::string_view word = take_word(); !word.empty())
@@ -326,13 +326,13 @@ class Printed {
     if (!value) fail("a number");
     has_numbers_ = has_numbers_ || !(is_true || is_false);
     has_fractions_ =
-        has_fractions_ || field.find_first_of(".nN") != field.npos;  // inf and nan are none of integers
+        has_fractions_ || field.find_first_of(".nN") != field.npos;  // inf and nan are not integers
     tensor_.numbers.push_back(*value);
     tensor_.printed_to = std::max(tensor_.printed_to, last_digit_half(field));
     at_ = end;
   }
 
-  /// ", dtype=torch.float64, grad_fn=<SoftmaxBackward0>)": all but the type says nothing about the numbers.
+  /// Reads ", dtype=torch.float64, grad_fn=<SoftmaxBackward0>)", of which only the dtype matters.
   void rest_of_call() {
     int depth = 1;
     while (depth > 0) {
@@ -370,7 +370,7 @@ class Printed {
   bool has_numbers_ = false, has_fractions_ = false;
 };
 
-/// Whether a text begins as PyTorch, NumPy or JSON write a list of numbers.
+/// Returns whether a text begins like a list of numbers from PyTorch, NumPy or JSON.
 bool looks_printed(std::string_view begin) {
   begin = text::without_byte_order_mark(begin);
   begin.remove_prefix(std::min(begin.find_first_not_of(blanks), begin.size()));
@@ -387,14 +387,14 @@ bool is_number(const std::string& field, const TableRules& rules) {
   return written_number(field, rules.decimal_comma) || is_written_beyond_float64(field, rules.decimal_comma);
 }
 
-/// Whether a field says that its number is missing.
+/// Returns whether a field marks a missing number.
 bool is_missing(const std::string& field) {
   constexpr std::array<std::string_view, 9> words{"na",  "n/a",     "#n/a", "null", "none",
                                                   "nil", "missing", "-",    "?"};
   return std::ranges::find(words, text::lower(field)) != words.end();
 }
 
-/// No number, though it says that one is missing or begins as one does: "NA", "1e-05f", "1.0.0".
+/// Returns whether a field marks a missing number or is a malformed one: "NA", "1e-05f", "1.0.0".
 bool is_spoilt_number(const std::string& field, const TableRules& rules) {
   const std::size_t begin = field.find_first_not_of("+-.");
   const bool begins = begin != field.npos && begin < 3 && text::is_digit(field[begin]);
@@ -408,7 +408,7 @@ bool looks_like_header(const Record& record, const TableRules& rules) {
                               [&](const std::string& f) { return f.empty() || is_number(f, rules); });
 }
 
-/// Whether the line of names has one too few, or an empty one, for the numbers of each row.
+/// Returns whether the header has one field less than the row, or an empty first one.
 bool says_labels(const Record* header, const Record& row) {
   return header && (header->fields.front().empty() || header->fields.size() + 1 == row.fields.size());
 }
@@ -429,12 +429,12 @@ bool looks_labelled(const Record* header, const Record& row, const TableRules& r
        ", column " + std::to_string(column) + ": expected " + expected + ", got " + quoted_briefly(field));
 }
 
-/// Makes sure that a name can be shown and saved: tokens are UTF-8.
+/// Throws core::Error unless a name is UTF-8, so that it can be shown and saved as a token.
 void check_name(const std::string& name, const std::string& place, std::size_t line, std::size_t column) {
   if (!text::is_utf8(name)) fail(place, line, column, "a name in UTF-8", name);
 }
 
-/// A name as it was before "'" was put before what a spreadsheet would take for a formula; see csv_text.
+/// Returns a name without the "'" that csv_text() adds before a spreadsheet formula.
 std::string name_of(const std::string& field) {
   const std::size_t begin = field.find_first_not_of('\'');
   const bool is_marked = begin != field.npos && begin > 0 &&
@@ -442,7 +442,7 @@ std::string name_of(const std::string& field) {
   return field.substr(is_marked ? 1 : 0);
 }
 
-/// Appends the numbers of a row; first is the index of the first one among its fields.
+/// Appends the numbers of a row; first is the index of the first number's field.
 void read_row(const Record& row, std::size_t first, const TableRules& rules, const std::string& place,
               Tensor& tensor) {
   for (std::size_t k = first; k < row.fields.size(); ++k) {
@@ -460,7 +460,7 @@ void read_row(const Record& row, std::size_t first, const TableRules& rules, con
   }
 }
 
-/// The whole of a text file of tensors, which may be large, but not so large as to fill the memory.
+/// Reads a whole text file of tensors, up to a size that cannot fill the memory.
 std::string read_text_file(const std::filesystem::path& path, const Token& progress) {
   progress.add(0);
   std::string text = system::read_file(path, max_text);
@@ -468,7 +468,7 @@ std::string read_text_file(const std::filesystem::path& path, const Token& progr
   return text;
 }
 
-/// A file that holds one tensor, which is called as the file.
+/// Returns a file with one tensor, named like the file.
 TensorFile file_of(const std::filesystem::path& path, const char* format, Tensor tensor) {
   tensor.name = path.stem().string();
   return {path, format, {entry_of(std::move(tensor))}};
@@ -491,7 +491,7 @@ Tensor parse_table(std::string_view text, const std::string& place, const TableR
   std::size_t n_rows = 0;
   const std::size_t first_line = first->line;
   const std::string first_field = first->fields.front();
-  // One field alone, which may as well be a number gone wrong, says that its column is of names.
+  // Only this field suggests that its column holds names, and it may be a malformed number.
   const bool is_doubtful = labelled && !rules.row_labels &&
                            !says_labels(header ? &*header : nullptr, *first) &&
                            is_spoilt_number(first_field, rules);

@@ -31,7 +31,7 @@ Unsigned load(const char* bytes, bool big_endian) {
   return swapped;
 }
 
-/// Decodes all with one function for one number: from its bits to its value.
+/// Decodes all numbers; value() returns the value for the bits of one.
 template <class Unsigned, class Value>
 std::size_t decode_all(const char* bytes, bool big_endian, std::size_t count, double* numbers, Value value) {
   for (std::size_t k = 0; k < count; ++k)
@@ -55,7 +55,7 @@ std::size_t decode_integers(const char* bytes, bool big_endian, std::size_t coun
   return count;
 }
 
-/// The value of a float16 (IEEE 754 binary16).
+/// Returns the value of a float16 (IEEE 754 binary16).
 double half_value(std::uint16_t bits) {
   const int exponent = bits >> 10 & 0x1f;
   const double fraction = bits & 0x3ff, sign = bits >> 15 ? -1 : 1;
@@ -65,7 +65,7 @@ double half_value(std::uint16_t bits) {
   return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25));
 }
 
-/// The value of a float8_e4m3fn: no infinities, NaN where all bits of exponent and fraction are set.
+/// Returns the value of a float8_e4m3fn: no infinities, NaN if all bits of exponent and fraction are set.
 double e4m3_value(std::uint8_t bits) {
   const int exponent = bits >> 3 & 0xf;
   const double fraction = bits & 0x7, sign = bits >> 7 ? -1 : 1;
@@ -73,7 +73,7 @@ double e4m3_value(std::uint8_t bits) {
   return sign * (exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(fraction + 8, exponent - 10));
 }
 
-/// The value of a float8_e5m2, which is the upper half of a float16.
+/// Returns the value of a float8_e5m2, which is the upper half of a float16.
 double e5m2_value(std::uint8_t bits) {
   return half_value(static_cast<std::uint16_t>(bits << 8));
 }
@@ -127,7 +127,7 @@ std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std:
 std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian) {
   const auto character = [&](std::size_t k) { return load<std::uint32_t>(bytes + 4 * k, big_endian); };
   std::size_t count = n_bytes / 4;
-  while (count > 0 && character(count - 1) == 0) --count;  // first, as a text keeps room that it once had
+  while (count > 0 && character(count - 1) == 0) --count;  // first, as a string keeps its capacity
   std::string text;
   for (std::size_t k = 0; k < count; ++k) text::append_character(text, character(k));
   return text;
@@ -158,7 +158,7 @@ constexpr std::array dtype_table{
   throw Error("tensor " + tensor.name + " of shape " + shape_text(tensor.shape) + ": " + what);
 }
 
-/// Where the part at leading indices begins, in numbers; throws when there is no such part.
+/// Returns the offset of the part at leading indices, in numbers. Throws core::Error when there is none.
 std::size_t begin_of(const Tensor& tensor, std::span<const std::size_t> leading) {
   if (leading.size() > tensor.shape.size())
     fail(tensor, "expected at most " + std::to_string(tensor.shape.size()) + " indices, got " +
@@ -234,7 +234,7 @@ arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading) {
     fail(tensor, "expected a matrix, got " + std::to_string(shape.size()) + " dimensions");
   const std::size_t n_cols = shape.empty() ? 1 : shape.back();
   const std::size_t n_rows = shape.size() < 2 ? 1 : shape.front();
-  if (tensor.numbers.empty()) fail(tensor, "expected at least one number");  // of how many rows ever
+  if (tensor.numbers.empty()) fail(tensor, "expected at least one number");  // however many rows there are
   return arma::mat(tensor.numbers.data() + from, n_cols, n_rows).t();
 }
 
@@ -265,8 +265,8 @@ void check_part(const TensorInfo& info, std::span<const std::size_t> leading, co
                 shape_text(info.shape));
 }
 
-/// Places of tensors in the order of their names, of which two that differ in what cannot be shown may be
-/// one when it is escaped.
+/// Returns the indices of tensors sorted by name. Throws core::Error when two names are equal, as names that
+/// differ in control characters may be after escaping.
 std::vector<std::size_t> places_by_name(const std::vector<TensorInfo>& infos, const std::string& place) {
   std::vector<std::size_t> places(infos.size());
   std::iota(places.begin(), places.end(), std::size_t{0});

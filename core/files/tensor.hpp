@@ -20,7 +20,7 @@ class OpenFile;
 
 namespace core::formats {
 
-/// What the numbers of a tensor are in its file; read, they are float64 all the same.
+/// Type of a tensor's numbers in its file; in memory they are float64.
 enum class Dtype {
   f64,
   f32,
@@ -40,39 +40,39 @@ enum class Dtype {
   text
 };
 
-/// What a dtype is called; "" in a format that has none of it.
+/// Names of a dtype; "" in a format that does not have it.
 struct DtypeNames {
   Dtype dtype;
-  std::size_t bytes;        ///< of one number; a text has no length of its own
-  const char* name;         ///< "float32", "bfloat16", "bool": as NumPy and PyTorch call it
+  std::size_t bytes;        ///< of one number; 0 for text
+  const char* name;         ///< "float32", "bfloat16", "bool", as in NumPy and PyTorch
   const char* npy;          ///< "f4" of "<f4" in .npy files
   const char* safetensors;  ///< "F32"
   const char* storage;      ///< "Float" of torch.FloatStorage
 };
-/// All dtypes in their order.
+/// Returns all dtypes in the order of the enum.
 std::span<const DtypeNames> dtypes();
-/// The dtype of numbers that is called so: find_dtype("F32", &DtypeNames::safetensors); or nothing.
+/// Returns the dtype of numbers with a name, or nothing: find_dtype("F32", &DtypeNames::safetensors).
 std::optional<Dtype> find_dtype(std::string_view word, const char* DtypeNames::*vocabulary);
 
-/// "float32", "bfloat16", "bool", "text".
+/// Returns "float32", "bfloat16", "bool", "text".
 const char* dtype_name(Dtype dtype);
 
-/// Bytes of one number of a dtype; a text has no length of its own.
+/// Returns the bytes of one number of a dtype; 0 for text.
 std::size_t dtype_bytes(Dtype dtype);
 
-/// Any number of lengths, the last of the index that runs fastest; none for a single number.
+/// Lengths of any number of dimensions, the fastest-varying last; empty for a single number.
 using Shape = std::vector<std::size_t>;
 
-/// As many as NumPy has; readers of text refuse more.
+/// As in NumPy 1; readers refuse more.
 constexpr std::size_t max_dimensions = 32;
 
-/// "[12, 512, 512]".
+/// Returns "[12, 512, 512]".
 std::string shape_text(const Shape& shape);
 
-/// The product of all lengths, or nothing when it is beyond 2^62.
+/// Returns the product of all lengths, or nothing beyond 2^62.
 std::optional<std::uint64_t> count_of(std::span<const std::size_t> lengths);
 
-/// What is known of a tensor before any of its numbers is read.
+/// Metadata of a tensor, known before its numbers are read.
 struct TensorInfo {
   std::string name;
   Dtype dtype = Dtype::f64;
@@ -85,87 +85,85 @@ struct Tensor : TensorInfo {
   std::vector<double> numbers;                         ///< row-major; empty when dtype is Dtype::text
   std::vector<std::string> texts;                      ///< row-major, in UTF-8, when dtype is Dtype::text
   std::vector<std::string> row_labels, column_labels;  ///< of a table that has them, or empty
-  double printed_to = 0;  ///< of a text: half a unit of the last digit shown, where that is largest
+  double printed_to = 0;                               ///< of printed text: largest half unit of a last digit
 };
 
-/// The part of a tensor at leading indices; its shape is what remains.
-///
-/// Throws core::Error when there are more indices than dimensions or one is too large.
+/// Returns the part of a tensor at leading indices, in the remaining shape.
 Tensor part_of(const Tensor& tensor, std::span<const std::size_t> leading);
 
-/// The numbers at leading indices that leave two dimensions, or one, which becomes a row, or none.
+/// Returns the matrix at leading indices; one remaining dimension becomes a row, none a 1 × 1 matrix.
 ///
-/// Throws core::Error, naming the tensor, when more remain, it holds text or nothing, or an index is too
-/// large.
+/// Throws core::Error, naming the tensor, when more than two dimensions remain, it holds text or nothing, or
+/// an index is too large.
 arma::mat matrix(const Tensor& tensor, std::span<const std::size_t> leading = {});
 
-/// All matrices that the last two of its dimensions are, in the order of the indices before them.
+/// Returns the matrices of the last two dimensions, in the order of the indices before them.
 ///
 /// Throws core::Error, naming the tensor, when it has fewer dimensions, or holds text or nothing.
 std::vector<arma::mat> matrices(const Tensor& tensor);
 
-/// Turns count numbers of a dtype, which lie one after the other at bytes, into float64, without rounding.
+/// Converts count contiguous numbers of a dtype at bytes to float64, without rounding.
 ///
-/// Gives the index of the first 64-bit integer that float64 cannot hold, or count.
+/// Returns the index of the first 64-bit integer that float64 cannot hold, or count.
 std::size_t decode_numbers(const char* bytes, Dtype dtype, bool big_endian, std::size_t count,
                            double* numbers);
 
-/// A NumPy text of UTF-32 as UTF-8, without the zeros that fill it up; what is no character becomes U+FFFD.
+/// Returns a UTF-32 text of NumPy as UTF-8, without trailing zeros; invalid characters become U+FFFD.
 std::string decode_utf32(const char* bytes, std::size_t n_bytes, bool big_endian);
 
-/// More numbers than these are not read at once; a part of the tensor is to be chosen.
+/// Maximum numbers of one read; of larger tensors a part must be chosen.
 constexpr std::uint64_t max_numbers = std::uint64_t{1} << 28;
 
-/// Where the numbers of a tensor lie in a file as they are: row after row, little-endian, without a gap.
+/// Location of uncompressed numbers of a tensor in a file: row-major, little-endian, without gaps.
 struct StoredNumbers {
   std::shared_ptr<const system::OpenFile> file;
-  std::uint64_t begin = 0;           ///< bytes of the file before them
+  std::uint64_t begin = 0;           ///< offset in the file, in bytes
   Dtype dtype = Dtype::f32;          ///< of plain numbers
-  const char* packing = "";          ///< "Q8_0", as GGUF calls it, or "" of plain numbers
+  const char* packing = "";          ///< "Q8_0", as in GGUF, or "" for plain numbers
   std::size_t block = 1, bytes = 4;  ///< numbers in a block, and bytes of a block
-  void (*decode)(const char* bytes, float* numbers) = nullptr;  ///< one block; nullptr of plain numbers
+  void (*decode)(const char* bytes, float* numbers) = nullptr;  ///< of one block; nullptr for plain numbers
 };
 
-/// A file of tensors that has been opened: what is in it is known, its numbers are read when asked for.
+/// An open tensor file: its content is known, its numbers are read on demand.
 class TensorFile {
  public:
-  /// Reads the part of a tensor at leading indices, all of it without any.
+  /// Reads the part of a tensor at leading indices, or all of it if there are none.
   using Read = std::function<Tensor(std::span<const std::size_t> leading, const Token& progress)>;
   struct Entry {
     TensorInfo info;
     Read read;
-    std::optional<StoredNumbers> stored = {};  ///< where that is known
+    std::optional<StoredNumbers> stored = {};  ///< if known
   };
 
-  /// Notes are sentences on what was left out. Names and notes are on one line and do nothing to a terminal:
-  /// "\x1b" is ESC. Throws core::Error when two entries have one name, or get one by that.
+  /// Notes are sentences about skipped parts. Names and notes are one line with escaped control characters:
+  /// "\x1b" is ESC. Throws core::Error when two entries have one name, also after escaping.
   TensorFile(std::filesystem::path path, const char* format, std::vector<Entry> entries,
              std::vector<std::string> notes = {});
 
   const std::filesystem::path& path() const { return path_; }
-  /// "FILE: ", as every error about it begins.
+  /// Returns "FILE: ", the beginning of every error about it.
   std::string place() const { return path_.string() + ": "; }
-  /// The name of its format in the table of tensor_formats.
+  /// Returns the name of its format in tensor_formats().
   const char* format() const { return format_; }
-  /// All tensors, in the order of the file.
+  /// Returns all tensors, in the order of the file.
   const std::vector<TensorInfo>& tensors() const { return infos_; }
-  /// What of the file is not among the tensors, and why: "Left out: a: expected numbers, got …."
+  /// Returns the parts of the file that were skipped, and why: "Left out: a: expected numbers, got …."
   const std::vector<std::string>& notes() const { return notes_; }
-  /// The tensor of that name, or nullptr.
+  /// Returns the tensor of that name, or nullptr.
   const TensorInfo* find(std::string_view name) const;
-  /// The tensor of that name. Throws core::Error when there is none.
+  /// Returns the tensor of that name. Throws core::Error when there is none.
   const TensorInfo& info(std::string_view name) const;
 
-  /// The numbers at leading indices: read("weights", {3}) of [12, 8, 512, 512] is [8, 512, 512], and no more
-  /// than that is read.
+  /// Returns the numbers at leading indices, and if possible reads only these: read("weights", {3}) of [12,
+  /// 8, 512, 512] is [8, 512, 512].
   ///
-  /// Throws core::Error, "FILE: TENSOR: what is wrong", when there is no such tensor or part of it, more than
-  /// max_numbers are asked for, the file is damaged, or a 64-bit integer has no float64; Stopped when that
-  /// was asked for.
+  /// Throws core::Error, "FILE: TENSOR: what is wrong", when there is no such tensor or part, more than
+  /// max_numbers are requested, the file is damaged, or float64 cannot hold a 64-bit integer; Stopped when
+  /// progress has been stopped.
   Tensor read(std::string_view name, std::span<const std::size_t> leading, const Token& progress) const;
   Tensor read(std::string_view name, std::span<const std::size_t> leading = {}) const;
-  /// Where the numbers of a tensor lie, or nullptr when they are nowhere as they are. Throws core::Error when
-  /// there is no such tensor.
+  /// Returns the location of a tensor's numbers, or nullptr if the file does not hold them uncompressed.
+  /// Throws core::Error when there is no such tensor.
   const StoredNumbers* stored(std::string_view name) const;
 
  private:
@@ -174,11 +172,11 @@ class TensorFile {
   std::vector<TensorInfo> infos_;
   std::vector<Read> reads_;
   std::vector<std::optional<StoredNumbers>> stored_;
-  std::vector<std::size_t> by_name_;  ///< places among infos_, in the order of their names
+  std::vector<std::size_t> by_name_;  ///< indices into infos_, sorted by name
   std::vector<std::string> notes_;
 };
 
-/// The entry of a tensor that is in memory.
+/// Returns an entry for a tensor in memory.
 TensorFile::Entry entry_of(Tensor tensor);
 
 }  // namespace core::formats

@@ -29,7 +29,7 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view pointer_begins = "version https://git-lfs.github.com/spec/";
 
-/// An amount as servers of files write it: "548 MB".
+/// Returns a size in decimal units, as on download pages: "548 MB".
 std::string amount(std::uint64_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " bytes";
   if (bytes < 1000 * 1000) return std::to_string(bytes / 1000) + " kB";
@@ -51,12 +51,12 @@ std::string words_on_pointer(std::string_view begin) {
 
 bool has_hdf5_block(std::string_view begin) {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
-  for (const std::size_t at : {0, 512, 1024, 2048})  // where the format lets it begin
+  for (const std::size_t at : {0, 512, 1024, 2048})  // allowed offsets of the signature
     if (at < begin.size() && begin.substr(at).starts_with(signature)) return true;
   return false;
 }
 
-/// A model of ONNX begins with the version of its format and who made it: fields 1 and 2 of its message.
+/// Recognizes ONNX by the version of its format and its producer: fields 1 and 2 of its message.
 bool is_onnx(const Path& path, std::string_view begin) {
   if (path.extension() == ".onnx") return true;
   const std::size_t length = begin.size() > 4 ? static_cast<unsigned char>(begin[3]) : 0;
@@ -65,7 +65,7 @@ bool is_onnx(const Path& path, std::string_view begin) {
          std::ranges::all_of(begin.substr(4, length), [](unsigned char c) { return std::isprint(c); });
 }
 
-/// The index of a checkpoint ends with the number of the tables of LevelDB; its data have but their name.
+/// Recognizes the index of a checkpoint by LevelDB's magic number at its end, its data only by their name.
 bool is_tensorflow(const Path& path, std::string_view begin) {
   const std::string name = path.filename().string();
   if (name.find(".data-0") != name.npos && name.find("-of-0") != name.npos) return true;
@@ -80,12 +80,12 @@ bool is_web_page(std::string_view begin) {
          begin.starts_with("<html");
 }
 
-/// Whether bytes are no text, which may begin with any word.
+/// Returns whether bytes are not text, which may begin with any word.
 bool is_binary(std::string_view begin) {
   return std::ranges::any_of(begin, [](char c) { return c >= 0 && c < '\t'; });
 }
 
-/// A format that is known and not read, and what to do with a file of it.
+/// A known format that is not supported, and advice on its files.
 struct UnreadableFormat {
   bool (*is_meant)(const Path& path, std::string_view begin);
   const char* words;
@@ -139,7 +139,7 @@ constexpr std::array unreadable_formats{
 }  // namespace
 
 std::string words_on_unreadable(const Path& path, std::string_view begin) {
-  if (begin.empty()) return "";  // a folder, or nothing
+  if (begin.empty()) return "";  // a folder, or an empty file
   if (begin.starts_with(pointer_begins)) return words_on_pointer(begin);
   const auto found = std::ranges::find_if(unreadable_formats,
                                           [&](const UnreadableFormat& f) { return f.is_meant(path, begin); });
@@ -150,11 +150,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A tensor of a file that is open, or several of one shape that together have one dimension more.
+/// A tensor of an open file, or several of one shape that are stacked along a new first dimension.
 struct Part {
   TensorInfo info;
-  std::shared_ptr<const TensorFile> file;  ///< where it is, without members
-  std::string name;                        ///< and under which name
+  std::shared_ptr<const TensorFile> file;  ///< its file, if it has no members
+  std::string name;                        ///< its name in that file
   std::vector<Part> members;
 };
 
@@ -176,14 +176,14 @@ Tensor read(const Part& part, std::span<const std::size_t> leading, const Token&
   return whole;
 }
 
-/// The number at the end of a name after a word: 3 for "weights.head3" after ".head".
+/// Returns the number at the end of a name after a word: 3 for "weights.head3" after ".head".
 std::optional<std::size_t> number_after(const std::string& name, const std::string& word) {
   const std::size_t at = name.rfind(word);
   return at == name.npos ? std::nullopt
                          : text::parse_whole_number(std::string_view(name).substr(at + word.size()));
 }
 
-/// Parts 0, 1, 2 … of one shape as one; what they are called together begins the message when they are not.
+/// Stacks parts 0, 1, 2 … of one shape; their common name begins the message if they do not fit.
 Part stacked(const std::string& name, std::map<std::size_t, Part> members, const std::string& place) {
   Part whole;
   for (auto& [index, member] : members) {
@@ -214,7 +214,7 @@ std::vector<fs::path> sorted_entries(const fs::path& path) {
   return std::move(listing.paths);
 }
 
-/// Whether an entry is a folder; one that leads nowhere is none, one that cannot be looked at is refused.
+/// Returns whether an entry is a folder; false for a broken link. Throws core::Error if it is not accessible.
 bool is_folder(const fs::path& path) {
   std::error_code error;
   const bool is = fs::is_directory(path, error);
@@ -223,8 +223,8 @@ bool is_folder(const fs::path& path) {
   return is;
 }
 
-/// The files of tensors in a folder that can be opened. What cannot is left out, unless it is one of a series
-/// with others, as heads do, which would be another without it.
+/// Opens the tensor files in a folder. Skips those that cannot be opened, unless they belong to a series,
+/// such as heads, which would be wrong without them.
 std::vector<std::shared_ptr<const TensorFile>> files_in(const fs::path& folder, bool is_in_a_row,
                                                         Skipped& skipped, const Token& progress) {
   std::vector<std::shared_ptr<const TensorFile>> files;
@@ -233,7 +233,7 @@ std::vector<std::shared_ptr<const TensorFile>> files_in(const fs::path& folder, 
     if (!has_tensor_ending(path) || is_folder(path)) continue;
     const auto open = [&] {
       auto file = std::make_shared<const TensorFile>(open_tensors(path, progress));
-      if (path.extension() == ".json") return;  // of an index that is right, the files are here
+      if (path.extension() == ".json") return;  // the shards of a valid index are in this folder
       for (const std::string& note : file->notes()) skipped.add(path.filename().string() + ": " + note);
       files.push_back(std::move(file));
     };
@@ -245,7 +245,7 @@ std::vector<std::shared_ptr<const TensorFile>> files_in(const fs::path& folder, 
   return files;
 }
 
-/// A checkpoint is often kept as pytorch_model.bin beside model.safetensors: the same tensors once more.
+/// Returns whether a file has the tensors of a .safetensors file, as pytorch_model.bin often does.
 bool repeats(const TensorFile& file, const Parts& parts) {
   return std::string_view(file.format()) == "pytorch" &&
          std::ranges::any_of(file.tensors(), [&](const TensorInfo& info) {
@@ -323,7 +323,7 @@ bool is_text(std::string_view begin) {
 
 constexpr const char* pytorch_endings = ".pt .pth .bin .pkl .ckpt";
 
-/// Whether the name of a file ends as one of several endings with blanks between them.
+/// Returns whether a file's name has one of several endings, separated by spaces.
 bool ends_as(const Path& path, std::string_view endings) {
   const std::string name = path.filename().string();
   return text::any_word(endings, [&](std::string_view ending) {

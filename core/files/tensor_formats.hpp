@@ -9,36 +9,36 @@
 
 namespace core::formats {
 
-/// A format that tensors are read from.
+/// A file format of tensors.
 struct TensorFormat {
   const char* name;     ///< "npz"
-  const char* endings;  ///< of its files, as a person writes them: ".npz"
-  const char* about;    ///< one line for people
-  /// Whether a file is of this format, damaged or not, by its ending and its first bytes.
+  const char* endings;  ///< endings of its files: ".npz"
+  const char* about;    ///< one line for the user
+  /// Returns whether a file is of this format, damaged or not, by its ending and its first bytes.
   bool (*is_meant)(const std::filesystem::path& path, std::string_view begin);
   TensorFile (*open)(const std::filesystem::path& path, const Token& progress);
 };
 
-/// All formats that tensors are read from, the surest to be recognised first.
+/// Returns all formats of tensors, the most reliably recognized first.
 std::span<const TensorFormat> tensor_formats();
 
-/// The format of a file; throws core::Error when it cannot be read or is none of them: it names what it is
-/// and what to do, where that is known, or else all formats.
+/// Returns the format of a file. Throws core::Error when it cannot be read or has none of them; the message
+/// names its real format and what to do, if known, or else all formats.
 const TensorFormat& tensor_format_of(const std::filesystem::path& path);
 
-/// Opens a file of any format in the table of tensor_formats, or a folder of such files.
+/// Opens a file of any format in tensor_formats(), or a folder of such files.
 ///
-/// Throws core::Error, one line that begins with the path, when it is in none of the formats or is damaged.
+/// Throws core::Error, one line that begins with the path, when it has none of the formats or is damaged.
 TensorFile open_tensors(const std::filesystem::path& path);
 TensorFile open_tensors(const std::filesystem::path& path, const Token& progress);
 
-/// The endings of all formats, with blanks between them: ".npy .npz .safetensors …".
+/// Returns the endings of all formats, separated by spaces: ".npy .npz .safetensors …".
 std::string tensor_endings();
 
-/// Whether a file in JSON is the index of a checkpoint in several files, and no session.
+/// Returns whether a JSON file is the index of a sharded checkpoint, and not a session.
 bool is_index_of_tensors(const std::filesystem::path& path);
 
-/// Whether a file's name ends as one of the formats does, which says what a list of files should show.
+/// Returns whether a file's name has the ending of a format, so that lists of files should show it.
 bool has_tensor_ending(const std::filesystem::path& path);
 
 }  // namespace core::formats

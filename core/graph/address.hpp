@@ -12,33 +12,33 @@ using attention::Model;
 using attention::Stage;
 using attention::Trace;
 
-/// The learned numbers that cells are made of beside those of earlier stages.
+/// Learned numbers that enter cells in addition to earlier stages.
 using Input = attention::MatrixName;
 
-/// Where a number stands: in a stage or in a learned matrix.
+/// Where a number is: in a stage or in a learned matrix.
 using Source = std::variant<Stage, Input>;
 
-/// One cell of one stage; head is 0 for stages that are not one a head.
+/// One cell of one stage; head is 0 for stages without heads.
 struct CellAddress {
   Stage stage = Stage::weights;
   std::size_t head = 0, row = 0, column = 0;
   friend bool operator==(const CellAddress&, const CellAddress&) = default;
 };
 
-/// One number of a source; head is 0 where the source is not one a head.
+/// One number of a source; head is 0 for sources without heads.
 struct Place {
   Source source;
   std::size_t head = 0, row = 0, column = 0;
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// A rectangle of a source: rows and columns from the first to before the last.
+/// Rectangle of a source, half-open in rows and columns.
 struct Cells {
   Source source;
   std::size_t head = 0, row0 = 0, row1 = 0, column0 = 0, column1 = 0;
 
   std::size_t count() const { return (row1 - row0) * (column1 - column0); }
-  /// Cell k, counted row by row.
+  /// Returns cell k, counted row by row.
   Place at(std::size_t k) const {
     const std::size_t columns = column1 - column0;
     return {source, head, row0 + k / columns, column0 + k % columns};
@@ -46,7 +46,7 @@ struct Cells {
   friend bool operator==(const Cells&, const Cells&) = default;
 };
 
-/// Where a cell stands among those that are given: that of a group for any of its heads.
+/// Returns the place of a cell among given ones; heads that share a matrix have the same place.
 attention::GivenPlace given_place(const Model& model, std::size_t sequence, const CellAddress& cell);
 
 }  // namespace core::explain

@@ -11,7 +11,7 @@ namespace core::attention {
 /// Source: Vaswani et al. 2017, sections 3.2.1 and 3.2.2.
 Trace attend(const Model& model, std::size_t sequence = 0);
 
-/// The same for a model that has passed check(), as what edits give, and a sequence that it has.
+/// Does the same for a model that has passed check(), as after edits, and a sequence that it has.
 Trace attend_checked(const Model& model, std::size_t sequence);
 
 }  // namespace core::attention

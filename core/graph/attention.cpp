@@ -2,7 +2,7 @@
 #include "core/graph/operations.hpp"
 #include "core/graph/stages.hpp"
 
-/// What attention computes.
+/// Construction of the graph.
 namespace core::graph {
 namespace {
 
@@ -10,7 +10,7 @@ using attention::DropoutPlace;
 using attention::MaskMethod;
 using enum Stage;
 
-/// Scaled dot-product attention and what models have added since, without mistakes.
+/// Returns scaled dot-product attention and what models have added since, without deviations.
 Graph intended(const Model& m) {
   const attention::Additions& added = m.additions;
   const auto rotary = rotary_of(m);
@@ -33,7 +33,7 @@ Graph intended(const Model& m) {
   Stage q = g.add(queries, SplitHeads(x_q, n_heads, m.d_head()));
   Stage k = g.add(keys, SplitHeads(x_k, n_kv_heads, m.d_head()));
   const Stage v = g.add(values, SplitHeads(x_v, n_kv_heads, m.d_head()));
-  if (!m.has_key_embeddings() && m.n_keys() != m.n_tokens())  // the embeddings say nothing of other keys
+  if (!m.has_key_embeddings() && m.n_keys() != m.n_tokens())  // the embeddings do not determine other keys
     for (const Stage stage : {all_keys, all_values, keys, values})
       if (Node* node = g.find(stage)) node->operation->known = false;
 
@@ -91,7 +91,7 @@ Graph intended(const Model& m) {
   return g;
 }
 
-/// Applies dropout to the scores instead: before the mask, or between mask and softmax.
+/// Applies dropout to the scores instead of the weights: before the mask, or between mask and softmax.
 void drop_scores(Graph& g, const Model& m) {
   const bool drops = m.dropout.active();
   if (m.dropout.place == DropoutPlace::scaled_scores)

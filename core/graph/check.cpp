@@ -8,7 +8,7 @@
 #include "core/graph/model.hpp"
 #include "core/graph/stages.hpp"
 
-/// Which models can be computed, and how large they may be.
+/// Consistency of models, and limits of their size.
 namespace core::attention {
 namespace {
 
@@ -97,7 +97,7 @@ std::optional<Problem> check_projections(const Model& model) {
 std::optional<Problem> check_mask_rules(const Model& model) {
   const Mask& mask = model.mask;
   const std::size_t n_keys = model.n_keys();
-  constexpr std::size_t most = std::size_t{1} << 31;  // far beyond all tokens, and sums of it are numbers
+  constexpr std::size_t most = std::size_t{1} << 31;  // far above any number of tokens, and safe to add up
   for (const auto& side : {mask.window.left, mask.window.right})
     if (side && *side > most)
       return Problem{"mask.window", "expected at most " + to_string(most) +
@@ -195,7 +195,7 @@ std::optional<Problem> check_scale(const Model& model) {
                               (by_head ? "d_head" : "d_model")};
 }
 
-// What is added.
+// Additions.
 
 std::string at(const std::string& path, std::size_t row, std::size_t column) {
   return path + "[" + to_string(row) + "][" + to_string(column) + "]";
@@ -328,7 +328,7 @@ std::optional<Problem> check_kv_heads(const Model& m) {
 
 std::optional<Problem> check_memory(const Model& m) {
   const std::size_t n_rows = m.sequences.front().key_embeddings.n_rows();
-  if (n_rows == 0 && m.sequences.size() == 1) return std::nullopt;  // as nearly always
+  if (n_rows == 0 && m.sequences.size() == 1) return std::nullopt;  // the usual case
   for (std::size_t s = 0; s < m.sequences.size(); ++s) {
     const SharedMatrix& memory = m.sequences[s].key_embeddings;
     const std::string path = "key_embeddings" + (m.sequences.size() > 1 ? "[" + to_string(s) + "]" : "");
@@ -359,7 +359,7 @@ std::optional<Problem> check_additions(const Model& m) {
   return check_matrix("sink", *a.sink, 1, m.n_heads, "one number for each head");
 }
 
-// What is given.
+// Given stages and cells.
 
 std::string meaning(const StageInfo& stage) {
   const std::string rows = stage.rows == Rows::keys ? "n_keys" : "n_tokens";
@@ -392,7 +392,7 @@ std::optional<Problem> check_stage(const Model& model, const GivenStage& given) 
   return std::nullopt;
 }
 
-/// Whether what is given fits the width of what is computed beside it.
+/// Returns a problem if given stages do not fit the width of computed ones.
 std::optional<Problem> check_widths(const Model& model) {
   const auto misfit = [](Stage stage, std::size_t columns, const char* beside, std::size_t wanted) {
     return Problem{
@@ -440,7 +440,7 @@ std::optional<Problem> check_cells(const Model& model) {
 
 std::optional<Problem> check_given(const Model& model) {
   const auto& given = model.given.stages;
-  if (given.empty() && model.given.cells.empty()) return std::nullopt;  // as nearly always
+  if (given.empty() && model.given.cells.empty()) return std::nullopt;  // the usual case
   for (std::size_t k = 0; k < given.size(); ++k) {
     if (auto p = check_stage(model, given[k])) return p;
     if (k > 0 && given[k - 1].stage >= given[k].stage)
@@ -458,10 +458,10 @@ std::optional<Problem> check_given(const Model& model) {
 
 using std::uint64_t;
 
-// Score-shaped matrices a head: scores, scaled, masked, unmasked, zeroed, weights, dropout mask, dropped, one
-// in the making.
+// Matrices of the scores' shape per head: scores, scaled, masked, unmasked, zeroed, weights, dropout mask,
+// dropped, one being computed.
 constexpr uint64_t squares_per_head = 9;
-// Matrices as wide as the output: queries, keys, values, contexts, concatenated, output.
+// Matrices as wide as the output: queries, keys, values, context vectors, concatenated, output.
 constexpr uint64_t wide_matrices = 6;
 
 std::size_t keys(const Size& s) {
@@ -495,7 +495,7 @@ std::optional<Problem> check(const Model& model) {
   if (auto p = check_memory(model)) return p;
   if (auto p = check_projections(model)) return p;
   if (auto p = check_heads(model)) return p;
-  if (auto p = check_mask(model)) return p;  // which mistakes read where stages are given
+  if (auto p = check_mask(model)) return p;  // deviations read the mask if stages are given
   if (auto p = check_given(model)) return p;
   if (auto p = check_additions(model)) return p;
   if (auto p = check_scale(model)) return p;

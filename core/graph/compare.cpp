@@ -16,7 +16,7 @@ using attention::Stage;
 using attention::StageInfo;
 using attention::Trace;
 
-/// "6×3", or "2 heads of 6×2".
+/// Returns "6×3", or "2 heads of 6×2".
 std::string shape(const StageInfo& stage, const Trace& trace) {
   const attention::StageMatrix& m = trace.at(stage.stage, 0);
   const std::string numbers = text::shape_text(m.n_rows(), m.n_cols());
@@ -25,7 +25,7 @@ std::string shape(const StageInfo& stage, const Trace& trace) {
   return std::to_string(n) + (n == 1 ? " head of " : " heads of ") + numbers;
 }
 
-/// The numbers of a head; those of a stage that was not made yet are put into room and not kept.
+/// Returns the numbers of a head; a stage that is not computed yet is computed into `room` and not kept.
 const arma::mat& read(const StageInfo& stage, const Trace& trace, std::size_t head, arma::mat& room) {
   const attention::StageMatrix& numbers = trace.at(stage.stage, head);
   if (numbers.is_made() || !stage.per_head) return *numbers;
@@ -38,7 +38,7 @@ bool is_never_computed(Stage stage) {
   return stage == Stage::embeddings || stage == Stage::mask || stage == Stage::dropout_mask;
 }
 
-/// Whether a model takes a stage as it is: given, or Q = K = V = X.
+/// Returns whether a model copies a stage: it is given, or Q = K = V = X.
 bool copies(const Model& model, Stage stage) {
   const bool projected = is_projected(stage);
   return model.given.find(stage) || (projected && !model.projections);
@@ -97,7 +97,7 @@ namespace {
 using attention::CombineRule;
 using attention::ScaleRule;
 
-constexpr double usual_rate = 0.5;  // where the model has none
+constexpr double usual_rate = 0.5;  // if the model has rate 0
 
 Model flip_mask(const Model& m) {
   Model other = m;

@@ -8,18 +8,17 @@
 
 namespace core::attention {
 
-/// The dropout masks of one sequence, one for each head: n_tokens × n_keys of 0 and 1/(1 − rate).
+/// Returns the dropout masks of one sequence, one for each head: n_tokens × n_keys of 0 and dropout_scale().
 ///
-/// They are given in the model or drawn as nn.Dropout draws them for weights of shape
-/// [sequence][head][query][key] right after manual_seed(seed); ones when dropout is not active.
+/// They are given in the model or sampled as nn.Dropout does for weights of shape
+/// [sequence][head][query][key] right after manual_seed(seed); ones if dropout is not active.
 std::vector<arma::mat> sampled_dropout_masks(const Model& model, std::size_t sequence);
 
-/// The mask of n_rows × n_columns whose numbers, row by row, are those from first on: 0 or the survivor
-/// factor.
+/// Returns a mask of n_rows × n_columns from the bits starting at `first`, row-major: 0 or dropout_scale().
 arma::mat mask_of(const random::Bits& kept, std::size_t first, std::size_t n_rows, std::size_t n_columns,
                   const Dropout& dropout);
 
-/// Which of the next n numbers dropout keeps, in its own stream; a given mask counts for nothing here.
+/// Returns which of the next n numbers dropout keeps, in its own stream; ignores a given mask.
 random::Bits kept(random::Generator& generator, const Dropout& dropout, std::size_t n);
 
 }  // namespace core::attention

@@ -6,8 +6,8 @@
 #include "core/base/error.hpp"
 #include "core/graph/operations.hpp"
 
-/// Read from the letters of the inputs: the numbers that a cell is made of, what it goes into, and the chain
-/// of cells that is worked out.
+/// Derived from the letters of the inputs: the operands of a cell, its results, and the chain of cells that
+/// explains it.
 namespace core::graph {
 namespace {
 
@@ -17,7 +17,7 @@ Cells one_cell(Source source, std::size_t head, std::size_t row, std::size_t col
   return {source, head, row, row + 1, column, column + 1};
 }
 
-/// One number; a stage of tokens by tokens is not made whole for it.
+/// Returns one number, without computing a whole stage of tokens × tokens for it.
 double number_at(const Model& m, const Trace& t, const Place& place) {
   if (const auto* stage = std::get_if<Stage>(&place.source)) {
     const attention::StageMatrix& all = t.at(*stage, place.head);
@@ -33,7 +33,7 @@ bool is_per_head(const Graph& g, const Model& m, const Source& source) {
   return source == Source(MatrixName::score_bias) && m.additions.score_bias.size() > 1;
 }
 
-/// Rows and columns of a source, none where the model does not have it; those of a hidden stage as its
+/// Returns the rows and columns of a source, none if the model does not have it; for a hidden stage as its
 /// letters say.
 StageShape shape_of(const Graph& g, const Model& m, const Trace& t, const Source& source, std::size_t head) {
   const auto* stage = std::get_if<Stage>(&source);
@@ -58,13 +58,13 @@ StageShape shape_of(const Graph& g, const Model& m, const Trace& t, const Source
   return shape;
 }
 
-/// The heads that are split off a matrix of so many columns.
+/// Returns the sizes of the heads in a matrix with that many columns.
 HeadSizes sizes_of_split(const Model& m, const Node& node, std::size_t n_columns) {
   const std::size_t n = node.heads == Heads::per_kv_head ? m.kv_heads() : m.n_heads;
   return {n, node.has_key_rows ? m.n_keys() : m.n_tokens(), n_columns / n};
 }
 
-/// Adds cells to a list, as a part of a rectangle that they continue where there is one.
+/// Adds cells to a list, extending a rectangle that they continue, if any.
 void join(std::vector<Cells>& all, const Cells& cells) {
   for (Cells& other : all) {
     if (other.source != cells.source || other.head != cells.head) continue;
@@ -77,7 +77,7 @@ void join(std::vector<Cells>& all, const Cells& cells) {
   all.push_back(cells);
 }
 
-/// The runs of cells of one row or column that are not −∞.
+/// Returns the runs of cells of one row or column that are not −∞.
 std::vector<Cells> runs_that_count(const Model& m, const Trace& t, const Cells& line) {
   std::vector<Cells> runs;
   bool goes_on = false;
@@ -111,7 +111,7 @@ std::vector<Cells> operands_of(const Cell& c) {
         for (const Cells& further : operands_of(c.inner(k, n))) join(parts, further);
     } else if (k == 0 && operation.skips_hidden()) {
       const Place own = cells.at(*operation.continues(c));
-      if (number_at(c.model, c.trace, own) == -infinity)  // of a hidden key that alone makes the 0
+      if (number_at(c.model, c.trace, own) == -infinity)  // a masked key alone gives the weight 0
         parts = {one_cell(own.source, own.head, own.row, own.column)};
       else
         parts = runs_that_count(c.model, c.trace, cells);
@@ -123,7 +123,7 @@ std::vector<Cells> operands_of(const Cell& c) {
   return all;
 }
 
-/// The cell that is explained before another.
+/// Returns the cell that is explained before another.
 std::optional<explain::CellAddress> before(const Cell& c) {
   // A weight after dropout is explained by the weight and the factor alone.
   if (is_given(c) || c.node.stage == Stage::dropped_weights) return std::nullopt;
@@ -138,7 +138,7 @@ std::optional<explain::CellAddress> before(const Cell& c) {
   return explain::CellAddress{*from, place.head, place.row, place.column};
 }
 
-/// Finds the cells that are made of some others: rectangles of stages that are shown.
+/// Finds the cells that depend on some others: rectangles of stages that are shown.
 struct Readers {
   const Graph& g;
   const Model& m;
@@ -157,7 +157,7 @@ struct Readers {
   }
 
  private:
-  /// The cells of a node that the letters of input k make of some of its cells.
+  /// Returns the cells of a node that depend on some cells of its input k, by its letters.
   std::vector<Cells> made_of(const Node& node, std::size_t k, const Cells& cells) const {
     const Input& input = node.operation->inputs[k];
     if (input.layout)
@@ -172,7 +172,7 @@ struct Readers {
       if (input.cells[0] == 'i') made.row0 = cells.row0, made.row1 = cells.row1;
       if (input.cells[0] == 'j') made.column0 = cells.row0, made.column1 = cells.row1;
       if (input.cells[1] == 'j') made.column0 = cells.column0, made.column1 = cells.column1;
-      if (input.cells[1] == 'p') {  // of a whole row the partners are the row
+      if (input.cells[1] == 'p') {  // in a whole row the partners are the row itself
         made.column0 = cells.column0, made.column1 = cells.column1;
         if (cells.column1 == cells.column0 + 1) {
           made.column0 = node.operation->column(m, cells.row0, cells.column0);
@@ -209,8 +209,8 @@ struct Readers {
     return all;
   }
 
-  /// The weights of a row or column of scores that a score has part in: those of keys that are not −∞, or its
-  /// own.
+  /// Returns the weights of a row or column of scores that a score contributes to: of keys that are not −∞,
+  /// or only its own.
   std::vector<Cells> of_visible(const Node& node, Cells made, const Cells& cell) const {
     if (number_at(m, t, cell.at(0)) == -infinity)
       return {one_cell(node.stage, made.head, cell.row0, cell.column0)};
@@ -220,7 +220,7 @@ struct Readers {
     return runs;
   }
 
-  /// Adds the rows of a rectangle that use input k, without cells that are typed over.
+  /// Adds the rows of a rectangle that use input k, without overridden cells.
   void add(const Node& node, std::size_t k, const Cells& made) {
     std::vector<Cells> rows;
     for (std::size_t i = made.row0; i < made.row1; ++i)
@@ -234,7 +234,7 @@ struct Readers {
           if (std::ranges::find(found, cells) == found.end()) found.push_back(cells);
   }
 
-  /// What remains of a rectangle around the cells that were typed over, as rectangles.
+  /// Returns the rectangle without its overridden cells, as rectangles.
   std::vector<Cells> without_typed_cells(const Cells& cells) const {
     const auto inside = [&](const attention::GivenCell& cell) {
       const auto& p = cell.place;
@@ -374,7 +374,7 @@ std::vector<CellAddress> chain_to(const graph::Graph& g, const Model& m, const T
   return chain;
 }
 
-/// The one step of a cell that is given, or those that the operation writes.
+/// Writes the one step of a cell that is given, or those of the operation.
 void work_out(const graph::Cell& c, graph::Derivation& steps) {
   if (!graph::is_given(c)) return c.work_out(steps);
   const bool is_typed = c.model.given.find(given_place(c.model, c.trace.sequence, steps.cell));

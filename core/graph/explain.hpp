@@ -8,7 +8,7 @@
 
 namespace core::explain {
 
-/// A number that goes into another, and where it stands when it stands anywhere.
+/// Number that enters another, and its place if it has one.
 struct Operand {
   double value = 0;
   std::optional<Place> place;
@@ -25,7 +25,7 @@ enum class Form {
   exponential  ///< exp(a − b)
 };
 
-/// What a term belongs to: the key's token, the query's, the head or column of that index, or the sink.
+/// Label of a term: the key's token, the query's token, the head or column of that index, or the sink.
 struct Label {
   enum Kind { none, token, query, head, column, sink } kind = none;
   std::size_t index = 0;
@@ -34,8 +34,8 @@ struct Label {
 /// One line of a step: "0.3021 · 0.4519 = 0.1365".
 struct Line {
   enum Role {
-    term,   ///< one of those that are added up
-    total,  ///< what the terms above add up to
+    term,   ///< a summand
+    total,  ///< the sum of the terms above
     step    ///< anything else
   } role = step;
   Form form = Form::words;
@@ -51,40 +51,40 @@ struct Step {
   std::string title;    ///< "Softmax"
   std::string formula;  ///< "q_1 · k_0", with _ before a subscript
   std::vector<Line> lines;
-  double result = 0;  ///< worked out from the operands
+  double result = 0;  ///< computed from the operands
 };
 
-/// A cell worked out, from as far upstream as the table of rules unfolds it.
+/// Derivation of a cell, starting as far upstream as the operations continue one another.
 struct Explanation {
   CellAddress cell;
-  std::vector<Step> steps;  ///< at least one; the last ends in the cell
+  std::vector<Step> steps;  ///< at least one; the last yields the cell
   double result = 0;        ///< of the last step
 };
 
-/// Works a cell out from the numbers it is made of; the trace must be one of the model's.
+/// Derives a cell from the numbers it is computed from; the trace must be one of the model's.
 ///
-/// Throws core::Error when the model has no such stage.
+/// Throws core::Error if the model has no such stage.
 Explanation explain(const Model& model, const Trace& trace, const CellAddress& cell);
 
-/// The cells that explain() works out, the given one last.
+/// Returns the cells that explain() derives, the given one last.
 std::vector<CellAddress> worked_out(const Model& model, const Trace& trace, const CellAddress& cell);
 
-/// What a cell is made of directly; keys that are −inf and so add nothing to a softmax are left out, and of
-/// such a key its −inf alone makes the weight.
+/// Returns the direct operands of a cell. Keys at −inf, which add nothing to a softmax, are left out; the
+/// weight of such a key depends on its −inf alone.
 std::vector<Cells> operands(const Model& model, const Trace& trace, const CellAddress& cell);
 
-/// What a cell goes into directly: rectangles of stages that the model has, without cells that are given.
+/// Returns the direct results of a cell: rectangles of stages that the model has, without given cells.
 std::vector<Cells> results(const Model& model, const Trace& trace, const CellAddress& cell);
 
-/// Which terms of a step are shown when it is folded.
+/// Terms of a step that are shown when it is folded.
 struct Folded {
   std::vector<std::size_t>
-      lines;               ///< indices into Step::lines, in order; all that are no terms are among them
+      lines;               ///< indices into Step::lines, in order; all that are not terms are included
   std::size_t others = 0;  ///< terms left out
-  double rest = 0;         ///< what those add up to
+  double rest = 0;         ///< their sum
 };
 
-/// Keeps the terms of largest magnitude; one term alone is never left out.
+/// Keeps the terms of largest magnitude; never leaves out a single term.
 Folded fold(const Step& step, std::size_t max_terms);
 
 }  // namespace core::explain

@@ -38,7 +38,7 @@ bool can_be_given(Stage stage) {
 
 namespace {
 
-/// Names as many keys as there are, and keeps nothing of the mask beyond them.
+/// Makes the names of keys match their number, and removes mask entries beyond them.
 void fit_keys(Model& model) {
   const std::size_t n_keys = model.n_keys();
   for (Sequence& s : model.sequences)
@@ -50,7 +50,7 @@ void fit_keys(Model& model) {
 }  // namespace
 
 std::size_t n_queries_of(const std::vector<GivenStage>& stages) {
-  // Keys and values, whose rows are asked, come last.
+  // Keys and values, whose rows are keys, come last.
   const auto first =
       std::ranges::min_element(stages, {}, [](const GivenStage& s) { return info(s.stage).rows; });
   return first->matrices.front().n_rows();

@@ -34,7 +34,7 @@ mat chosen(const mat& all, const std::vector<std::size_t>& rows) {
   return all.rows(arma::conv_to<arma::uvec>::from(rows));
 }
 
-/// Writes the cells of one matrix that are overridden one by one.
+/// Writes the overridden cells of one matrix.
 void override_cells(const Model& m, std::size_t sequence, Stage stage, std::size_t nth, const RowChoice& rows,
                     SharedMatrix& numbers) {
   const auto& cells = m.given.cells;
@@ -49,7 +49,7 @@ void override_cells(const Model& m, std::size_t sequence, Stage stage, std::size
   }
 }
 
-/// Computes a node, all of it or some rows. Rounding, given stages and overridden cells are here only.
+/// Computes a node, all of it or some rows. Only here are results rounded, and stages and cells overridden.
 void compute(const Graph& g, const Model& m, const Node& node, const RowChoice& rows, Evaluation& stages) {
   std::vector<SharedMatrix> matrices;
   const std::size_t n = n_matrices(node, m);
@@ -69,7 +69,7 @@ void compute(const Graph& g, const Model& m, const Node& node, const RowChoice& 
   stages.partial.set(index(node.stage), rows.has_value());
 }
 
-/// The stages that have to be computed whole when a few rows are wanted: some reader needs other rows of
+/// Returns the stages that must be computed whole if a few rows are wanted: some reader needs other rows of
 /// them.
 Stages needed_whole(const Graph& g, const Stages& present) {
   Stages all;
@@ -81,7 +81,7 @@ Stages needed_whole(const Graph& g, const Stages& present) {
   return all;
 }
 
-/// Lets an operation read another source where it read one.
+/// Makes an operation read `to` instead of `from`.
 void redirect(Operation& operation, const Source& from, const Source& to) {
   for (Input& input : operation.inputs)
     if (input.source == from) input.source = to;
@@ -150,7 +150,7 @@ void Graph::move_before(Stage stage, Stage next) {
 
 void Graph::sort() {
   std::vector<Node> sorted;
-  const std::function<void(Stage)> add = [&](Stage stage) {  // after all that it reads
+  const std::function<void(Stage)> add = [&](Stage stage) {  // after all its inputs
     Node* node = find(stage);
     if (!node || !node->operation) return;
     Node own = std::move(*node);
@@ -236,7 +236,7 @@ std::string name_in_torch(const Source& source) {
   if (const auto* stage = std::get_if<Stage>(&source))
     return *stage == Stage::embeddings       ? "x"
            : *stage == Stage::key_embeddings ? "memory"
-           : is_hidden(*stage)               ? ""  // it is written where it is read
+           : is_hidden(*stage)               ? ""  // inlined by its reader
                                              : attention::info(*stage).name;
   switch (const MatrixName name = std::get<MatrixName>(source)) {
     case MatrixName::query_weight:
@@ -258,7 +258,7 @@ std::string name_in_torch(const Source& source) {
   }
 }
 
-/// Keys and values as every head reads them.
+/// Returns keys and values as every head reads them.
 std::string for_every_head(const Graph& g, const Model& m, const std::string& name) {
   if (m.kv_heads() == m.n_heads) return name;
   if (m.kv_heads() == 1) return name + ".unsqueeze(-3)";  // one for all
@@ -267,7 +267,7 @@ std::string for_every_head(const Graph& g, const Model& m, const std::string& na
                                                    : ".repeat(1, " + times + ", 1, 1)");
 }
 
-/// An expression as part of a longer one.
+/// Returns an expression for use in a longer one.
 std::string in_parentheses(const std::string& expression) {
   int depth = 0;
   for (const char c : expression) {
@@ -277,7 +277,7 @@ std::string in_parentheses(const std::string& expression) {
   return expression;
 }
 
-/// A node as PyTorch computes it; hidden inputs are written where they are read.
+/// Returns a node as PyTorch code; hidden inputs are inlined.
 Code code_of(const Graph& g, const Model& m, const Node& node) {
   Names names;
   std::vector<std::string> before;
@@ -313,17 +313,17 @@ std::vector<std::string> forward_lines(const Graph& g, const Model& m) {
     lines.push_back(std::string("n_keys = ") + (m.has_key_embeddings() ? "memory" : "x") + ".shape[-2]");
   const Stages present = shown(g, m);
   std::vector<Stage> returned;
-  std::optional<std::size_t> prepared;  // where what queries and keys are rotated by is written
+  std::optional<std::size_t> prepared;  // line for the positions that rotate queries and keys
   for (const Node& node : g.nodes) {
     if (!present[index(node.stage)] || is_hidden(node.stage)) continue;
     returned.push_back(node.stage);
-    if (dynamic_cast<const Parameter*>(node.operation.get())) continue;  // forward() has it
+    if (dynamic_cast<const Parameter*>(node.operation.get())) continue;  // an argument of forward()
     if (node.stage == Stage::scores || node.stage == Stage::dropout_mask || node.stage == Stage::concatenated)
       lines.emplace_back();
     const Code code = code_of(g, m, node);
     const bool is_early = prepared && attention::info(node.stage).line == 1;
     for (const std::string& line : code.before)
-      if (std::ranges::count(lines, line) == 0)  // what several stages need is written once
+      if (std::ranges::count(lines, line) == 0)  // lines that several stages need are written once
         lines.insert(lines.begin() + std::ptrdiff_t(is_early ? (*prepared)++ : lines.size()), line);
     lines.push_back(std::string(attention::info(node.stage).name) + " = " + code.expression);
     lines.insert(lines.end(), code.after.begin(), code.after.end());

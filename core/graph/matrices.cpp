@@ -24,7 +24,7 @@ const Linear* find_linear(const Model& model, Part part) {
 }
 
 Linear* find_linear(Model& model, Part part) {
-  return const_cast<Linear*>(find_linear(std::as_const(model), part));  // the model itself may be written to
+  return const_cast<Linear*>(find_linear(std::as_const(model), part));  // the model is not const
 }
 
 Part part_of(MatrixName name) {
@@ -99,7 +99,7 @@ const SharedMatrix* find_matrix(const Model& model, MatrixPlace place) {
 }
 
 SharedMatrix* find_matrix(Model& model, MatrixPlace place) {
-  return const_cast<SharedMatrix*>(find_matrix(std::as_const(model), place));  // it may be written to
+  return const_cast<SharedMatrix*>(find_matrix(std::as_const(model), place));  // the model is not const
 }
 
 MatrixPlace place_of(const Model& model, MatrixName name, std::size_t sequence, std::size_t head) {

@@ -5,21 +5,21 @@
 
 #include "core/graph/model.hpp"
 
-/// The matrices that a model is made of, by name.
+/// Matrices of a model, by name.
 namespace core::attention {
 
 /// One of the four projections.
 enum class Part { query, key, value, output };
 inline constexpr std::array all_parts{Part::query, Part::key, Part::value, Part::output};
 
-/// "query": as files name it.
+/// Returns the name as in files: "query".
 const char* name_of(Part part);
 
-/// That projection, or nullptr when the model has none.
+/// Returns that projection, or nullptr if the model has none.
 const Linear* find_linear(const Model& model, Part part);
 Linear* find_linear(Model& model, Part part);
 
-/// Embeddings, the weights and the biases of the projections in the order of Part, then what is added.
+/// Embeddings, weights and biases of the projections in the order of Part, then the additions.
 enum class MatrixName {
   embeddings,
   key_embeddings,
@@ -33,7 +33,7 @@ enum class MatrixName {
   output_bias,
   query_norm,
   key_norm,
-  frequencies,    ///< of rotary positions
+  frequencies,    ///< of RoPE
   slopes,         ///< of ALiBi
   relative_bias,  ///< [head][bucket]
   score_bias,
@@ -52,28 +52,27 @@ constexpr bool has_one_row(MatrixName name) {
          name != MatrixName::score_bias;
 }
 
-/// The projection that a weight or a bias belongs to.
+/// Returns the projection that a weight or bias belongs to.
 Part part_of(MatrixName name);
 
-/// "projections.key.weight": as in the session file.
+/// Returns the path in the session file: "projections.key.weight".
 std::string path_of(MatrixName name);
 
-/// "X", "W_q", "b_o", "sink": in the field's notation.
+/// Returns the symbol in the field's notation: "X", "W_q", "b_o", "sink".
 const char* symbol(MatrixName name);
 
-/// One matrix, where there are several of the name the nth: embeddings of a sequence, the score bias of a
-/// head.
+/// One matrix, the nth if there are several of that name: embeddings of a sequence, attention bias of a head.
 struct MatrixPlace {
   MatrixName name = MatrixName::embeddings;
   std::size_t nth = 0;
   friend bool operator==(const MatrixPlace&, const MatrixPlace&) = default;
 };
 
-/// The matrix at a place, or nullptr when the model has none there.
+/// Returns the matrix at a place, or nullptr if the model has none there.
 const SharedMatrix* find_matrix(const Model& model, MatrixPlace place);
 SharedMatrix* find_matrix(Model& model, MatrixPlace place);
 
-/// The place of the matrix of that name that belongs to a sequence and a head.
+/// Returns the place of the matrix of that name for a sequence and a head.
 MatrixPlace place_of(const Model& model, MatrixName name, std::size_t sequence, std::size_t head);
 
 }  // namespace core::attention

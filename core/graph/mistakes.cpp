@@ -18,7 +18,7 @@ namespace {
 
 using namespace attention;
 
-// Mistakes in the options of a model: how they are made, seen and mended.
+// Deviations in the options of a model: made, detected and undone.
 
 template <Precision precision, bool sums = false, Precision inputs = Precision::float64>
 void compute_in(Model& m) {
@@ -38,7 +38,7 @@ bool is_softmax_in(const Model& m) {
   return m.arithmetic.softmax_precision == precision;
 }
 
-/// A number of heads that people take: twice as many, half of them, or one.
+/// Sets a number of heads that is often used by mistake: twice as many, half of them, or one.
 void split_otherwise(Model& m) {
   const std::size_t n = m.n_heads;
   m = with_heads(m, m.d_out() % (2 * n) == 0 ? 2 * n : n % 2 == 0 ? n / 2 : 1);
@@ -83,7 +83,7 @@ template <MaskAlignment align>
 void align_mask(Model& m) {
   if (m.mask.causal && m.n_tokens() != m.n_keys()) m.mask.align = align;
 }
-/// The causal rule and cells that were switched by hand.
+/// Transposes the causal rule and cells set by hand.
 void transpose_mask(Model& m) {
   if (m.mask.causal) m.mask.edge.transposed = !m.mask.edge.transposed;
   for (MaskCell& cell : m.mask.cells) std::swap(cell.row, cell.column);
@@ -115,7 +115,7 @@ void train(Model& m) {
   if (m.dropout.rate > 0) m.dropout.training = training;
 }
 
-// Mistakes in the code of the mask, which is a copy of the model's.
+// Deviations in the code of the mask, which is a copy of the model's.
 
 void see_padding(Mask& mask, const Model& m) {
   Model masked = m;
@@ -128,7 +128,7 @@ void miss_key(Mask& mask, const Model& m) {
   mask = with_key_hidden(masked, m.n_keys() / 2).mask;
 }
 
-// What a mistake needs to be one.
+// Features that deviations concern.
 
 bool has_groups(const Model& m) {
   return m.n_kv_heads.has_value();
@@ -155,7 +155,7 @@ bool has_sink(const Model& m) {
   return m.additions.sink.has_value();
 }
 
-// Mistakes in the code, which is the graph.
+// Deviations in the code, which is the graph.
 
 using graph::Rotate;
 using graph::Softmax;
@@ -233,14 +233,14 @@ bool norm_after_rotation(const Injection& in) {
   for (graph::Norm* norm : in.g.all<graph::Norm>()) norm->is_after_rotation = true;
   return true;
 }
-/// Changes every rotation; change returns whether it does anything.
+/// Changes every rotation; `change` returns whether it has an effect.
 template <class Change>
 bool rotate_otherwise(const Injection& in, Change change) {
   bool changes = false;
   for (Rotate* rotation : in.g.all<Rotate>()) changes = change(rotation->rotary) || changes;
   return changes;
 }
-/// Whether more than one pair turns, each at a frequency of its own.
+/// Returns whether more than one pair is rotated, each at its own frequency.
 bool turns_pairs(const positions::Rotary& rotary, const Model& m) {
   return positions::rotated_columns(rotary, m.d_head()) > 2;
 }
@@ -259,7 +259,7 @@ bool take_usual_base(const Injection& in) {
 }
 bool leave_scaling_out(const Injection& in) {
   if (!has_rotary(in.m)) return false;
-  const double base = in.m.additions.positions.rotary->base;  // which dynamic scaling raises
+  const double base = in.m.additions.positions.rotary->base;  // dynamic scaling raises it
   return rotate_otherwise(in, [base](positions::Rotary& r) {
     if (r.inverse_frequencies) return false;
     positions::Rotary unscaled = r;
@@ -612,7 +612,7 @@ constexpr std::array table{
             Stage::output, {}, leave_output_projection_out},
 };
 
-/// Forms of these that no menu offers; the check finds them, and sessions keep them.
+/// Forms of these that no menu offers; the check finds them, and sessions store them.
 constexpr std::array more{
     Mistake{"heads_interleaved:combined", "heads_interleaved", "heads interleaved when combined",
             "Column k of head h goes to column k · n_heads + h: combined as (d_head, n_heads).",
@@ -629,7 +629,7 @@ constexpr std::array more{
 };
 // clang-format on
 
-/// Where a row stands among all, of which the order of injection is made.
+/// Returns the index of a row among all, which is the order of injection.
 std::size_t place_of(const Mistake* mistake) {
   const auto in = [&](const auto& rows) {
     return static_cast<std::size_t>(std::ranges::find(rows, mistake, [](const Mistake& m) { return &m; }) -
@@ -682,7 +682,7 @@ Model made(const Mistake& mistake, const Model& model, std::int64_t size) {
   seen.mistakes.clear();
   graph::Graph g = graph::attention(seen);
   bool does = false;
-  std::erase_if(next.mistakes, [&](const MadeMistake& made) {  // what does nothing among the others
+  std::erase_if(next.mistakes, [&](const MadeMistake& made) {  // those without effect
     const auto& [row, own_size] = made;
     const Mask before = mask_of(seen);
     seen.mistakes.push_back(made);
@@ -807,7 +807,7 @@ Model with_projections_swapped(const Model& model) {
   next.projections->query = model.projections->key;
   next.projections->key = model.projections->query;
   next.mistakes.clear();
-  for (const auto& [mistake, size] : model.mistakes) {  // what is done to a projection goes with it
+  for (const auto& [mistake, size] : model.mistakes) {  // deviations follow their projection
     std::string name = mistake->name;
     for (const std::string of : {"weight_untransposed:", "bias_missing:"})
       if (mistake->name == of + "query")
@@ -824,7 +824,7 @@ Model with_heads(const Model& model, std::size_t n_heads) {
   if (of_heads || n_heads == 0 || model.d_out() % n_heads != 0) return model;
   Model next = model;
   next.n_heads = n_heads;
-  if (model.n_kv_heads) {  // as many as their columns make of that width
+  if (model.n_kv_heads) {  // as many as their columns can hold
     const std::size_t columns = *model.n_kv_heads * model.d_head(), d_head = model.d_out() / n_heads;
     if (columns % d_head != 0) return model;
     next.n_kv_heads = columns / d_head;
@@ -841,7 +841,7 @@ Model with_padding_seen(const Model& model) {
   for (std::size_t i = 0; i < model.n_tokens(); ++i)
     for (std::size_t j = 0; j < model.n_keys(); ++j) {
       const MaskCell* cell = model.mask.find(i, j);
-      if (!sights.by_rules(i, j).visible) continue;  // hidden anyway
+      if (!sights.by_rules(i, j).visible) continue;  // masked anyway
       ++(cell && !cell->visible ? hidden : seen)[j];
     }
   std::erase_if(next.mask.cells, [&](const MaskCell& cell) {

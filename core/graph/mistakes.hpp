@@ -11,23 +11,22 @@ namespace core::graph {
 struct Graph;
 }
 
-/// What goes wrong when people write attention themselves, a row each.
+/// Deviations: common bugs in hand-written attention, one row each.
 ///
-/// A mistake in the code is one in the graph, or in its mask: the model stays what is intended and lists it,
-/// attention() builds the graph of what is intended, and each mistake of the list then changes that graph.
-/// Taking it from the list undoes it. A mistake in an option (a scale, a mask, a precision) sets this option
-/// of the model.
+/// A deviation in the code changes the graph, or its mask: the model stays as intended and lists it,
+/// attention() builds the intended graph, and each listed deviation then changes that graph. Removing it from
+/// the list undoes it. A deviation in an option (a scale, a mask, a precision) sets this option of the model.
 ///
-/// Two mistakes of the list in one place: they are injected in the order of the table, each into what the
-/// ones before it left. So a view without the transpose wins over interleaved columns, the last block dropped
-/// over blocks that are not rescaled, the softmax over queries over one in blocks, and offsets of positions
-/// add up. Where nothing is left to go wrong, a mistake does nothing.
+/// Listed deviations of the same place are injected in the order of the table, each into the result of those
+/// before it. So a view without the transpose wins over interleaved columns, the last block dropped over
+/// blocks that are not rescaled, the softmax over queries over one in blocks, and offsets of positions add
+/// up. If nothing is left to change, a deviation has no effect.
 namespace core::mistakes {
 
 using attention::Model;
 using attention::Stage;
 
-/// A graph that a mistake is injected into, and the model that it is of.
+/// Graph that a deviation is injected into, and its model.
 struct Injection {
   graph::Graph& g;
   const Model& m;
@@ -35,83 +34,83 @@ struct Injection {
 };
 
 struct Mistake {
-  const char* name;   ///< as on the command line: "no_scale"; no other has it
+  const char* name;   ///< unique, as on the command line: "no_scale"
   const char* cause;  ///< as the check names it; several rows may share one
   const char* title;  ///< in a menu: "no scale"
-  const char* about;  ///< one sentence: what is done
+  const char* about;  ///< one sentence: what the code does
   const char* fix;    ///< one sentence: what to do instead; see fix_in()
   Stage first;        ///< no earlier stage can change
-  /// Whether a model has what this is a mistake in; without it every model has.
+  /// Returns whether a model has the feature concerned; if not set, every model has.
   bool (*needs)(const Model&) = nullptr;
-  /// Changes the graph of a model; false where nothing can go wrong. A mistake has one of these three.
+  /// Changes the graph of a model; false if nothing changes. Each has in_graph, in_mask or in_model.
   bool (*in_graph)(const Injection&) = nullptr;
   /// Changes the mask that the graph is built with.
   void (*in_mask)(attention::Mask&, const Model&) = nullptr;
-  /// Changes options of the model; does nothing where nothing can go wrong.
+  /// Changes options of the model; does nothing if there is nothing to change.
   void (*in_model)(Model&) = nullptr;
-  /// Whether the options say that it is made; without it they never do.
+  /// Returns whether the options have this deviation; if not set, they never do.
   bool (*is_in_model)(const Model&) = nullptr;
-  /// Sets the options right; without it the numbers that would be needed are gone.
+  /// Corrects the options; if not set, the numbers needed for that are lost.
   void (*mend_model)(Model&) = nullptr;
 };
 
-/// All that menus and the command line offer, in the order of the stages that they change.
+/// Returns the rows that menus and the command line offer, in the order of the stages that they change.
 std::span<const Mistake> mistakes();
 
-/// The mistake of that name, or nullptr.
+/// Returns the deviation of that name, or nullptr.
 const Mistake* find_mistake(std::string_view name);
-/// The same with forms that are not offered: "blocks_not_rescaled:sum".
+/// Does the same with forms that are not offered: "blocks_not_rescaled:sum".
 const Mistake* find_any_mistake(std::string_view name);
 
 bool is_made(const Mistake& mistake, const Model& model);
 bool can_be_mended(const Mistake& mistake);
 
-/// Returns the model with the mistake, and without those of its list that no longer do anything then; where
-/// there is nothing to go wrong, the model as it is.
+/// Returns the model with the deviation, without listed ones that then have no effect; the model as it is if
+/// the deviation has none.
 Model made(const Mistake& mistake, const Model& model, std::int64_t size = 0);
-/// Returns the model without it.
+/// Returns the model without the deviation.
 Model mended(const Mistake& mistake, const Model& model);
-/// Returns the model with one more mistake in its list, whether it does anything or not.
+/// Returns the model with one more deviation in its list, whether it has an effect or not.
 Model with_mistake(Model model, const Mistake& mistake, std::int64_t size = 0);
 
-/// What to do instead in a model: its diagonals, where queries are not as many as keys.
+/// Returns the fix for a model: with its diagonals, if the numbers of queries and keys differ.
 std::string fix_in(const Mistake& mistake, const Model& model);
 
-/// Whether a model has what it is a mistake in, or makes it.
+/// Returns whether a model has the feature concerned, or the deviation.
 bool concerns(const Mistake& mistake, const Model& model);
 
-/// Whether making it would change the model.
+/// Returns whether the deviation would change the model.
 bool applies(const Mistake& mistake, const Model& model);
 
-/// Whether a model makes a mistake of the list, or has an option that no implementation is meant to have.
+/// Returns whether a model has a listed deviation, or an option that no implementation is meant to have.
 bool deviates(const Model& model);
 
-/// Returns the mask that a model is computed with: its own, and what mistakes make of it.
+/// Returns the mask that a model is computed with: its own, changed by deviations.
 attention::Mask mask_of(const Model& model);
 
-/// Returns the model with what its code uses: without matrices and a cap that mistakes leave out, and with
+/// Returns the model as its code uses it: without matrices and a softcap that deviations leave out, and with
 /// weights that they transpose.
 Model as_used(Model model);
 
-/// How far the positions of queries are off from those of keys when they are rotated.
+/// Returns the offset of query positions from key positions in RoPE.
 int offset_of_queries(const Model& model);
 Model with_offset_of_queries(Model model, int offset);
 
-// Models with one thing changed; where there is nothing to change, the model as it is.
+// Models with one change; where there is nothing to change, the model as it is.
 
 Model with_scale(const Model& model, attention::Scale scale);
-/// The query projection in the place of the key projection and the other way round.
+/// Returns the model with query and key projections swapped.
 Model with_projections_swapped(const Model& model);
-/// Another number of heads, which divides d_out, and of KV heads with it; not where something is given for
-/// each head.
+/// Returns the model with another number of heads, which divides d_out, and of KV heads with it; unchanged if
+/// something is given for each head.
 Model with_heads(const Model& model, std::size_t n_heads);
-/// Queries see the keys of padding, and those that are hidden by hand from each of them.
+/// Returns the model whose queries attend to padding keys and to keys masked by hand for every query.
 Model with_padding_seen(const Model& model);
-/// One key more that no query of any sequence sees.
+/// Returns the model with one more key masked for all queries of all sequences.
 Model with_key_hidden(const Model& model, std::size_t key);
-/// The largest power of two that is at most half of the keys.
+/// Returns the largest power of two that is at most half the number of keys.
 std::size_t likely_block_size(const Model& model);
-/// Embeddings, projections, biases, what is added and given stages rounded to a precision.
+/// Returns the model with embeddings, projections, biases, additions and given stages rounded to a precision.
 Model with_rounded_inputs(const Model& model, attention::Precision precision);
 
 }  // namespace core::mistakes

@@ -15,7 +15,7 @@ namespace {
 
 using std::to_string;
 
-/// The first matrix of the first of these stages that is given, or nullptr.
+/// Returns the first matrix of the first of these stages that is given, or nullptr.
 const SharedMatrix* first_given(const Given& given, std::initializer_list<Stage> stages) {
   for (const Stage stage : stages)
     if (const GivenStage* found = given.find(stage); found && !found->matrices.empty())

@@ -16,7 +16,7 @@ using std::to_string;
 
 namespace {
 
-/// N and D of a line of PyTorch replaced by numbers.
+/// Replaces N and D in a line of PyTorch by numbers.
 std::string with_sizes(std::string text, std::size_t n, std::size_t d) {
   for (auto at = text.find_first_of("ND"); at != text.npos; at = text.find_first_of("ND", at))
     text.replace(at, 1, to_string(text[at] == 'N' ? n : d));
@@ -278,7 +278,7 @@ Code Softcap::torch(const Names& in) const {
 
 namespace {
 
-/// A number for each distance, key − query.
+/// Returns a matrix of numbers by distance, key − query.
 mat by_distance(const Reading& in, const auto& of_distance) {
   mat bias(in.n_rows(), in.model.n_keys());
   for (std::size_t j = 0; j < bias.n_cols; ++j)
@@ -551,7 +551,7 @@ mat DrawKept::matrix(const Reading& in) const {
                     first = in.sequence() * n * n_keys;
   random::Generator generator(dropout.seed);
   const random::Bits bits =
-      attention::kept(generator, dropout, first + n * n_keys);  // earlier sequences draw first
+      attention::kept(generator, dropout, first + n * n_keys);  // earlier sequences come first
   mat ones(n, n_keys);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n_keys; ++j) ones(i, j) = bits[first + i * n_keys + j];
@@ -559,8 +559,8 @@ mat DrawKept::matrix(const Reading& in) const {
 }
 
 Code DrawKept::torch(const Names&) const {
-  if (dropout.stream == attention::DropoutStream::mkl) return {"kept"};  // others than PyTorch draws today
-  // nn.Dropout draws these very numbers, but not in builds with MKL before PyTorch 2.7.
+  if (dropout.stream == attention::DropoutStream::mkl) return {"kept"};  // current PyTorch samples others
+  // nn.Dropout samples exactly these numbers, except in builds with MKL before PyTorch 2.7.
   return {"kept",
           {"torch.manual_seed(" + to_string(dropout.seed) + ")",
            "kept = torch.rand(weights.shape, dtype=torch.float64) < 1 - " + number(dropout.rate) +

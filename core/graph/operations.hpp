@@ -8,13 +8,13 @@
 #include "core/graph/graph.hpp"
 #include "core/graph/rounding.hpp"
 
-/// The operations that attention is made of, a type each: how it computes, how a cell is
-/// worked out, how it is written and emitted.
+/// Operations that attention consists of, one type each: how it computes, the derivation of a cell, the
+/// formula and the PyTorch code.
 namespace core::graph {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A matrix of the model.
+/// Matrix of the model.
 struct Parameter : Operation {
   MatrixName name;
   Parameter(MatrixName matrix, bool is_there) : Operation({{matrix}}), name(matrix) {
@@ -27,7 +27,7 @@ struct Parameter : Operation {
   Code torch(const Names& in) const override { return {in[0]}; }
 };
 
-/// The input as it is; another one may be shown with it.
+/// Copy of the input; may need another stage without reading it.
 struct Copy : Operation {
   std::string brief_words, words, words_of_cell;
   Copy(Source x, std::string brief, std::string text)
@@ -44,7 +44,7 @@ struct Copy : Operation {
   Code torch(const Names& in) const override { return {in[0]}; }
 };
 
-/// The concatenated heads as they are, where there is no output projection.
+/// Concatenated heads without an output projection.
 struct Unprojected : Copy {
   explicit Unprojected(Stage concatenated) : Copy(concatenated, "", "no projection") {
     words_of_cell = "no output projection";
@@ -52,11 +52,11 @@ struct Unprojected : Copy {
   }
 };
 
-/// What all matrix products share: Σ first · second, of which factors and partial sums may be rounded.
+/// Base of all matrix products: Σ first · second, with optional rounding of factors and partial sums.
 struct Product : Operation {
   Precision factors = Precision::float64;
-  std::optional<Precision> sums;  ///< of products and partial sums; as float64 computes them without it
-  bool cuts = false;              ///< factors to TF32, in place of rounding them
+  std::optional<Precision> sums;  ///< precision of products and partial sums; plain float64 if not set
+  bool cuts = false;              ///< truncates factors to TF32 instead of rounding
   explicit Product(std::vector<Input> from) : Operation(std::move(from)) {}
 
  protected:
@@ -69,7 +69,7 @@ struct Product : Operation {
       if (cuts) each->transform(attention::cut_to_tf32);
     return attention::coarse_product(std::move(a), std::move(b), factors, sums);
   }
-  /// ", factors in tf32": what makes it coarse, in the long formula.
+  /// Returns the rounding for the long formula: ", factors in tf32".
   std::string coarseness(bool brief) const;
 };
 
@@ -78,7 +78,7 @@ struct Linear : Product {
   std::string x_symbol;
   Linear(Stage x, std::string symbol_of_x, MatrixName weight, MatrixName bias, const Model& m);
   bool has_bias() const { return inputs.size() > 2; }
-  bool is_transposed() const { return inputs[1].cells[0] == 'j'; }  ///< a mistake: x·Wᵀ
+  bool is_transposed() const { return inputs[1].cells[0] == 'j'; }  ///< a deviation: x·Wᵀ
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   std::optional<std::size_t> continues(const Cell& cell) const override;
@@ -88,7 +88,7 @@ struct Linear : Product {
 
 /// a·bᵀ.
 struct DotProducts : Product {
-  std::optional<double> scaled_before;  ///< a deviation: what the first factor is scaled by
+  std::optional<double> scaled_before;  ///< a deviation: scale of the first factor
   bool is_swapped = false;              ///< a deviation: K·Qᵀ
   DotProducts(Stage a, Stage b) : Product({{a, "i:"}, {b, "j:"}}) {}
   mat matrix(const Reading& in) const override;
@@ -110,7 +110,7 @@ struct WeightedSum : Product {
   Code torch(const Names& in) const override { return {in[0] + " @ " + in[1]}; }
 };
 
-/// Scores where every key counts the same.
+/// Scores that are equal for all keys.
 struct EqualScores : Operation {
   EqualScores(Stage q, Stage k) : Operation({{q, ""}, {k, ""}}) {}
   mat matrix(const Reading& in) const override { return arma::zeros(in.n_rows(), in.model.n_keys()); }
@@ -121,7 +121,7 @@ struct EqualScores : Operation {
   }
 };
 
-/// The columns of one head out of those of all heads.
+/// Columns of one head, taken from those of all heads.
 struct SplitHeads : Operation {
   std::size_t n_heads, d_head;
   SplitHeads(Stage all, std::size_t n, std::size_t d)
@@ -132,7 +132,7 @@ struct SplitHeads : Operation {
   Code torch(const Names& in) const override;
 };
 
-/// The heads concatenated; heads that are ablated give zeros.
+/// Concatenated heads; ablated heads are zero.
 struct CombineHeads : Operation {
   std::size_t n_heads, n_on;
   CombineHeads(Stage contexts, const Model& m)
@@ -150,7 +150,7 @@ struct CombineHeads : Operation {
 };
 
 /// RMSNorm (Zhang and Sennrich 2019) or LayerNorm without its shift (Ba, Kiros and Hinton 2016) of each row,
-/// of a head or of all of them, times a factor for each column.
+/// over one head or all heads, times a factor for each column.
 struct Norm : Operation {
   bool centers;
   double epsilon;
@@ -176,7 +176,7 @@ struct Norm : Operation {
 struct Rotate : Operation {
   positions::Rotary rotary;
   std::int64_t first;         ///< position of row 0
-  std::int64_t more_keys;     ///< than queries, where queries are rotated
+  std::int64_t more_keys;     ///< n_keys − n_tokens where queries are rotated, else 0
   int offset = 0;             ///< a deviation: added to first
   bool is_backwards = false;  ///< a deviation
   Rotate(Stage x, const positions::Rotary& by, std::int64_t first_position)
@@ -187,17 +187,17 @@ struct Rotate : Operation {
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
   bool uses(const Cell& cell, std::size_t k) const override;
-  /// The other column of its pair.
+  /// Returns the other column of the pair.
   std::size_t column(const Model& m, std::size_t i, std::size_t j) const override;
   std::string formula(bool brief, const std::string& hidden) const override;
   Code torch(const Names& in) const override;
 };
 
-/// Each score divided by the root of a width, or times a factor.
+/// Scores divided by the square root of a width, or times a factor.
 struct Scale : Operation {
   attention::ScaleRule rule;
-  double factor;      ///< that scores are multiplied by
-  std::size_t width;  ///< whose root they are divided by, if they are
+  double factor;      ///< multiplies the scores
+  std::size_t width;  ///< under the square root, for rules that have one
   Scale(Stage x, const Model& m);
   mat matrix(const Reading& in) const override { return in[0] * factor; }
   void terms(const Cell& cell, Derivation& steps) const override;
@@ -229,7 +229,7 @@ struct Alibi : Operation {
   Code torch(const Names&) const override;
 };
 
-/// A learned number for each bucket of distances, as in T5.
+/// Learned bias for each bucket of distances, as in T5.
 struct RelativeBias : Operation {
   positions::Relative relative;
   std::size_t n_heads;
@@ -239,7 +239,7 @@ struct RelativeBias : Operation {
         n_heads(m.n_heads) {}
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
-  /// The bucket of the distance.
+  /// Returns the bucket of the distance.
   std::size_t column(const Model& m, std::size_t i, std::size_t j) const override;
   std::string formula(bool brief, const std::string&) const override {
     return brief ? "by bucket" : "a number for each bucket of distances";
@@ -247,7 +247,7 @@ struct RelativeBias : Operation {
   Code torch(const Names&) const override;
 };
 
-/// x + the position bias + the attention bias, as far as they are there.
+/// x + position bias + attention bias, where they exist.
 struct AddBiases : Operation {
   AddBiases(Stage x, std::optional<Stage> position_bias, const Model& m);
   bool has_one() const { return inputs.size() == 2; }
@@ -266,7 +266,7 @@ struct AddBiases : Operation {
 /// 1 where a query attends to a key, else 0.
 struct AttentionMask : Operation {
   attention::Mask mask;
-  bool names_keys, is_moved, has_own;  ///< of its program: n_keys, a moved diagonal, a mask a sequence
+  bool names_keys, is_moved, has_own;  ///< its code: n_keys, a shifted diagonal, a mask per sequence
   AttentionMask(const Model& m, attention::Mask rules);
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
@@ -287,7 +287,7 @@ struct MaskedFill : Operation {
   Code torch(const Names& in) const override;
 };
 
-/// The scores as they are, where the weights are masked later.
+/// Unchanged scores, where the weights are masked later.
 struct MaskedLater : Copy {
   MaskedLater(Stage x, Stage mask, const attention::Mask& rules)
       : Copy(x, rules.hides() ? "later" : "all visible",
@@ -299,7 +299,7 @@ struct MaskedLater : Copy {
 
 /// exp(x − max) / Σ exp(x − max) of each row; a sink joins the sum. A row of −∞ gives NaN.
 struct Softmax : Operation {
-  Precision precision = Precision::float64;  ///< of what it takes and gives
+  Precision precision = Precision::float64;  ///< of its input and output
   std::size_t n_heads;
   Softmax(Stage x, const Model& m);
   mat matrix(const Reading& in) const override;
@@ -313,8 +313,8 @@ struct Softmax : Operation {
   bool has_sink() const { return inputs.size() > 1; }
   virtual mat weights(mat scores, const Reading& in) const;
   virtual std::string words(bool brief) const;
-  /// Which of the scores that the softmax runs over is the cell's own, over what it runs, and in which
-  /// blocks.
+  /// Returns the index of the cell's own score, a description of the scores that the softmax runs over, and
+  /// the blocks they are processed in.
   virtual std::size_t own(const Cell& cell) const { return cell.j; }
   virtual std::string line_words(const Cell& cell) const;
   virtual attention::Blocks key_blocks() const { return {}; }
@@ -335,15 +335,15 @@ struct SoftmaxOverQueries : Softmax {
   std::string line_words(const Cell& cell) const override;
 };
 
-/// What a softmax block by block takes from each score before exp(), for its own weight and for the sum; ∞
-/// where a key is not visited.
+/// Maxima that a blockwise softmax subtracts from each score before exp(), for the key's own weight and for
+/// the sum; ∞ for keys that are skipped.
 struct BlockMaxima {
   arma::rowvec own, summed;
-  double last;  ///< the largest score of all that are visited
+  double last;  ///< largest score of the keys that are not skipped
 };
 BlockMaxima block_maxima(const arma::rowvec& scores, const attention::Blocks& blocks);
 
-/// A deviation: a softmax that takes the keys block by block.
+/// A deviation: a softmax that processes the keys block by block.
 struct SoftmaxInBlocks : Softmax {
   attention::Blocks blocks;
   SoftmaxInBlocks(const Softmax& right, attention::Blocks in) : Softmax(right), blocks(in) {}
@@ -355,7 +355,7 @@ struct SoftmaxInBlocks : Softmax {
   attention::Blocks key_blocks() const override { return blocks; }
 };
 
-/// a × b, cell by cell.
+/// a × b, elementwise.
 struct Multiply : Operation {
   std::string brief_words, words;
   Multiply(Stage a, Stage b, std::string brief, std::string text)
@@ -384,7 +384,7 @@ struct DivideByRowSum : Operation {
   Code torch(const Names& in) const override { return {in[0] + " / " + in[1]}; }
 };
 
-/// 0 in place of 0/0 in the rows of queries that attend to no key: all are masked or score −∞.
+/// Zeros instead of 0/0 for queries that attend to no key: all are masked or score −∞.
 struct ZeroEmptyRows : Operation {
   ZeroEmptyRows(Stage weights, Stage scores, std::optional<Stage> mask);
   bool reads_mask() const { return inputs.size() > 2; }
@@ -400,7 +400,7 @@ struct ZeroEmptyRows : Operation {
 struct DrawKept : Operation {
   attention::Dropout dropout;
   explicit DrawKept(const Model& m) : dropout(m.dropout) { rounded = false; }
-  /// Whether random numbers decide which weights are kept.
+  /// Returns whether random numbers decide which weights are kept.
   static bool is_needed(const attention::Dropout& d) { return d.active() && d.given.empty() && d.rate < 1; }
   mat matrix(const Reading& in) const override;
   void terms(const Cell& cell, Derivation& steps) const override;
@@ -408,7 +408,7 @@ struct DrawKept : Operation {
   Code torch(const Names&) const override;
 };
 
-/// What a weight is multiplied by: 0 when it is dropped, else 1/(1 − rate).
+/// Factor of each weight: 0 if it is dropped, else dropout_scale().
 struct DropoutFactors : Operation {
   attention::Dropout dropout;
   DropoutFactors(Stage kept, const Model& m);

@@ -26,8 +26,8 @@ std::string shortest(Float value) {
   return text;
 }
 
-/// PyTorch reads a decimal as float64 and then rounds it: in rare cases that is not the float32 next to the
-/// decimal.
+/// Returns whether PyTorch reads the decimal back: it rounds a float64, which in rare cases is not the
+/// float32 closest to the decimal.
 bool reads_back(float value) {
   if (!std::isfinite(value)) return true;
   const auto read = static_cast<float>(text::parse_number(shortest(value)).value());
@@ -38,7 +38,7 @@ std::string element(double value, bool at_float32) {
   return at_float32 ? shortest(static_cast<float>(value)) : shortest(value);
 }
 
-/// "[a, b, c]", going on in a new line where it would get too wide.
+/// Returns "[a, b, c]", continued on a new line where it would get too wide.
 std::string list(const std::vector<std::string>& items, const std::string& indent) {
   std::string text = "[";
   std::size_t width = indent.size() + 1;
@@ -56,7 +56,7 @@ std::string list(const std::vector<std::string>& items, const std::string& inden
   return text + "]";
 }
 
-/// A character as it stands between quotes, in printable ASCII alone.
+/// Returns a character as written between quotes, in printable ASCII only.
 std::string escaped(char32_t c) {
   if (c == U'"' || c == U'\\') return {'\\', static_cast<char>(c)};
   if (c == U'\n') return "\\n";

@@ -7,28 +7,28 @@
 /// Pieces of Python source, for programs that people read.
 namespace core::formats::python {
 
-/// A number that reads back to the same float64 and is a float in Python: "0.5", "1.", "-0.", "float('nan')".
+/// Returns a Python float that reads back as the same float64: "0.5", "1.", "-0.", "float('nan')".
 std::string number(double value);
 
-/// "[[0.5, 1.], [2., 3.]]", a row a line after the first and long rows broken; later lines begin with the
-/// indent.
+/// Returns "[[0.5, 1.], [2., 3.]]", one row per line and long rows broken; lines after the first begin with
+/// the indent.
 ///
-/// With at_float32, the shortest decimals that read back to the same float32.
+/// With at_float32, the shortest decimals that read back as the same float32.
 std::string rows(const arma::mat& matrix, const std::string& indent, bool at_float32 = false);
 
-/// "[0.5, 1.]": the first row.
+/// Returns the first row: "[0.5, 1.]".
 std::string row(const arma::mat& matrix, bool at_float32 = false);
 
-/// Whether every number survives being rounded to float32, so that it can be written at that precision.
+/// Returns whether every number survives rounding to float32, so that it can be written at that precision.
 bool is_float32(const arma::mat& matrix);
 
-/// `"a"` as a literal of printable ASCII; bytes that are not UTF-8 become U+FFFD.
+/// Returns `"a"` as a literal of printable ASCII; bytes that are not UTF-8 become U+FFFD.
 std::string string(const std::string& text);
 
-/// A line of the body of a method.
+/// Returns a line of the body of a method.
 std::string line(const std::string& text);
 
-/// `["a", "b"]`, broken into lines.
+/// Returns `["a", "b"]`, broken into lines.
 std::string strings(const std::vector<std::string>& texts, const std::string& indent);
 
 }  // namespace core::formats::python

@@ -10,7 +10,7 @@
 namespace core::attention {
 namespace {
 
-/// A binary format: its digits, its smallest normal number, and the first that it cannot hold.
+/// Binary format: its digits, its smallest normal number, and the first number beyond its range.
 struct Format {
   const char* name;
   int digits;
@@ -25,7 +25,7 @@ const Format& format_of(Precision precision) {
   return formats[static_cast<std::size_t>(precision)];
 }
 
-/// Of a number that has all its digits in the format: the others are cut from its bits, which is quick.
+/// Rounds a number that is normal in the format by its bits, which is fast.
 double rounded_normal(const Format& format, double number) {
   const int cut = 53 - format.digits;
   const auto bits = std::bit_cast<std::uint64_t>(number), last = std::uint64_t{1} << cut;

@@ -8,7 +8,7 @@ namespace core::attention {
 
 struct Model;
 
-/// Every stage, in the order of the computation. A row of the table below says what each one is.
+/// All stages, in the order of the computation. The table below describes them.
 enum class Stage {
   embeddings,
   key_embeddings,
@@ -39,40 +39,40 @@ enum class Stage {
 
 constexpr std::size_t n_stages = static_cast<std::size_t>(Stage::output) + 1;
 
-/// Whether a stage is what a projection gives, split into heads: queries, keys and values.
+/// Returns whether a stage is a projection, split into heads: queries, keys and values.
 constexpr bool is_projected(Stage stage) {
   return stage == Stage::queries || stage == Stage::keys || stage == Stage::values;
 }
 
-/// What a row of a stage stands for: the token of a query, or of a key.
+/// Tokens of a stage's rows: those of queries, or of keys.
 enum class Rows { queries, keys };
 
-/// What a column of a stage stands for; tokens are those of keys.
+/// Columns of a stage; tokens are those of keys.
 enum class Columns { tokens, features, single };
 
-/// How numbers of a stage are colored.
+/// Coloring of a stage's numbers.
 enum class Coloring {
   signed_values,  ///< symmetric around 0
   weights,        ///< from 0 to top_of_range()
   mask            ///< gray, from 0 to top_of_range()
 };
 
-/// One row of the table that heatmaps, export, explanations and comparison walk.
+/// Row of the table for heatmaps, export, explanations and comparison.
 struct StageInfo {
   Stage stage;
-  const char* name;   ///< as in files and on the command line: "scaled_scores"
-  const char* title;  ///< as in the window: "Scaled"
-  const char* one;    ///< one cell of it in words: "Scaled score"
+  const char* name;   ///< in files and on the command line: "scaled_scores"
+  const char* title;  ///< in the window: "Scaled"
+  const char* one;    ///< name of one cell: "Scaled score"
   bool per_head;
   Rows rows;
   Columns columns;
   Coloring coloring;
-  int line;  ///< 1 … 4: the line of the strip on which it stands
+  int line;  ///< 1 … 4: line of the strip that shows it
 
-  /// Returns how many matrices a trace of so many heads has of it.
+  /// Returns how many matrices of it a trace has with that many heads.
   constexpr std::size_t count(std::size_t n_heads) const { return per_head ? n_heads : 1; }
 
-  /// Whether the model has this stage: see shown_stages().
+  /// Returns whether the model has this stage: see shown_stages().
   bool present(const Model& model) const;
 };
 
@@ -128,12 +128,12 @@ inline constexpr std::array stage_table{
               Coloring::signed_values, 4},
 };
 
-/// All stages, in the order of the computation.
+/// Returns all stages, in the order of the computation.
 constexpr std::span<const StageInfo> stages() {
   return stage_table;
 }
 
-/// The row of one stage.
+/// Returns the row of one stage.
 constexpr const StageInfo& info(Stage stage) {
   return stage_table[static_cast<std::size_t>(stage)];
 }

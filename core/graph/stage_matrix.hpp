@@ -14,28 +14,28 @@
 
 namespace core::attention {
 
-/// How a stage that is not kept is worked out when somebody asks for it.
+/// How a stage that is not stored is computed on demand.
 struct StageMaker {
   std::size_t n_rows = 0, n_cols = 0;
   std::function<arma::mat()> all;                                       ///< n_rows × n_cols
   std::function<double(std::size_t row, std::size_t column)> one_cell;  ///< the same number as in all()
-  /// The same n_cols numbers; without it, cell by cell.
+  /// The same n_cols numbers; if not set, computed cell by cell.
   std::function<void(std::size_t row, double* numbers)> one_row = {};
 };
 
-/// One stage of a trace: a matrix, or a maker that gives it when it is first read.
+/// One stage of a trace: a matrix, or a maker that computes it when it is first read.
 ///
-/// What was made is kept until renew(). Several threads may read at once. A copy always holds its own
-/// numbers, so it stays what it was when the maker's source changes; such a copy costs what all() costs.
+/// The result is kept until renew(). Several threads may read at once. A copy always holds its own numbers,
+/// so that it does not change with the maker's source; making one costs as much as all().
 class StageMatrix {
  public:
   StageMatrix() = default;
-  /// A matrix, or an expression that gives one, is a stage.
+  /// Holds a matrix, or an expression that yields one.
   template <std::convertible_to<arma::mat> Numbers>
   requires(!std::same_as<std::remove_cvref_t<Numbers>, StageMatrix> &&
            !std::same_as<std::remove_cvref_t<Numbers>, SharedMatrix>) StageMatrix(Numbers&& numbers)
       : numbers_(std::forward<Numbers>(numbers)) {}  // NOLINT(google-explicit-constructor)
-  /// Numbers that a model holds as well are not copied.
+  /// Shares numbers that a model holds instead of copying them.
   StageMatrix(SharedMatrix numbers);  // NOLINT(google-explicit-constructor)
   explicit StageMatrix(StageMaker maker);
   StageMatrix(const StageMatrix& other);
@@ -47,9 +47,9 @@ class StageMatrix {
   const arma::mat& operator*() const { return made(); }
   const arma::mat* operator->() const { return &made(); }
 
-  /// One number; a stage that was not made yet is not made for it.
+  /// Returns one number without computing the whole stage.
   double operator()(std::size_t row, std::size_t column) const;
-  /// One row, 1 × n_cols; likewise.
+  /// Returns one row, 1 × n_cols, without computing the whole stage.
   arma::rowvec row(std::size_t i) const;
 
   std::size_t n_rows() const {
@@ -59,13 +59,13 @@ class StageMatrix {
     return shared_ ? shared_->n_cols() : is_made() ? numbers_.n_cols : maker_.n_cols;
   }
 
-  /// Whether reading all of it costs nothing.
+  /// Returns whether all of it can be read at no cost.
   bool is_made() const { return is_made_.load(std::memory_order_acquire); }
 
-  /// Gives away what the maker made, to be made anew when it is read again; nobody may be reading. Nothing of
-  /// a plain matrix.
+  /// Returns the computed matrix and forgets it; the next read computes it again. Nobody may be reading.
+  /// Returns nothing for a plain matrix.
   std::optional<arma::mat> give_away() const;
-  /// Forgets what the maker made, as its source has changed; nobody may be reading. A plain matrix stays.
+  /// Forgets the computed matrix after a change of its source; nobody may be reading. A plain matrix stays.
   void renew();
 
  private:

@@ -77,7 +77,7 @@ const std::vector<std::string>& row_tokens(const StageInfo& stage, const Sequenc
 double top_of_range(const Model& model, Stage stage) {
   const bool dropped = stage == Stage::dropout_mask || stage == Stage::dropped_weights;
   const GivenStage* given = dropped ? model.given.find(Stage::dropout_mask) : nullptr;
-  if (given) return std::max(1.0, given->matrices.front()->max());  // that of the first head stands for all
+  if (given) return std::max(1.0, given->matrices.front()->max());  // the first head represents all
   return dropped && model.dropout.active() && model.dropout.rate < 1 ? dropout_scale(model.dropout) : 1;
 }
 

@@ -63,12 +63,12 @@ struct Mean {
   }
 };
 
-/// −p·log2 p, 0 for 0.
+/// Returns −p·log2 p, 0 for 0.
 double surprise(double p) {
   return p > 0 ? -p * std::log2(p) : 0;
 }
 
-/// A row of weights, and itself divided by its sum, with its entropy then; empty when it is no distribution.
+/// Row of weights, the row divided by its sum, and its entropy; shares are empty if it is not a distribution.
 struct Row {
   arma::rowvec weights, shares;
   double entropy_bits = 0;
@@ -89,7 +89,7 @@ Row row_of(const StageMatrix& weights, std::size_t i) {
   return row;
 }
 
-/// The Jensen–Shannon divergence of two distributions, in bits.
+/// Returns the Jensen–Shannon divergence of two distributions, in bits.
 double divergence(const Row& a, const Row& b) {
   double middle_bits = 0;
   for (std::size_t j = 0; j < a.shares.n_elem; ++j) middle_bits += surprise((a.shares[j] + b.shares[j]) / 2);
@@ -109,7 +109,7 @@ HeadFacts head_facts(const StageMatrix& weights, std::span<const std::string> to
     const arma::rowvec& w = row.weights;
     if (row.is_distribution()) {
       entropy.add(row.entropy_bits);
-      if (!square) continue;  // which key is a token's own is not known
+      if (!square) continue;  // the token's own key is unknown
       itself.add(w[i]);
       if (i >= 1) previous.add(w[i - 1]), first.add(w[0]);
       if (i >= 2) two_or_three.add(w[i - 2] + (i >= 3 ? w[i - 3] : 0));

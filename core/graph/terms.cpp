@@ -6,7 +6,7 @@
 #include "core/graph/visibility_words.hpp"
 #include "core/graph/visible.hpp"
 
-/// How a cell of each operation is worked out: its steps, line by line, and what they are called.
+/// Derivation of a cell by each operation: its steps, line by line, and their titles.
 namespace core::graph {
 namespace {
 
@@ -21,7 +21,7 @@ std::string positions_words(const Cell& c) {
          to_string(position_of_key(c.model, c.j));
 }
 
-/// Writes a number as it is in another place.
+/// Writes a number copied from another place.
 void copy(const Cell& c, Derivation& d, std::string formula, Label label = {}) {
   const Operand x = c.operand(0);
   d.begin(d.title(), std::move(formula));
@@ -36,7 +36,7 @@ void write_zero(Derivation& d, std::string title, std::string formula) {
 
 }  // namespace
 
-// By default a cell is made of all inputs, and continues the one that it is made of alone.
+// By default a cell depends on all inputs, and continues the first one if a single cell of it enters.
 
 bool Operation::uses(const Cell&, std::size_t k) const {
   return inputs[k].is_read();
@@ -341,7 +341,7 @@ void Softmax::terms(const Cell& c, Derivation& d) const {
   const bool is_empty = arma::all(row == -infinity);
   if (has_sink() && !in_blocks) row.insert_cols(row.n_cols, arma::rowvec{c.operand(1).value});
   const auto [largest_of_own, largest, last] = block_maxima(row, in);
-  const bool adds_nothing = !is_empty || in_blocks || has_sink();  // of −∞; else it is NaN
+  const bool adds_nothing = !is_empty || in_blocks || has_sink();  // a score of −∞; otherwise it gives NaN
   const std::size_t self = own(c);
   const Label::Kind kind = inputs[0].cells[0] == 'i' ? Label::token : Label::query;
   double sum = 0;
@@ -349,7 +349,7 @@ void Softmax::terms(const Cell& c, Derivation& d) const {
     if (scores[k].value == -infinity && adds_nothing) continue;
     const double term = std::exp(scores[k].value - largest[k]);
     sum += term;
-    if (largest[k] < infinity)  // else the key is not visited
+    if (largest[k] < infinity)  // otherwise the key is skipped
       d.term(Form::exponential, scores[k], {largest[k], {}}, term, {kind, k});
   }
   if (has_sink()) {

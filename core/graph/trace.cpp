@@ -54,7 +54,7 @@ void StageMatrix::renew() {
 
 void StageMatrix::make() const {
   const std::lock_guard lock(making_);
-  if (is_made()) return;  // by another thread meanwhile
+  if (is_made()) return;  // another thread was faster
   numbers_ = maker_.all();
   is_made_.store(true, std::memory_order_release);
 }

@@ -6,12 +6,12 @@
 
 namespace core::explain {
 
-/// Why a query of a sequence sees a key or does not, by what decides it: "key 5 > query 3", "key 0 is
+/// Returns why a query of a sequence attends to a key or does not, as a formula: "key 5 > query 3", "key 0 is
 /// padding".
 std::string sight_formula(const attention::Model& model, std::size_t sequence, std::size_t query,
                           std::size_t key);
 
-/// The same as a sentence for a cell that is hidden or shown: "hidden: key 5 comes after query 3".
+/// Returns the same as a sentence for a masked or unmasked cell: "masked: key 5 comes after query 3".
 std::string visibility_words(const attention::Model& model, std::size_t sequence, std::size_t query,
                              std::size_t key);
 

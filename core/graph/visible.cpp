@@ -63,7 +63,7 @@ bool follows_rules(const Model& model, const MaskCell& cell) {
 arma::mat visible_cells(const Model& model, std::size_t sequence) {
   const MaskOfSequence sights(model, sequence);
   arma::mat visible(model.n_tokens(), model.n_keys());
-  double* next = visible.memptr();  // column by column
+  double* next = visible.memptr();  // column-major
   for (std::size_t key = 0; key < visible.n_cols; ++key)
     for (std::size_t query = 0; query < visible.n_rows; ++query)
       *next++ = sights.by_rules(query, key).visible;

@@ -5,18 +5,18 @@
 
 #include "core/graph/model.hpp"
 
-/// Which keys a query sees, and by what.
+/// Which keys are masked for a query, and why.
 namespace core::attention {
 
-/// What decides whether a query sees a key: the last of these that applies.
+/// Reason why a query attends to a key or does not: the last that applies, but by_future before by_window.
 enum class Decided {
-  by_nothing,   ///< visible
-  by_future,    ///< hidden: the key comes after the query
-  by_window,    ///< hidden: the key is too far away
-  by_prefix,    ///< visible, though rule or window would hide it
-  by_document,  ///< hidden: it is of another document
-  by_padding,   ///< hidden: no query sees it
-  by_hand       ///< as a person switched it
+  by_nothing,   ///< unmasked
+  by_future,    ///< masked: the key comes after the query
+  by_window,    ///< masked: the key is outside the sliding window
+  by_prefix,    ///< unmasked, although causal rule or window would mask it
+  by_document,  ///< masked: the key belongs to another document
+  by_padding,   ///< masked for every query
+  by_hand       ///< as set by the user
 };
 
 struct CellVisibility {
@@ -24,39 +24,39 @@ struct CellVisibility {
   Decided decided = Decided::by_nothing;
 };
 
-/// What the queries of a sequence see, looked up once for all of its cells; the model must outlive it.
+/// Mask of a sequence, prepared once for all of its cells; the model must outlive it.
 class MaskOfSequence {
  public:
   MaskOfSequence(const Model& model, std::size_t sequence);
 
-  /// By rule, window, prefix, documents and padding, whatever was switched by hand.
+  /// Applies causal rule, window, prefix, documents and padding, ignoring cells set by hand.
   CellVisibility by_rules(std::size_t query, std::size_t key) const;
-  /// The same with cells that were switched by hand.
+  /// Does the same with cells set by hand.
   CellVisibility at(std::size_t query, std::size_t key) const;
 
  private:
   const Mask& mask() const { return mistaken_ ? *mistaken_ : model_.mask; }
 
   const Model& model_;
-  std::optional<Mask> mistaken_;  // where mistakes change the model's
-  std::int64_t first_;            // where the first query stands
+  std::optional<Mask> mistaken_;  // if deviations change the model's
+  std::int64_t first_;            // position of the first query among the keys
   std::vector<bool> padding_;     // [key], or empty
 };
 
-/// Where a query stands among the keys.
+/// Returns the position of a query among the keys.
 std::int64_t place_of_query(const Model& model, std::size_t query);
 
-/// One cell of them; who asks for many keeps the MaskOfSequence.
+/// Returns one cell of a MaskOfSequence; keep that object for many cells.
 CellVisibility visibility_by_rules(const Model& model, std::size_t sequence, std::size_t query,
                                    std::size_t key);
 
-/// The same with cells that were switched by hand.
+/// Does the same with cells set by hand.
 CellVisibility visibility(const Model& model, std::size_t sequence, std::size_t query, std::size_t key);
 
-/// Whether a cell of the mask is as the rules have it in every sequence.
+/// Returns whether a cell of the mask agrees with the rules in every sequence.
 bool follows_rules(const Model& model, const MaskCell& cell);
 
-/// Which keys each query of a sequence sees: n_tokens × n_keys of 0 (hidden) and 1 (visible).
+/// Returns which keys each query of a sequence attends to: n_tokens × n_keys of 0 (masked) and 1 (unmasked).
 arma::mat visible_cells(const Model& model, std::size_t sequence);
 
 }  // namespace core::attention

@@ -20,7 +20,7 @@ using std::to_string;
 
 namespace {
 
-constexpr int digits = 12;  // as many as an explanation promises
+constexpr int digits = 12;  // as plain_text() promises
 
 std::string number(double value) {
   if (std::isnan(value)) return "nan";
@@ -31,7 +31,7 @@ std::string number(double value) {
   return {buffer.data(), end.ptr};
 }
 
-/// What stands for a sign in ASCII.
+/// ASCII text for a sign.
 struct Sign {
   const char *sign, *plain;
 };
@@ -151,7 +151,7 @@ std::string window_words(const attention::MaskWindow& window) {
   return left + (left.empty() || right.empty() ? "" : ", ") + right;
 }
 
-/// Where something else than the causal rule decides, in words.
+/// Returns the reason where something other than the causal rule decides.
 std::string by_another(const Mask& mask, Decided decided, std::size_t query, std::size_t key) {
   const std::string k = "key " + to_string(key), q = "query " + to_string(query);
   switch (decided) {
@@ -169,7 +169,7 @@ std::string by_another(const Mask& mask, Decided decided, std::size_t query, std
   }
 }
 
-/// The same as a formula; place is the query's among the keys.
+/// Returns the same as a formula; `place` is the query's position among the keys.
 std::string formula_of_another(const Mask& mask, Decided decided, std::size_t query, std::size_t key,
                                std::int64_t place) {
   const std::string k = "key " + to_string(key);
@@ -193,7 +193,7 @@ bool is_causal(const Model& model) {
   return model.mask.causal && model.mask.edge == attention::MaskEdge();
 }
 
-/// Why the causal rule hides a key where its edge is moved or turned over.
+/// Returns why the causal rule masks a key if its edge is shifted or transposed.
 std::string moved_edge_words(const Model& model, std::size_t query, std::size_t key) {
   const attention::MaskEdge& edge = model.mask.edge;
   const std::string q = "query " + to_string(query), k = "key " + to_string(key);
@@ -243,7 +243,7 @@ std::string visibility_words(const Model& model, std::size_t sequence, std::size
 
 namespace {
 
-constexpr std::size_t max_cells = 4096;  // that are looked through for a sentence
+constexpr std::size_t max_cells = 4096;  // scanned for a sentence
 constexpr double as_good_as_hidden = -1e8, sum_tolerance = 1e-6;
 
 bool present(const Model& m, Stage stage) {
@@ -253,7 +253,7 @@ bool is_given(const Model& m, Stage stage) {
   return m.given.find(stage) != nullptr;
 }
 
-/// "a", "a and b", "a, b and c".
+/// Returns "a", "a and b" or "a, b and c".
 std::string listed(const std::vector<std::string>& all) {
   return core::text::joined(all, ", ", {}, " and ");
 }
@@ -293,7 +293,7 @@ std::string making(const Model& m) {
   return words;
 }
 
-/// What is hidden in the masked scores, whatever rule did it.
+/// Describes which of the masked scores are masked, by whatever rule.
 std::string hidden_words(const Model& m, const Trace& trace, std::size_t head) {
   if (!present(m, Stage::masked_scores)) return "";
   const auto& masked = trace.at(attention::Stage::masked_scores, head);

@@ -43,7 +43,7 @@ void add_part(std::string& text, const char* what, const std::string& words) {
   if (!words.empty()) text += (text.empty() ? "" : "; ") + std::string(what) + ": " + words;
 }
 
-/// A few items by name, the others by their number.
+/// Returns a few items by name, and the number of the others.
 std::string listed(const std::vector<std::string>& items) {
   if (items.size() <= max_listed) return text::joined(items, ", ");
   const std::vector<std::string> first(items.begin(), items.begin() + max_listed);
@@ -205,7 +205,7 @@ namespace {
 constexpr std::size_t n_sampled_tokens = 8;
 constexpr std::uint32_t embedding_seed = 123;
 
-/// Last parts of names of tensors before the layer norm, and of tensors after it.
+/// Last parts of tensor names, before the layer norm and after it.
 constexpr std::array names_before_the_norm{"embeddings",    "embedding",     "embed",     "emb",
                                            "inputs_embeds", "hidden_states", "resid_pre", "wte"};
 constexpr std::array names_after_the_norm{"ln_1", "ln1", "norm1", "norm", "normalized", "input_layernorm"};
@@ -213,7 +213,7 @@ constexpr std::array names_after_the_norm{"ln_1", "ln1", "norm1", "norm", "norma
   throw Error(file.place() + what);
 }
 
-/// Names a few of a file's tensors, to choose among.
+/// Returns names of a few of a file's tensors, to choose from.
 std::string some_names(const TensorFile& file) {
   const auto& all = file.tensors();
   const std::span<const TensorInfo> first(all.begin(), std::min<std::size_t>(all.size(), 6));
@@ -230,7 +230,7 @@ bool is_named(const TensorInfo& info, std::span<const char* const> names) {
   return std::ranges::find(names, owner_and_last(info.name).second) != names.end();
 }
 
-/// What enters attention is what comes out of the norm; a tensor may be either.
+/// Notes that attention reads the output of the norm, while a tensor may be from before it.
 void note_norm(const TensorInfo& info, bool norm_before, Account& account) {
   if (!norm_before || is_named(info, names_after_the_norm)) return;
   if (is_named(info, names_before_the_norm))
@@ -246,8 +246,8 @@ arma::mat sampled_embeddings(std::size_t d_in) {
   return arma::conv_to<arma::mat>::from(arma::fmat(numbers.data(), d_in, n_sampled_tokens)).t();
 }
 
-/// The sequences in a tensor of a file: [tokens, d_model], or a batch of such. Without a name it is that of
-/// usual_embeddings().
+/// Returns the sequences in a tensor of a file: [tokens, d_model], or a batch of these; without a name, that
+/// of usual_embeddings().
 ///
 /// Tokens are the names of its rows, or the texts of a tensor "tokens" of that length, or numbers.
 std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std::string& name,
@@ -256,12 +256,12 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
   if (!can_be_embeddings(info))
     fail(file, info.name + ": expected embeddings [tokens, columns] or a batch of them, got " +
                    formats::shape_text(info.shape));
-  if (formats::count_of(info.shape) == std::uint64_t{0})  // which can claim any number of tokens
+  if (formats::count_of(info.shape) == std::uint64_t{0})  // an empty tensor can claim any number of tokens
     fail(file,
          info.name + ": expected at least one number, got the shape " + formats::shape_text(info.shape));
   const std::size_t n_tokens = info.shape[info.shape.size() - 2], n_columns = info.shape.back();
   const std::size_t n_sequences = info.shape.size() == 3 ? info.shape.front() : 1;
-  // Before numbers are read, and as many names are made.
+  // Checked before numbers are read and names are made.
   attention::require_size({.n_sequences = n_sequences, .n_tokens = n_tokens, .d_model = n_columns},
                           file.place());
   const Tensor tensor = file.read(info.name, {}, progress);
@@ -272,8 +272,8 @@ std::vector<attention::Sequence> embeddings_in(const TensorFile& file, const std
   return sequences;
 }
 
-/// The sequences that a checkpoint's attention of d_in columns is to work on: those that were chosen, or else
-/// drawn; which they are, and what is assumed of them, is added to what is said of the result.
+/// Returns the sequences for a checkpoint's attention with d_in columns, chosen or else sampled; adds to the
+/// result which they are and what is assumed about them.
 std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, const Choices& choices,
                                                 std::size_t d_in, bool norm_before, Imported& result,
                                                 const core::Token& progress) {
@@ -300,8 +300,8 @@ std::vector<attention::Sequence> embeddings_for(const TensorFile& checkpoint, co
 constexpr std::array names_of_sources{"encoder_hidden_states", "encoder_last_hidden_state", "encoder_states",
                                       "key_value_states", "memory"};
 
-/// Takes keys and values of cross-attention from the encoder states beside the embeddings, where there are
-/// some. Throws core::Error, "FILE: …", when they have not d_source columns or are not as many.
+/// Reads the cross-attention source from the encoder states next to the embeddings, if there are some. Throws
+/// core::Error, "FILE: …", when it does not have d_source columns or the number of sequences differs.
 void read_source(const TensorFile& checkpoint, const Choices& choices,
                  const attention::Projections& projections, Imported& result, const core::Token& progress) {
   const TensorFile file =
@@ -331,7 +331,7 @@ void read_source(const TensorFile& checkpoint, const Choices& choices,
   result.account.used.push_back(tensor_words(*found) + " as what keys and values are made of");
 }
 
-/// A model of embeddings alone, whose queries, keys and values they are.
+/// Makes a model of embeddings alone, which are its queries, keys and values.
 Imported import_embeddings(const TensorFile& file, const Choices& choices, const core::Token& progress) {
   const TensorInfo* info =
       choices.embeddings_tensor.empty() ? usual_embeddings(file) : &file.info(choices.embeddings_tensor);
@@ -364,14 +364,14 @@ Imported import_embeddings(const TensorFile& file, const Choices& choices, const
 
 constexpr checkpoints::Naming naming_by_hand{"by_hand", "projections named by hand", "", true};
 
-/// A layer whose projections were named by hand; what else its names tell is told of the layer they are of.
+/// Returns a layer with projections named by hand; the rest comes from the known layer that they belong to.
 Layer layer_by_hand(const std::vector<Layer>& layers, const checkpoints::Mapping& mapping) {
   const std::string weight = mapping.query.weights.empty() ? "" : mapping.query.weights.front();
   Layer layer{"", &naming_by_hand, mapping, 0};
   for (const Layer& known : layers)
     if (weight.starts_with(known.prefix)) layer.prefix = known.prefix, layer.naming = known.naming;
   for (auto* source : {&layer.mapping.query, &layer.mapping.key, &layer.mapping.value})
-    source->n_parts = 1;  // a part that is named by hand is a third
+    source->n_parts = 1;  // parts named by hand are plain thirds, whatever the family's fused layout
   return layer;
 }
 
@@ -393,7 +393,7 @@ void add_not_supported(Account& account, const LayerRules& rules) {
     account.not_supported.push_back({feature->name, feature->words});
 }
 
-/// "h.0.attn.: c_attn.weight [12, 36], c_attn.bias [36]".
+/// Returns "h.0.attn.: c_attn.weight [12, 36], c_attn.bias [36]".
 std::string weights_words(const TensorFile& file, const Layer& layer, const std::vector<std::string>& names) {
   const auto words = [&](const std::string& name) {
     return tensor_words(file.info(name)).substr(name.starts_with(layer.prefix) ? layer.prefix.size() : 0);
@@ -410,7 +410,7 @@ std::string heads_words(std::size_t n, const Choices& choices, const LayerRules&
   return words + (layer.n_heads > 0 ? ", as its names say" : ", as config.json says");
 }
 
-/// Models of a type that is not known may do anything.
+/// Throws core::Error for a model type that is not known, as such a model may do anything.
 void require_known_type(const LayerRules& rules, const std::vector<std::string>& ignored,
                         const std::string& place) {
   if (rules.unknown_type.empty() || std::ranges::find(ignored, "all") != ignored.end()) return;
@@ -425,7 +425,7 @@ void require_known_type(const LayerRules& rules, const std::vector<std::string>&
               rules.unknown_type + "\"" + like);
 }
 
-/// A model of a layer of a checkpoint, or of projections that are named by hand.
+/// Makes a model from a layer of a checkpoint, or from projections named by hand.
 Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& layers, const Choices& choices,
                            const core::Token& progress) {
   const checkpoints::Config config = checkpoints::sibling_config(file.path(), choices.settings.as_type);
@@ -452,7 +452,7 @@ Imported import_checkpoint(const TensorFile& file, const std::vector<Layer>& lay
   model.n_kv_heads = read.n_kv_heads;
   const std::size_t d_in = read.projections.query.weight->n_rows;
   const std::size_t d_out = read.projections.query.weight->n_cols, d_head = d_out / read.n_heads;
-  // Before embeddings are drawn for it.
+  // Checked before embeddings are sampled for it.
   attention::require_size({.d_model = d_in, .d_out = d_out, .n_heads = read.n_heads, .projections = true},
                           file.place());
   model.scale = checkpoints::scale_of(rules, config, layer, d_head);
@@ -500,10 +500,10 @@ bool is_session(const std::filesystem::path& path) {
   if (formats::is_index_of_tensors(path)) return false;
   const std::string begin = system::read_begin(path, 4096);
   const std::size_t first = begin.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  // A binary file may begin so by chance, as its length is written, but no text has a zero.
+  // A binary file may begin like this by chance, through its length, but no text has a zero byte.
   if (begin.find('\0') != begin.npos) return false;
   const char character = first == begin.npos ? '\0' : begin[first];
-  // One that is called JSON and is none is a session gone wrong, not a table.
+  // A .json file without JSON is a damaged session, not a table.
   return character == '{' || (path.extension() == ".json" && character != '[');
 }
 
@@ -541,8 +541,8 @@ void apply(const Settings& settings, Imported& imported, const std::string& plac
 
 namespace {
 
-/// The parameters of a model that is laid out in an unknown way are no queries and keys, whatever their
-/// names.
+/// Throws core::Error for a checkpoint of unknown layout: its parameters are not queries and keys, whatever
+/// their names.
 void refuse_checkpoint_as_stages(const TensorFile& file, const Choices& choices) {
   const std::string stem = file.path().stem().string();
   const bool is_checkpoint = stem.starts_with("model") || stem.starts_with("pytorch_model");

@@ -1,5 +1,5 @@
-// Stages of attention that a file gives: found by the names of its tensors, read for each head, and made a
-// model with the masks and the scale beside them.
+// Stages of attention that a file gives: found by the names of its tensors, read for each head, and made into
+// a model with the masks and the scale next to them.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -30,17 +30,17 @@ using formats::Tensor;
 using formats::TensorFile;
 using formats::TensorInfo;
 
-constexpr double rounding_of_a_row = 0.02;    // of float16 and bfloat16, added up
+constexpr double rounding_of_a_row = 0.02;    // of float16 and bfloat16, summed
 constexpr double rounding_of_a_score = 0.02;  // of float16, relative to the largest score
-constexpr double masked_score = -1e4;         // what people add instead of −inf is at least as low
+constexpr double masked_score = -1e4;         // finite numbers that replace −inf are at most this
 constexpr double same_factor = 0.01;          // relative
 
-/// A layer along a first axis that counts layers; n is 0 when there is none.
+/// A layer along a first axis that counts layers; n is 0 if there is no such axis.
 struct LayerOf {
   std::size_t index = 0, n = 0;
 };
 
-/// What a name says: a stage that can be given, of which layer, of which head.
+/// The meaning of a name: a stage that can be given, its layer and its head.
 struct ParsedName {
   Stage stage = Stage::weights;
   std::string layer;
@@ -70,7 +70,7 @@ bool can_be_a_stage(const TensorInfo& info) {
          std::ranges::all_of(info.shape, [](std::size_t n) { return n > 0; });
 }
 
-/// Whether all rows sum to 1, but for those of zeros, as of padding, of which not all are.
+/// Returns whether all rows sum to 1, ignoring rows of zeros, such as padding, unless all rows are zero.
 bool sums_to_one(const Tensor& tensor) {
   const std::size_t n = tensor.shape.back();
   bool a_row_counts = false;
@@ -90,7 +90,7 @@ bool holds_weights(const TensorFile& file, const TensorInfo& info, const core::T
          });
 }
 
-/// Weights under names that say nothing, one tensor a layer: "arr_0", "arr_1", …
+/// Returns weights under meaningless names, one tensor per layer: "arr_0", "arr_1", …
 std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Token& progress) {
   std::vector<const TensorInfo*> tensors;
   for (const TensorInfo& info : file.tensors())
@@ -106,7 +106,7 @@ std::vector<StageLayer> nameless_weights(const TensorFile& file, const core::Tok
   return layers;
 }
 
-/// The numbers in another order of axes: axis k of the result is axis order[k] of the tensor.
+/// Returns the numbers in another order of axes: axis k of the result is axis order[k] of the tensor.
 Tensor with_axes(Tensor tensor, const Shape& order) {
   const std::size_t n_axes = order.size();
   Shape strides(n_axes, 1), shape(n_axes), steps(n_axes), at(n_axes, 0);
@@ -132,7 +132,7 @@ Tensor with_axes(Tensor tensor, const Shape& order) {
   return tensor;
 }
 
-/// 0, 1, … with one axis moved to another place.
+/// Returns 0, 1, … with one axis moved to another place.
 Shape moved(std::size_t n_axes, std::size_t from, std::size_t to) {
   Shape order;
   for (std::size_t k = 0; k < n_axes; ++k)
@@ -141,8 +141,8 @@ Shape moved(std::size_t n_axes, std::size_t from, std::size_t to) {
   return order;
 }
 
-/// Turns weights [.., queries, keys, heads] into [.., heads, queries, keys] when the axis that sums to 1
-/// tells that they are kept so, which is said; others stay.
+/// Transposes weights [.., queries, keys, heads] to [.., heads, queries, keys], and notes it, when the axis
+/// that sums to 1 reveals this order; others stay.
 Tensor with_heads_in_front(Tensor weights, Account& account) {
   const std::size_t n = weights.shape.size();
   if (n < 3 || weights.numbers.empty() || sums_to_one(weights) ||
@@ -155,23 +155,23 @@ Tensor with_heads_in_front(Tensor weights, Account& account) {
   return with_axes(std::move(weights), moved(n, n - 1, n - 3));
 }
 
-/// How many heads queries, keys or values have by their name, unless that was said; else it is noted that
-/// heads are taken to come before tokens.
+/// Returns the number of heads of queries, keys or values by their name; else notes the assumption that heads
+/// come before tokens.
 std::optional<std::size_t> heads_by_name(const TensorInfo& info, Account& account) {
   const std::size_t n = info.shape.size();
   if (n != 3 && n != 4) return std::nullopt;
   // TransformerLens has heads after tokens.
   for (const char* hook : {"hook_q", "hook_k", "hook_v"})
     if (info.name.ends_with(hook)) return info.shape[n - 2];
-  if (info.shape[n - 3] == 1) return std::nullopt;  // one head, which is said
+  if (info.shape[n - 3] == 1) return std::nullopt;  // one head, which is noted elsewhere
   account.assumed.push_back(tensor_words(info) + " is [" + (n == 4 ? "sequences, " : "") +
                             "heads, tokens, columns] (--heads would tell)");
   return std::nullopt;
 }
 
-/// Queries, keys or values of n_heads, [.., heads, tokens, d_head]: split are [1, tokens, columns] and
-/// [sequences, tokens, columns], transposed is [sequences, tokens, heads, d_head]; what was done is said.
-/// Without a number of heads, and of two dimensions, they stay.
+/// Returns queries, keys or values of n_heads as [.., heads, tokens, d_head]: splits columns of [1, tokens,
+/// columns] and [sequences, tokens, columns], transposes [sequences, tokens, heads, d_head]; notes it.
+/// Without a number of heads, or of two dimensions, they stay.
 Tensor with_heads(Tensor tensor, std::optional<std::size_t> n_heads, const std::string& place,
                   Account& account) {
   const std::size_t n = tensor.shape.size();
@@ -201,7 +201,7 @@ bool is_score(double number) {
   return std::isfinite(number) && number > masked_score;
 }
 
-/// The factor between Q·Kᵀ and scores where both are finite, or nothing when they do not go together.
+/// Returns the factor between Q·Kᵀ and scores where both are finite, or nothing if they do not match.
 std::optional<double> factor_between(const GivenStage& scores, const GivenStage& queries,
                                      const GivenStage& keys) {
   const std::size_t n = scores.matrices.size();
@@ -235,16 +235,16 @@ bool masks_some(const GivenStage& scores) {
       scores.matrices, [](const arma::mat& m) { return arma::any(arma::vectorise(m) <= masked_score); });
 }
 
-/// What the scores of a file are: a stage, and what they are still to be multiplied by.
+/// The kind of a file's scores: their stage, and the factor that is still missing.
 struct ScoresAre {
   attention::Stage stage = attention::Stage::scores;
   std::optional<double> factor;
-  std::string words;  ///< how that is known, or what is assumed
+  std::string words;  ///< the evidence, or the assumption
   bool is_assumed = false;
 };
 
-/// Tells raw scores from scaled ones by Q·Kᵀ, as far as queries and keys are known, and else by whether there
-/// is a scale beside them.
+/// Distinguishes raw scores from scaled ones by Q·Kᵀ, if queries and keys are known, else by whether there is
+/// a scale next to them.
 ScoresAre judge_scores(const GivenStage& scores, const GivenStage* queries, const GivenStage* keys,
                        bool has_scale) {
   const Stage done = masks_some(scores) ? Stage::masked_scores : Stage::scaled_scores;
@@ -263,7 +263,7 @@ ScoresAre judge_scores(const GivenStage& scores, const GivenStage* queries, cons
   return {done, {}, "the scores are scaled already", true};
 }
 
-/// Tensors beside stages that say how they go on: a scale, masks, a bias, whether it is causal.
+/// Tensors next to stages that say how to continue: a scale, masks, a bias, whether it is causal.
 struct MaskAndScale {
   const formats::TensorInfo *scale = nullptr, *is_causal = nullptr;
   std::vector<const formats::TensorInfo*> masks;  ///< and biases, which are added as well
@@ -275,7 +275,7 @@ constexpr const char* names_of_scales = " scale scaling softmax_scale sm_scale s
 constexpr const char* names_of_masks =
     " mask attn_mask attention_mask causal_mask attn_bias attention_bias position_bias ";
 
-/// The numbers of a companion in that layer, when it has an axis of layers as the stages have.
+/// Reads a mask or a scale, for that layer alone when it has an axis of layers as the stages have.
 Tensor read_in_background(const TensorFile& file, const TensorInfo& info, const LayerOf& layer,
                           const core::Token& progress) {
   const std::size_t n_axes = info.shape.size();
@@ -283,30 +283,30 @@ Tensor read_in_background(const TensorFile& file, const TensorInfo& info, const 
   return file.read(info.name, has_layers ? formats::Shape{layer.index} : formats::Shape(), progress);
 }
 
-/// What a mask does to one sequence and head.
+/// The effect of a mask on one sequence and head.
 struct MaskOf {
-  arma::mat visible;         ///< of 0 and 1
-  arma::mat added;           ///< what it adds to scores that it does not hide
-  bool adds_others = false;  ///< that is not 0 throughout
+  arma::mat visible;         ///< 1, or 0 where masked
+  arma::mat added;           ///< addition to unmasked scores
+  bool adds_others = false;  ///< whether that is not 0 everywhere
 };
 
-/// The share of queries that see a key at all which see the one in their own place. Places are counted from
-/// the first key, or so that the last query has the last key.
+/// Returns the share of queries, of those with an unmasked key, that attend to the key at their own position.
+/// Positions count from the first key, or so that the last query has the last key.
 double share_of_own_keys(const std::vector<arma::mat>& all, double shown, bool from_last) {
   double seen = 0, n = 0;
   for (const arma::mat& m : all)
     for (arma::uword i = 0; i < m.n_rows; ++i) {
       if (!arma::any(m.row(i) == shown)) continue;
       const arma::uword place =
-          from_last ? i + m.n_cols - m.n_rows : i;  // large where it is before the first
+          from_last ? i + m.n_cols - m.n_rows : i;  // wraps to a large number before the first key
       ++n, seen += place < m.n_cols && m(i, place) == shown;
     }
   return n > 0 ? seen / n : 0;
 }
 
-/// Whether 1 hides: a query would see nothing otherwise, and those that would see something not themselves.
+/// Returns whether 1 masks: otherwise some query would have no key, and fewer would attend to their own.
 ///
-/// Queries that are padding see nothing either way round, so that this alone says nothing.
+/// Padding queries have no key in either reading, so having none is not enough.
 bool is_transposed(const std::vector<arma::mat>& all) {
   const auto sees_nothing = [](const arma::mat& m) {
     return arma::any(arma::vectorise(arma::all(m == 0, 1)));
@@ -317,7 +317,7 @@ bool is_transposed(const std::vector<arma::mat>& all) {
   return false;
 }
 
-/// Whether the numbers show and hide by being 1 and 0, one way round or the other.
+/// Returns whether the numbers mask by being 1 and 0, in either reading.
 bool is_of_ones(const std::vector<arma::mat>& all, bool is_boolean, bool is_bias) {
   if (is_boolean || is_bias) return is_boolean;
   const auto is_known = [](const arma::mat& m) { return arma::all(arma::vectorise(m == 0 || m == 1)); };
@@ -325,7 +325,7 @@ bool is_of_ones(const std::vector<arma::mat>& all, bool is_boolean, bool is_bias
   return std::ranges::all_of(all, is_known) && std::ranges::any_of(all, has_one);
 }
 
-/// What adding the numbers does.
+/// Returns the effect of adding the numbers.
 MaskOf added(const arma::mat& numbers) {
   MaskOf mask{arma::mat(arma::size(numbers), arma::fill::ones), numbers};
   for (arma::uword k = 0; k < numbers.n_elem; ++k) {
@@ -337,7 +337,7 @@ MaskOf added(const arma::mat& numbers) {
   return mask;
 }
 
-/// One matrix of n_queries × n_keys for each head or sequence, or none when it does not fit.
+/// Returns one matrix of n_queries × n_keys for each head or sequence, or none when it does not fit.
 std::vector<arma::mat> spread(const Tensor& tensor, const attention::Model& model) {
   std::vector<arma::mat> all;
   if (tensor.numbers.empty() || tensor.shape.empty()) return all;
@@ -346,7 +346,7 @@ std::vector<arma::mat> spread(const Tensor& tensor, const attention::Model& mode
   else
     all = formats::matrices(tensor);
   const std::size_t n_queries = model.n_tokens(), n_keys = model.n_keys(), n = model.sequences.size();
-  if (tensor.shape.size() == 2 && all[0].n_rows == n && n != n_queries && n > 1) {  // of each sequence's keys
+  if (tensor.shape.size() == 2 && all[0].n_rows == n && n != n_queries && n > 1) {  // keys of each sequence
     const arma::mat rows = all[0];
     all.clear();
     for (arma::uword s = 0; s < rows.n_rows; ++s) all.emplace_back(rows.row(s));
@@ -364,8 +364,8 @@ void lack(Account& account, const char* name, const TensorInfo& info) {
       {feature.name, std::string(feature.words) + " (" + tensor_words(info) + ")"});
 }
 
-/// Hides keys of each sequence where the masks are as many and differ in whole columns, as of padding; what
-/// is left of them is the same for all and hides cells of visible.
+/// Masks keys of each sequence if there is a mask for each and they differ only in whole columns, as by
+/// padding; their common part masks cells of visible.
 bool apply_padding(const std::vector<arma::mat>& all, attention::Model& model, arma::mat& visible) {
   if (all.size() != model.sequences.size()) return false;
   arma::mat common = all[0];
@@ -382,7 +382,7 @@ bool apply_padding(const std::vector<arma::mat>& all, attention::Model& model, a
   return true;
 }
 
-/// Of one size; a NaN equals nothing.
+/// Returns whether matrices of one size are equal; a NaN equals nothing.
 bool are_equal(const arma::mat& a, const arma::mat& b) {
   return arma::all(arma::vectorise(a == b));
 }
@@ -392,7 +392,7 @@ bool are_same(const std::vector<arma::mat>& all) {
 }
 
 /// Adds numbers to the scores, one matrix for all heads or one for each, if sequences have the same; where
-/// heads hide other cells, −∞ is added there.
+/// heads mask different cells, −∞ is added there.
 bool apply_bias(const std::vector<MaskOf>& all, Imported& result, arma::mat& visible) {
   attention::Model& model = result.model;
   std::vector<arma::mat> shown, numbers;
@@ -408,12 +408,12 @@ bool apply_bias(const std::vector<MaskOf>& all, Imported& result, arma::mat& vis
     if (numbers.size() % n != 0) return false;
     for (std::size_t k = n; k < numbers.size(); ++k)
       if (!are_equal(numbers[k], numbers[k % n])) return false;
-    // As many as heads may as well be one for each sequence.
+    // With as many sequences as heads, they may be one for each sequence.
     if (numbers.size() == n && model.sequences.size() == n && n > 1) return false;
     numbers.resize(n);
   }
   for (const arma::mat& each : numbers) {
-    const bool is_number = arma::all(arma::vectorise(each) < arma::datum::inf);  // which NaN is not either
+    const bool is_number = arma::all(arma::vectorise(each) < arma::datum::inf);  // false for NaN, too
     if (!is_number) return false;
   }
   if (hides_the_same) visible %= shown[0];
@@ -424,7 +424,7 @@ bool apply_bias(const std::vector<MaskOf>& all, Imported& result, arma::mat& vis
 
 enum class Taken { no, as_mask, as_bias };
 
-/// Hides cells of visible as a mask says, and adds what else it holds to the scores, or says why not.
+/// Masks cells of visible by a mask, and adds its other numbers to the scores, or notes why not.
 Taken apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
   const auto all = spread(tensor, result.model);
   if (all.empty()) {
@@ -456,7 +456,7 @@ Taken apply_mask(const Tensor& tensor, Imported& result, arma::mat& visible) {
   return Taken::as_mask;
 }
 
-/// Whether the causal rule hides what the mask does, with the queries at the last of the keys or the first.
+/// Sets the causal rule if it masks the same cells, with queries aligned to the last keys or the first.
 bool is_causal(attention::Model& model, const arma::mat& visible) {
   attention::Mask& mask = model.mask;
   mask.causal = true;
@@ -495,7 +495,7 @@ bool apply_scale(const Tensor& tensor, Imported& result) {
   return true;
 }
 
-/// Those of a layer of that name, or of all layers.
+/// Returns those of a layer of that name, and those without a layer.
 MaskAndScale mask_and_scale_in(const TensorFile& file, const std::string& layer) {
   MaskAndScale found;
   for (const TensorInfo& info : file.tensors()) {
@@ -509,7 +509,7 @@ MaskAndScale mask_and_scale_in(const TensorFile& file, const std::string& layer)
   return found;
 }
 
-/// Puts what they say into a model of given stages, as far as these leave it open, and gives the names of
+/// Applies them to a model of given stages, unless these are already masked or scaled; returns the names of
 /// those that were used.
 std::vector<std::string> apply_mask_and_scale(const TensorFile& file, const MaskAndScale& beside,
                                               const LayerOf& layer, Imported& result,
@@ -559,7 +559,7 @@ const TensorInfo& info_of(const TensorFile& file, const StageSource& source) {
   return file.info(source.tensors.empty() ? "" : source.tensors.front());
 }
 
-/// A number from 0, or the beginning of a layer's name.
+/// Returns the layer chosen by a number from 0, or by the beginning of its name.
 std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std::size_t n_layers,
                          const std::vector<StageLayer>& named) {
   if (chosen.empty()) return 0;
@@ -572,8 +572,8 @@ std::size_t chosen_layer(const TensorFile& file, const std::string& chosen, std:
               ", got \"" + chosen + "\"");
 }
 
-/// Whether a mask beside stages of four axes says that the first of these counts sequences: it has as many
-/// rows of keys, or matrices for all heads.
+/// Returns whether a mask next to stages of four axes shows that their first axis counts sequences: it has as
+/// many rows of keys, or as many matrices for all heads.
 bool masks_count_sequences(const TensorFile& file, const std::vector<StageSource>& stages,
                            const MaskAndScale& beside) {
   std::optional<std::size_t> n;
@@ -684,7 +684,7 @@ Account expected_of_stages(const TensorFile& file, const std::vector<StageSource
 
 namespace {
 
-/// Makes a model of the stages of one layer.
+/// The import of the stages of one layer as a model.
 class StageImport {
  public:
   StageImport(const TensorFile& file, const std::vector<StageLayer>& found, const Choices& choices,
@@ -770,8 +770,8 @@ class StageImport {
            (n > 0 ? ": layer " + std::to_string(layer_.index) + " of " + std::to_string(n) : "") + ".";
   }
 
-  /// Reads a stage for as many heads as were said or as others have; a matrix a head tells how many those
-  /// are.
+  /// Reads a stage, with as many heads as the user said or as earlier stages have; a stage with a matrix per
+  /// head determines their number.
   formats::TensorStage read(const StageSource& source) {
     const bool has_bands = attention::is_projected(source.stage) && source.tensors.size() == 1;
     formats::TensorStage all{{source.stage, {}}, 1};
@@ -798,7 +798,7 @@ class StageImport {
     return all;
   }
 
-  /// Reads all stages, those first that tell of heads, of as many sequences each.
+  /// Reads all stages, first those that determine the number of heads; all have as many sequences.
   std::vector<GivenStage> read_all(std::size_t& n_sequences) {
     std::vector<StageSource> stages = stages_;
     std::ranges::stable_partition(stages,
@@ -817,7 +817,7 @@ class StageImport {
 
   Tensor numbers_of(const TensorInfo& info) const {
     const Shape leading = layer_.n > 0 ? Shape{layer_.index} : Shape();
-    // Sequences, heads, tokens and columns have one limit; a model beyond it is refused before it is read.
+    // Sequences, heads, tokens and columns have one limit; a larger model is refused before it is read.
     const bool is_within = std::ranges::all_of(std::span(info.shape).subspan(leading.size()),
                                                [](std::size_t n) { return n <= attention::max_tokens; });
     if (!is_within)
@@ -826,7 +826,7 @@ class StageImport {
     return file_.read(info.name, leading, progress_);
   }
 
-  /// Gives every query's head the keys or values of its group.
+  /// Repeats keys or values so that each query head has those of its group.
   void repeat_kv_heads(const StageSource& source, formats::TensorStage& stage) {
     if (!n_heads_ || !attention::is_projected(source.stage) || source.stage == Stage::queries ||
         stage.n_sequences == 0)
@@ -841,8 +841,8 @@ class StageImport {
                             std::to_string(*n_heads_ / n) + " heads of queries");
   }
 
-  /// Says which stage the scores are, with queries and keys beside them as witnesses; gives what they are
-  /// still to be multiplied by, if anything.
+  /// Determines which stage the scores are, with queries and keys as evidence; returns the factor that is
+  /// still missing, if any.
   std::optional<double> judge(std::vector<GivenStage>& given, bool has_scale) {
     const auto scores = std::ranges::find(given, Stage::scores, &GivenStage::stage);
     if (scores == given.end()) return std::nullopt;
@@ -857,7 +857,7 @@ class StageImport {
       } catch (const core::Stopped&) {
         throw;
       } catch (const Error&) {
-        queries.reset(), keys.reset();  // of another shape they are no witnesses
+        queries.reset(), keys.reset();  // of another shape they are no evidence
       }
     }
     const ScoresAre are =

@@ -120,7 +120,7 @@ std::vector<Picture> moved_rows(const Moment& m) {
            .shading = Shading::signed_values}};
 }
 
-/// A matrix of weights with the tokens' names, or with numbers where it is of another size.
+/// Returns a picture of weights, labeled with the tokens, or with numbers where the size differs.
 Picture square(const Moment& m, const std::string& title, const std::string& note, const arma::mat& weights) {
   const auto names = [](const Labels& known, std::size_t n) {
     return n == known.size() ? known : numbered("", n);
@@ -169,7 +169,7 @@ std::vector<Picture> entropy(const Moment& m) {
 }  // namespace
 
 std::vector<Picture> pictures(Exhibit exhibit, const Moment& moment) {
-  // What is worked out beside the model says nothing of numbers that are not computed.
+  // Exhibits recompute attention, which says nothing about given numbers.
   if (!moment.model.given.empty()) return {};
   switch (exhibit) {
     case Exhibit::library:

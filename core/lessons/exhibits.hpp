@@ -8,29 +8,29 @@
 
 namespace core::lessons {
 
-/// How the numbers of a picture are to be shown.
+/// How the numbers of a picture are shaded.
 enum class Shading {
   signed_values,  ///< symmetric around 0
   weights,        ///< 0 … 1
-  mask,           ///< grey, 0 or 1
+  mask,           ///< gray, 0 or 1
   bars            ///< one column, 0 … 1, as lengths
 };
 
-/// A small matrix with its words, to be drawn beside others.
+/// A small matrix with labels, drawn next to others.
 struct Picture {
-  std::string title = {}, note = {};                 ///< the note stands below, with the numbers that matter
+  std::string title = {}, note = {};                 ///< the note is below, with the numbers that matter
   std::vector<std::string> rows = {}, columns = {};  ///< names of rows and columns; columns may be empty
-  std::vector<std::string> ends = {};                ///< what stands after each row, or nothing
+  std::vector<std::string> ends = {};                ///< text after each row, or empty
   arma::mat numbers = {};
   Shading shading = Shading::weights;
 };
 
-/// The pictures of an exhibit for the model as it is, side by side; none for Exhibit::none, or when
-/// something in it is given.
+/// Returns the pictures of an exhibit for the current model, from left to right; none for Exhibit::none, or
+/// when any number of the model is given.
 std::vector<Picture> pictures(Exhibit exhibit, const Moment& moment);
 
-/// How far each row of the output moves when 1 is added to every number of the last token, in the first
-/// sequence.
+/// Returns how far each row of the output moves when 1 is added to every number of the last token, in the
+/// first sequence.
 arma::vec rows_moved_by_last_token(const attention::Model& model);
 
 }  // namespace core::lessons

@@ -17,7 +17,7 @@ std::string number(double value) {
   if (!std::isfinite(value)) return text::fixed(value, 4);
   if (size > 0 && size < 5e-5) return text::scientific(value);
   std::string text = text::rounded(size, 4);
-  // 0.5 is 0.5, but what was rounded to 1.0000 keeps its zeros and says so.
+  // 0.5 loses its zeros, but a number rounded to 1.0000 keeps them to show that it is not exact.
   if (text::parse_number(text) == size) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();
@@ -89,7 +89,7 @@ double truth(bool holds) {
   return holds ? 1 : 0;
 }
 
-/// The row or element of that number; negative numbers count from the end.
+/// Returns an index as a position; negative ones count from the end.
 std::size_t place(double index, std::size_t n) {
   return static_cast<std::size_t>(index < 0 ? static_cast<double>(n) + index : index);
 }
@@ -103,12 +103,12 @@ double of_all(const mat& m, Reduce reduce) {
   return m.is_empty() ? arma::datum::nan : reduce(m);
 }
 
-/// Whether each row equals the mean of all rows.
+/// Returns whether each row equals the mean of all rows.
 bool equal_rows(const mat& m) {
   return agree(m, arma::repmat(arma::mean(m, 0), m.n_rows, 1));
 }
 
-/// Scores by two loops, one dot product at a time.
+/// Computes scores by two loops, one dot product at a time.
 mat loops(const mat& queries, const mat& keys) {
   mat scores(queries.n_rows, keys.n_rows);
   for (std::size_t i = 0; i < queries.n_rows; ++i)
@@ -121,7 +121,7 @@ std::string words(const Value& value) {
   return number(scalar(value));
 }
 
-/// Whether two texts are the same; a text is no number.
+/// Returns whether both values are texts, and the same.
 bool same_text(const Value& a, const Value& b) {
   const auto *x = std::get_if<std::string>(&a), *y = std::get_if<std::string>(&b);
   return x && y && *x == *y;
@@ -190,7 +190,7 @@ const std::map<std::string_view, Function>& functions() {
   return table;
 }
 
-/// Applies an operator of two numbers to numbers or cells; matrices of different shapes give `unlike`.
+/// Applies an operator to two numbers or cell by cell; matrices of different shapes give `unlike`.
 template <class Operator>
 Value by_cell(const Value& a, const Value& b, double unlike, Operator apply) {
   if (!std::holds_alternative<mat>(a) && !std::holds_alternative<mat>(b)) return apply(scalar(a), scalar(b));
@@ -204,7 +204,7 @@ Value by_cell(const Value& a, const Value& b, double unlike, Operator apply) {
   return result;
 }
 
-/// Reads and evaluates at once, by recursive descent; what a condition decides not to need is only read.
+/// Recursive-descent evaluation while parsing; operands that a condition does not need are only parsed.
 class Evaluation {
  public:
   Evaluation(std::string_view text, const Names& names) : text_(text), names_(names) {}
@@ -392,7 +392,7 @@ class Evaluation {
     expect(")");
     return is_true ? first : second;
   }
-  /// How far a value is from what it was at the start of the step.
+  /// Returns how far a value has moved since the start of the step.
   Value moved(std::string_view how) {
     const std::size_t begin = at_;
     const Value now = any();

@@ -11,10 +11,10 @@
 #include "core/graph/trace.hpp"
 #include "core/model/reading.hpp"
 
-/// Guided paths. Their text and conditions are data, assets/lessons; see expression.hpp for the conditions.
+/// Guided lessons. Their text and conditions are data in assets/lessons; for conditions see expression.hpp.
 namespace core::lessons {
 
-/// What a step shows in addition to the stages.
+/// An illustration that a step shows in addition to the stages.
 enum class Exhibit {
   none,
   library,
@@ -27,7 +27,7 @@ enum class Exhibit {
   entropy
 };
 
-/// The model at the beginning of a step and the model now, each with its trace of the displayed sequence.
+/// The model at the start of a step and the current model, each with its trace of the displayed sequence.
 struct Moment {
   const attention::Model& start;
   const attention::Trace& before;
@@ -35,7 +35,7 @@ struct Moment {
   const attention::Trace& trace;
 };
 
-/// What a whole model read at the beginning of a step and reads now, and the selected head.
+/// The readings of a whole model at the start of a step and now, and the selected head.
 struct WholeMoment {
   const transformer::WholeModel& whole;
   const experiment::Reading& before;
@@ -43,35 +43,35 @@ struct WholeMoment {
   std::size_t layer = 0, head = 0;
 };
 
-/// What a step begins with: a preset with the changes of a JSON merge patch (RFC 7386) on its session file,
-/// or with a sentence; or a session of its own; or a text for a whole model.
+/// The start of a step: a preset with a JSON merge patch (RFC 7386) of its session file, or with a sentence;
+/// or a session of its own; or a text for a whole model.
 struct Start {
   std::string preset, change, sentence, session, text;
   std::uint64_t seed = 0;  ///< of the sentence's embeddings
-  std::size_t layer = 0;   ///< that a whole model shows
+  std::size_t layer = 0;   ///< displayed, of a whole model
 };
 
-/// One step: a thought, something to change, and what should be seen then.
+/// One step: an idea, something to change, and the expected observation.
 struct Step {
   std::string title;
   std::string text;                ///< one to three sentences
-  std::vector<std::string> focus;  ///< landmarks of the parts of the window that it speaks of
+  std::vector<std::string> focus;  ///< landmarks of the parts of the window that it refers to
   std::vector<std::string> words;  ///< terms of the glossary
   std::string try_it;
   Start start;
-  std::string done;  ///< an expression: false at the start, true once it was tried
-  std::string seen;  ///< what happened then, with {expressions}
+  std::string done;  ///< an expression: false at the start, true once the user has tried it
+  std::string seen;  ///< description of the result, with {expressions}
   Exhibit exhibit = Exhibit::none;
-  std::optional<attention::Stage> predict;  ///< the stage whose cell that changes most is to be predicted
+  std::optional<attention::Stage> predict;  ///< the user predicts which cell of this stage changes most
 };
 
-/// A guided path.
+/// A lesson: a sequence of steps.
 struct Lesson {
   std::string name;   ///< "000", "dropout"
   std::string title;  ///< "Causal attention in eleven steps"
   std::string about;  ///< one line
   std::vector<Step> steps;
-  std::string model;  ///< the folder of the whole model that it is about, or ""
+  std::string model;  ///< the folder of the whole model that it uses, or ""
 };
 
 /// Returns all lessons: one for each notebook, then the others.
@@ -80,20 +80,20 @@ const std::vector<Lesson>& lessons();
 /// Returns the lesson of that name, or nullptr.
 const Lesson* find_lesson(std::string_view name);
 
-/// Returns what a step begins with. Throws core::Error where it is of the other kind.
+/// Returns the model or the experiment that a step starts with. Throws core::Error if it has the other.
 attention::Model model_at_start(const Step& step);
 experiment::Experiment experiment_at_start(const Step& step);
 
-/// Returns whether a step was tried, and what happened, in words with real numbers.
+/// Returns whether a step was tried, and a description of the result, with its numbers.
 bool is_done(const Step& step, const Moment& moment);
 bool is_done(const Step& step, const WholeMoment& moment);
 std::string seen(const Step& step, const Moment& moment);
 std::string seen(const Step& step, const WholeMoment& moment);
 
-/// A cell that changed, and by how much.
+/// A cell that changed, and its change.
 struct Moved {
   std::size_t row = 0, column = 0;
-  double by = 0;  ///< absolute; infinite where one of both numbers is not finite
+  double by = 0;  ///< absolute; infinite where one of the two numbers is not finite
 };
 
 /// Returns the cells of a stage of one head that differ from the start of a step, the largest change first;
@@ -103,7 +103,7 @@ std::vector<Moved> moved_cells(const Moment& moment, attention::Stage stage, std
 /// Returns "Which cell of Weights will change most? Click it.", for a step with a prediction.
 std::string question(const Step& step);
 
-/// Returns what became of a prediction: right when no cell changed more, up to rounding; "" where nothing
+/// Returns the verdict on a prediction: right when no cell changed more, up to rounding; "" where nothing
 /// changed.
 std::string verdict(const std::vector<Moved>& moved, std::size_t row, std::size_t column);
 

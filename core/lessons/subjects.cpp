@@ -1,4 +1,4 @@
-// What the expressions of lessons can ask of a model and of a whole model.
+// Names that expressions in lessons can use, for a model and for a whole model.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -26,7 +26,7 @@ double count(std::size_t n) {
   return static_cast<double>(n);
 }
 
-/// What a name stands for, made of whatever answers it.
+/// The value of a name, converted from any type of result.
 struct Answer {
   Answer(bool holds) : value(holds ? 1.0 : 0.0) {}
   Answer(double number) : value(number) {}
@@ -51,7 +51,7 @@ std::string all_tokens(const Model& m) {
   return all;
 }
 
-/// Rows that see nothing of the last token and yet move with it.
+/// Returns the number of rows before the last that move with the last token.
 double leaking_rows(const Model& m) {
   const arma::vec moved = rows_moved_by_last_token(m);
   return count(arma::accu(moved.head(moved.n_elem - 1) > 1e-12));
@@ -62,7 +62,7 @@ double slowest_frequency(const Model& m) {
   return rotary ? positions::frequencies(*rotary, m.d_head()).back() : arma::datum::nan;
 }
 
-/// What a model has, whatever its trace.
+/// Values of a model alone, by name.
 using OfModel = std::function<Answer(const Model&)>;
 const std::map<std::string_view, OfModel>& model_values() {
   static const std::map<std::string_view, OfModel> table{
@@ -149,7 +149,7 @@ bool only_last_token_changed(const Moment& m) {
   return rows.max() > 0 && arma::all(rows.head(rows.n_elem - 1) == 0);
 }
 
-/// Visible weights that dropout set to zero, of all heads.
+/// Returns the number of unmasked weights that dropout set to zero, over all heads.
 double dropped_weights(const Moment& m) {
   double dropped = 0;
   for (std::size_t h = 0; h < m.trace.n_heads(); ++h)
@@ -163,7 +163,7 @@ std::string token(const Model& m, double index) {
   return at < count(tokens.size()) ? "“" + tokens[static_cast<std::size_t>(at)] + "”" : "nothing";
 }
 
-/// What a moment has beyond its model: tokens, sequences, stages and their dropout.
+/// Returns the value of a name in a moment: of its model, tokens, sequences, stages or their dropout.
 std::optional<Value> of_moment(const Moment& m, const Query& query) {
   const auto number = [&](std::size_t k) { return std::get<double>(query.arguments.at(k)); };
   const auto name = [&](std::size_t k) { return std::get<std::string>(query.arguments.at(k)); };
@@ -195,7 +195,7 @@ std::optional<Value> of_moment(const Moment& m, const Query& query) {
   return std::nullopt;
 }
 
-/// nullptr where a text has no such head.
+/// Returns nullptr where the reading has no such head.
 const transformer::HeadRoles* roles(const Reading& reading, const Place& head) {
   const auto& layers = reading.layers;
   if (head.first >= layers.size() || head.second >= layers[head.first]->heads.size()) return nullptr;
@@ -214,7 +214,7 @@ bool is_previous_token_head(const Reading& reading, const Place& head) {
   return of_head && of_head->previous > 0.8;
 }
 
-/// The heads that are off now and were of a kind on the text of the step's start.
+/// Returns the ablated heads that were of a kind on the text of the step's start.
 std::vector<Place> off(const WholeMoment& m, bool (*is_kind)(const Reading&, const Place&)) {
   std::vector<Place> heads;
   for (const Place& head : m.now.experiment.heads_off)
@@ -222,7 +222,7 @@ std::vector<Place> off(const WholeMoment& m, bool (*is_kind)(const Reading&, con
   return heads;
 }
 
-/// The head with the most induction on the text of the step's start.
+/// Returns the head with the most induction on the text of the step's start.
 Place strongest(const WholeMoment& m) {
   Place best{0, 0};
   for (std::size_t l = 0; l < m.before.layers.size(); ++l)
@@ -242,7 +242,7 @@ std::string quoted(const WholeMoment& m, std::size_t token) {
   return "“" + transformer::token_name(m.whole, token) + "”";
 }
 
-/// The most probable token after a layer.
+/// Returns the most probable token after a layer.
 std::size_t guess_after(const WholeMoment& m, const Reading& reading, std::size_t layer) {
   if (reading.logits.empty()) throw Error("The model guesses nothing: " + reading.why_no_prediction);
   return transformer::top_tokens(reading.logits.row(layer), 1, m.whole.description().n_tokens).front().id;
@@ -255,7 +255,7 @@ double probability(const Reading& reading, std::size_t token) {
   return transformer::Probabilities(reading.logits.tail_rows(1)).of(token);
 }
 
-/// The first layer from which on the prediction stays the last one.
+/// Returns the first layer after which the top token stays the final one.
 std::size_t settled_layer(const WholeMoment& m) {
   const std::size_t last = last_guess(m, m.now);
   std::size_t layer = m.now.layers.size() - 1;
@@ -263,14 +263,14 @@ std::size_t settled_layer(const WholeMoment& m) {
   return layer;
 }
 
-/// "“ig” has 0.376 instead of 0.9285": the token that was the most probable one at the start of the step.
+/// Returns "“ig” has 0.376 instead of 0.9285", for the most probable token at the start of the step.
 std::string followed(const WholeMoment& m) {
   const std::size_t token = last_guess(m, m.before);
   return quoted(m, token) + " has " + number(probability(m.now, token)) + " instead of " +
          number(probability(m.before, token));
 }
 
-/// What a whole model's reading has; `now` is that of the start where `before.` asks for it.
+/// Values of a whole model's reading, by name; for `before.`, `now` is the reading at the start.
 using OfReading = std::function<Answer(const WholeMoment&, const Reading& now)>;
 const std::map<std::string_view, OfReading>& reading_values() {
   using W = WholeMoment;

@@ -13,7 +13,7 @@ using formats::GgufMetadata;
 using formats::checkpoints::Config;
 using formats::checkpoints::ConfigRotary;
 
-/// The part of a head's columns that is rotated; where transformers' code of a type does not read it, all.
+/// Returns the fraction of a head's columns that is rotated; 1 where transformers ignores it for the type.
 double fraction_of(const ConfigRotary& said, const Config& config, const std::string& place) {
   const double part = said.fraction.value_or(config.family->rotary.fraction);
   if (config.family->partial_rotary || part == 1) return part;
@@ -47,7 +47,7 @@ std::vector<std::size_t> windows_of(const Config& config) {
   return windows;
 }
 
-/// Rows of positions up to that of the padding are of no token.
+/// Starts positions after the row of the padding token; rows up to it belong to no token.
 void begin_behind_padding(std::size_t padding, Architecture& architecture, const std::string& place) {
   std::size_t& n_context = architecture.sizes.n_context;
   if (padding >= n_context - 1)
@@ -98,7 +98,7 @@ Architecture architecture_of(const Config& config, const std::string& place) {
   return architecture;
 }
 
-/// Values of a GGUF file under the name of its architecture.
+/// Metadata of a GGUF file under keys that begin with its architecture.
 struct Keyed {
   const GgufMetadata& metadata;
   std::string prefix;
@@ -113,7 +113,7 @@ struct Keyed {
   }
 };
 
-/// As llama.cpp reads it: linear without a type, an older key where the newer is not there, 0 for 1.
+/// Reads the scaling as llama.cpp does: linear without a type, an older key as fallback, and 0 means 1.
 positions::Scaling scaling_of(const Keyed& keyed) {
   const std::string type = keyed.metadata.text(keyed.prefix + "rope.scaling.type").value_or("linear");
   const auto older = keyed.number("rope.scale_linear");
@@ -125,7 +125,7 @@ positions::Scaling scaling_of(const Keyed& keyed) {
   return {};
 }
 
-/// The metadata as the config.json of the same model would say it.
+/// Returns the metadata in the form of the same model's config.json.
 Config config_of(const Keyed& keyed, const Family& family, const formats::TensorFile& file) {
   Config config;
   config.family = &family;
@@ -152,7 +152,7 @@ Config config_of(const Keyed& keyed, const Family& family, const formats::Tensor
   return config;
 }
 
-/// llama.cpp keeps what each frequency is divided by.
+/// Divides the frequencies by the factors that llama.cpp stores in a tensor.
 void divide_frequencies(positions::Rotary& rotary, std::size_t d_head, const formats::TensorFile& file) {
   const auto* factors = file.find("rope_freqs.weight");
   if (!factors) return;
@@ -165,7 +165,7 @@ void divide_frequencies(positions::Rotary& rotary, std::size_t d_head, const for
   rotary.inverse_frequencies = arma::mat(slowed);
 }
 
-/// What changes the numbers and is not supported.
+/// Throws core::Error for keys that change the numbers and are not supported.
 void refuse_other_rules(const Keyed& keyed, const Architecture& architecture) {
   const Sizes& sizes = architecture.sizes;
   const auto fail = [&keyed](const char* key, const std::string& expected, double got) {
@@ -190,7 +190,7 @@ void refuse_other_rules(const Keyed& keyed, const Architecture& architecture) {
                                                  {"nextn_predict_layers", 0},
                                                  {"expert_count", 0}};
   for (const auto& [key, number] : neutral) {
-    const double got = keyed.number(key).value_or(0);  // which counts as not said
+    const double got = keyed.number(key).value_or(0);  // 0 counts as missing
     const bool is_neutral = got == 0 || std::abs(got - number) <= 1e-6 * number;
     if (!is_neutral) fail(key, number == 0 ? "none or 0" : "none or " + text::number_text(number), got);
   }

@@ -10,7 +10,7 @@
 #include "core/files/gguf.hpp"
 #include "core/files/layers.hpp"
 
-/// Whole models: tokens go in, and what may come next comes out.
+/// Whole models: from token IDs to the logits of the next token.
 namespace core::transformer {
 
 using formats::checkpoints::Activation;
@@ -23,7 +23,7 @@ using formats::checkpoints::NormPlace;
 using formats::checkpoints::Role;
 using formats::checkpoints::Sizes;
 
-/// The sizes and rules of a model, all that its weights do not say.
+/// The sizes and rules of a model: everything that its weights do not determine.
 struct Architecture {
   std::string family;  ///< Family::whole
   Sizes sizes;
@@ -31,34 +31,34 @@ struct Architecture {
   Mlp mlp;
   bool causal = true;
   std::optional<positions::Rotary> rotary;
-  std::optional<positions::Rotary> rotary_in_window;  ///< of layers with a window, where it is another
-  std::vector<bool> rotated = {};                     ///< [layer], or none: all
-  std::optional<positions::Alibi> alibi;              ///< without either positions are learned
+  std::optional<positions::Rotary> rotary_in_window;  ///< of layers with a sliding window, if different
+  std::vector<bool> rotated = {};                     ///< [layer], or empty for all
+  std::optional<positions::Alibi> alibi;              ///< without alibi and rotary, positions are learned
   std::size_t first_position = 0;                     ///< row of the first token among learned positions
-  /// It has no place of its own: it has the row of its own number among learned positions.
+  /// Takes no position: reads the row of its own ID among learned positions.
   std::optional<std::size_t> padding_token = {};
   formats::checkpoints::ConfigScale scale = {};
-  bool is_scaled = true;          ///< scores by 1/√d_head, unless scale says otherwise
+  bool is_scaled = true;          ///< scores by 1/√d_head, unless `scale` says otherwise
   std::optional<double> softcap;  ///< of scaled scores
   double embedding_factor = 1;    ///< of the embeddings of tokens
-  double residual_factor = 1;     ///< of what attention and the MLP add
+  double residual_factor = 1;     ///< of the outputs of attention and the MLP
   double logit_factor = 1;
   std::optional<double> logit_cap;
   formats::checkpoints::Experts experts = {};
-  bool tied = false;  ///< tokens are predicted with their embeddings, as they are without weights for it
-  bool has_neighbours = false;  ///< in GGUF: numbers 2k and 2k + 1 of queries and keys are a pair, not halves
-  /// [layer]: tokens that a query attends to at most, 0 for all; or none. Where it is not causal half of them
+  bool tied = false;  ///< the unembedding is the token embedding, as also without a tensor of its own
+  bool has_neighbours = false;  ///< in GGUF: columns 2k and 2k + 1 are rotary pairs, not those of two halves
+  /// [layer]: largest number of keys per query, 0 for all; or empty. If attention is not causal, half of them
   /// are on each side.
   std::vector<std::size_t> windows = {};
   friend bool operator==(const Architecture&, const Architecture&) = default;
 };
 
-/// The tokens that a query of a layer attends to at most, itself among them; 0 for no limit.
+/// Returns the largest number of keys per query in a layer, its own included; 0 for no limit.
 inline std::size_t window_of(const Architecture& architecture, std::size_t layer) {
   return architecture.windows.empty() ? 0 : architecture.windows[layer];
 }
 
-/// The rotary positions of a layer, if it has any.
+/// Returns the rotary embedding of a layer, if it has one.
 inline const std::optional<positions::Rotary>& rotary_of(const Architecture& architecture,
                                                          std::size_t layer) {
   static const std::optional<positions::Rotary> none;
@@ -67,22 +67,22 @@ inline const std::optional<positions::Rotary>& rotary_of(const Architecture& arc
   return is_other ? architecture.rotary_in_window : architecture.rotary;
 }
 
-/// The factor between scores and scaled scores of a layer.
+/// Returns the factor between scores and scaled scores of a layer.
 inline attention::Scale scale_of(const Architecture& a, std::size_t layer) {
   return formats::checkpoints::scale_by(a.scale, a.is_scaled, layer, a.sizes.d_head);
 }
 
-/// The architecture that a config.json of Hugging Face's describes.
+/// Returns the architecture that a Hugging Face config.json describes.
 ///
-/// Throws core::Error, "FILE: PLACE: …", when a size is missing or does not fit the others, the model is of
-/// no known family, or it does something that is not supported, which is named.
+/// Throws core::Error, "FILE: PLACE: …", when a size is missing or does not fit the others, the family is
+/// unknown, or a feature, which is named, is not supported.
 Architecture architecture_of(const formats::Json& config);
 
-/// The architecture that the metadata of a GGUF file describes; what of it only tensors tell comes from
-/// these. Throws core::Error, "FILE: KEY: …", as the other does.
+/// Returns the architecture that the metadata of a GGUF file describes; facts missing there come from its
+/// tensors. Throws core::Error, "FILE: KEY: …", as the other does.
 Architecture architecture_of(const formats::GgufMetadata& metadata, const formats::TensorFile& file);
 
-/// Throws core::Error, "PLACEexpected …", when sizes do not fit one another or are beyond reason.
+/// Throws core::Error, "PLACEexpected …", when sizes do not fit one another or are out of range.
 void require_sizes(const Architecture& architecture, const std::string& place);
 
 }  // namespace core::transformer

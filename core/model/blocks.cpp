@@ -105,14 +105,14 @@ Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadP
 
 namespace {
 
-/// Adds rows times factors to rows of a sum.
+/// Adds rows times factors to some rows of a sum.
 void add_rows(const Rows& rows, const std::vector<std::size_t>& places, const std::vector<float>& factors,
               Rows& sum) {
   for (std::size_t k = 0; k < places.size(); ++k)
     for (std::size_t j = 0; j < sum.width(); ++j) sum.row(places[k])[j] += factors[k] * rows.row(k)[j];
 }
 
-/// The experts of a token, and their weights; a correction is added where they are chosen, not to weights.
+/// Returns the experts of a token and their weights; the correction affects the choice, not the weights.
 std::vector<std::pair<std::size_t, float>> chosen_experts(const float* scores,
                                                           const std::vector<float>& correction,
                                                           const formats::checkpoints::Experts& rules) {
@@ -203,7 +203,7 @@ namespace {
 
 constexpr std::size_t queries_at_once = 64;
 
-/// Scales, caps and biases the scores of a query at a position, of keys from first on.
+/// Scales, caps and biases the scores of the query at a position, for keys from `first` on.
 void finish_scores(float* scores, std::size_t n, std::size_t first, std::size_t position,
                    const Visibility& visibility, float slope) {
   const float cap = visibility.softcap;
@@ -218,7 +218,7 @@ void finish_scores(float* scores, std::size_t n, std::size_t first, std::size_t 
 /// The weights of some queries of a head for those keys that any of them attends to, whole panels of keys.
 struct WeightsOfQueries {
   std::size_t begin = 0, end = 0;  ///< of the keys
-  Rows weights;                    ///< n_queries × end − begin
+  Rows weights;                    ///< n_queries × (end − begin)
 };
 
 WeightsOfQueries weights_of_queries(const RowsView& queries, const RowsView& keys, std::size_t position,

@@ -7,26 +7,25 @@
 #include "core/model/architecture.hpp"
 #include "core/model/weights.hpp"
 
-/// The parts of a layer: pure functions of float32, a token a row.
+/// The parts of a layer: pure functions of float32, a token per row.
 namespace core::transformer {
 
-/// x·W + b, and its activation if there is one.
+/// Returns x·W + b, or its activation if one is given.
 Rows projected(const RowsView& x, const Affine& numbers, ThreadPool& pool,
                std::optional<Activation> activation = {});
 
-/// LayerNorm or RMSNorm of a row: biased variance, epsilon under the root. Source: Ba, Kiros and Hinton 2016;
-/// Zhang and Sennrich 2019.
-/// Its factors are those from a column on.
+/// Computes LayerNorm or RMSNorm of a row, with its factors from column first_factor on: biased variance,
+/// epsilon under the root. Source: Ba, Kiros and Hinton 2016; Zhang and Sennrich 2019.
 void norm_row(const float* x, std::size_t width, const NormWeights& numbers, const Norm& norm, float* y,
               std::size_t first_factor = 0);
 
-/// The same of every row.
+/// Computes the same for every row.
 Rows normed(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool);
 
-/// a + b, and whether all sums are finite.
+/// Returns a + b, and sets is_finite to whether all sums are finite.
 Rows sum_of(const RowsView& a, const RowsView& b, ThreadPool& pool, bool& is_finite);
 
-/// RoPE of tokens at positions from first on: sines and cosines, which all layers share.
+/// RoPE of tokens at positions from `first` on: sines and cosines, shared by all layers.
 class Rotations {
  public:
   Rotations(const std::optional<positions::Rotary>& rotary, std::size_t d_head, std::size_t first,
@@ -39,7 +38,7 @@ class Rotations {
   std::vector<float> cosines_, sines_;  ///< [token][pair]
 };
 
-/// The rotations of all layers, of which there are at most two kinds.
+/// The rotations of all layers, of at most two kinds.
 class LayerRotations {
  public:
   LayerRotations(const Architecture& architecture, std::size_t first, std::size_t n_tokens);
@@ -50,43 +49,43 @@ class LayerRotations {
   Rotations none_, most_, in_window_;
 };
 
-/// down(activation(up(x))), or down(activation(gate(x)) ∘ up(x)). Source: Shazeer 2020.
+/// Computes down(activation(up(x))), or down(activation(gate(x)) ∘ up(x)). Source: Shazeer 2020.
 Rows mlp(const RowsView& x, const MlpWeights& weights, const Mlp& rules, ThreadPool& pool);
 
-/// Of each row the sum of the MLPs of the experts that its router prefers, times the softmax of the router,
-/// and of the expert of all tokens, where there is one. Source: Jiang et al. 2024, "Mixtral of experts".
+/// Returns for each row the sum of the MLPs of the experts that its router prefers, times the router's
+/// weights, and of the expert of all tokens, if any. Source: Jiang et al. 2024, "Mixtral of experts".
 Rows mixture(const RowsView& x, const LayerWeights& weights, const Architecture& architecture,
              ThreadPool& pool);
 
 /// Queries, keys or values of all heads.
 using Heads = std::vector<SharedRows>;
 
-/// The attention mask of a layer, and what is done to its scores.
+/// The attention mask of a layer, and the rules for its scores.
 struct Visibility {
   bool causal = true;
-  /// Keys that a query attends to at most, its own among them; 0 for no limit. Where it is not causal half of
+  /// Largest number of keys per query, its own included; 0 for no limit. If attention is not causal, half of
   /// them are on each side.
   std::size_t window = 0;
   float scale = 1;
   float softcap = 0;          ///< of scaled scores; 0 for none
-  std::vector<float> slopes;  ///< ALiBi's, [head], or none
+  std::vector<float> slopes;  ///< of ALiBi, [head], or empty
 };
 
 Visibility visibility_of(const Architecture& architecture, std::size_t layer);
 
-/// The keys begin … end − 1 that the query at a position attends to, of n_keys.
+/// Keys begin … end − 1 of n_keys, those that the query at a position attends to.
 struct VisibleKeys {
   std::size_t begin = 0, end = 0;
 };
 VisibleKeys visible_keys(const Visibility& visibility, std::size_t position, std::size_t n_keys);
 
-/// The attention weights of a head, n_queries × n_keys.
+/// Computes the attention weights of a head, n_queries × n_keys.
 ///
 /// Source: Vaswani et al. 2017, 3.2.1, without the product with the values.
 Rows weights_of_head(const RowsView& queries, const RowsView& keys, const Visibility& visibility,
                      std::size_t head);
 
-/// The context vectors of some queries, all heads concatenated: count × n_heads · d_head.
+/// Returns the context vectors of some queries, all heads concatenated: count × n_heads · d_head.
 Rows attended(const Heads& queries, const Heads& keys, const Heads& values, std::size_t first,
               std::size_t count, const Visibility& visibility, ThreadPool& pool);
 

@@ -47,7 +47,7 @@ Number number_at(std::string_view bytes, std::size_t at) {
   return number;
 }
 
-/// Bytes that must come; memory grows with those that do.
+/// Receives exactly `count` bytes; memory grows as they arrive.
 std::string received(const system::Socket& socket, std::uint64_t count) {
   std::string bytes;
   while (bytes.size() < count) {
@@ -60,7 +60,7 @@ std::string received(const system::Socket& socket, std::uint64_t count) {
   return bytes;
 }
 
-/// Words of the other process, on one line that is not long.
+/// Returns a message of the other process as one line, shortened if it is long.
 std::string words_of(const Json& json) {
   std::string words = text::printable(json.is_text() ? json.text() : "it does not say why");
   if (words.size() <= max_words) return words;

@@ -19,7 +19,7 @@
 #include "core/files/tensor.hpp"
 #include "core/system/socket.hpp"
 
-/// Frames between this program and a process of Python that has a model: docs/protocol.md.
+/// Frames exchanged with a Python process that has a model: docs/protocol.md.
 namespace core::attached {
 
 /// An array of a frame, as it is sent.
@@ -31,25 +31,25 @@ struct Array {
 Array array_of(std::string name, const arma::fmat& numbers);
 Array array_of(std::string name, const std::vector<std::size_t>& ids);
 
-/// The bytes of a frame; header is a JSON object.
+/// Returns the bytes of a frame; header is a JSON object.
 std::string frame_bytes(const std::string& header, const std::vector<Array>& arrays = {});
 
-/// A frame that was received.
+/// A received frame.
 class Frame {
  public:
   /// Waits for a frame. Once one has begun, a silence of 30 s is an error. Throws core::Error, without the
-  /// address, when the connection ends or the bytes are no frame; of no length is more memory taken than
-  /// bytes arrive.
+  /// address, when the connection ends or the bytes are no frame; memory grows with the bytes that arrive,
+  /// not with an announced length.
   static Frame receive(const system::Socket& socket, std::chrono::milliseconds patience);
 
   const formats::Json& header() const { return header_; }
   bool has(const std::string& name) const { return arrays_.contains(name); }
   const std::vector<std::size_t>& shape(const std::string& name) const;
-  /// The numbers of an array, row after row. Throws core::Error when it is not there, or of another type or
-  /// shape; float, double, std::int64_t and std::uint8_t.
+  /// Returns the numbers of an array, row after row: float, double, std::int64_t or std::uint8_t. Throws
+  /// core::Error when it is missing, or of another type or shape.
   template <class Number>
   std::vector<Number> numbers(const std::string& name, const std::vector<std::size_t>& shape) const;
-  /// n matrices of finite numbers, and one.
+  /// Returns n matrices of finite numbers; matrix() returns one.
   std::vector<arma::fmat> matrices(const std::string& name, std::size_t n, std::size_t n_rows,
                                    std::size_t n_cols) const;
   arma::fmat matrix(const std::string& name, std::size_t n_rows, std::size_t n_cols) const;
@@ -58,7 +58,7 @@ class Frame {
   struct Part {
     formats::Dtype dtype;
     std::vector<std::size_t> shape;
-    std::string_view bytes;  // of payload_
+    std::string_view bytes;  // in payload_
   };
   explicit Frame(formats::Json header) : header_(std::move(header)) {}
   void read_arrays();
@@ -69,33 +69,33 @@ class Frame {
   std::map<std::string, Part> arrays_;
 };
 
-/// What is asked of the other process; fields: further members of the JSON object, each after a comma.
+/// A request to the other process; fields: further members of the JSON object, each after a comma.
 struct Request {
   std::string op;
   std::string fields = {};
   std::vector<Array> arrays = {};
 };
 
-/// A connection to a process of Python in which attnscope.attach() serves a model. Safe between threads.
+/// A connection to a Python process in which attnscope.attach() serves a model. Safe between threads.
 class Connection {
  public:
-  /// Connects and shows the token. Throws core::Error, "ADDRESS: …".
+  /// Connects and sends the token. Throws core::Error, "ADDRESS: …".
   Connection(std::string address, const std::string& token);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   const std::string& address() const { return address_; }
-  /// What the other process says of its model.
+  /// Returns the header of the server's greeting, which describes its model.
   const formats::Json& greeting() const { return greeting_->header(); }
 
-  /// Sends a request and waits for its answer, whose progress is reported.
+  /// Sends a request and waits for its answer, reporting its progress.
   ///
-  /// Throws core::Error, one line that names the address, when it is refused, when no answer came for so long
-  /// (0 ms: any time), or when the connection is lost, from then on always; Stopped once it is to stop, which
-  /// cancels the request.
+  /// Throws core::Error, one line that names the address, when it is refused, when no answer came within
+  /// `patience` (0 ms: no limit), or when the connection is lost, from then on always; Stopped once it is to
+  /// stop, which cancels the request.
   Frame call(const Request& request, const Token& progress, std::chrono::milliseconds patience) const;
-  /// What the other process has said last of its model's parameters: another number once they are others.
+  /// Returns the state of the model's parameters as last reported: a number that changes with them.
   std::uint64_t state() const { return state_; }
   /// Sends a request without waiting for its answer; does nothing when the connection is lost.
   void post(const Request& request) const;
@@ -120,8 +120,8 @@ class Connection {
   mutable std::mutex sending_, mutex_;
   mutable std::condition_variable changed_;
   mutable std::atomic<std::uint64_t> last_id_ = 0, state_ = 0;
-  mutable std::map<std::uint64_t, std::shared_ptr<Waiting>> waiting_;  // by mutex_
-  mutable std::string lost_;                                           // why, or ""; by mutex_
+  mutable std::map<std::uint64_t, std::shared_ptr<Waiting>> waiting_;  // guarded by mutex_
+  mutable std::string lost_;                                           // why, or ""; guarded by mutex_
   std::jthread reader_;
 };
 

@@ -24,7 +24,7 @@ using formats::Json;
 using formats::json_quoted;
 using transformer::WholeModel;
 
-/// A layer without what follows from the text.
+/// Returns a layer without the parts that depend on the text.
 Model without_text(Model model) {
   model.sequences.front().tokens.clear();
   model.sequences.front().embeddings = {};
@@ -32,7 +32,7 @@ Model without_text(Model model) {
   return model;
 }
 
-/// The numbers of one matrix that are others in another of its shape.
+/// Returns the numbers that differ between two matrices of one shape, as they are in the second.
 std::map<Place, double> changed_numbers(const arma::mat& before, const arma::mat& after) {
   std::map<Place, double> changed;
   for (std::size_t j = 0; j < before.n_cols; ++j)
@@ -41,7 +41,7 @@ std::map<Place, double> changed_numbers(const arma::mat& before, const arma::mat
   return changed;
 }
 
-/// Takes away what is there for each token of a text of another length; whether there was something.
+/// Drops the parts that belong to tokens of a text of another length; returns whether there were any.
 bool drop_what_fits_no_text(LayerEdit& edit, std::size_t n_tokens) {
   Model& model = edit.model;
   const auto beyond = [n_tokens](std::size_t row, std::size_t column) {
@@ -150,7 +150,7 @@ Experiment with_layer(Experiment before, std::size_t layer, const Model& of_pass
   }
   LayerEdit& known = before.layers[layer];
   edit.words = known.words;
-  const bool is_another = edit.model != known.model || edit.inputs != known.inputs;  // not a head alone
+  const bool is_another = edit.model != known.model || edit.inputs != known.inputs;  // beyond ablation
   if (is_another && std::ranges::find(edit.words, words) == edit.words.end()) edit.words.push_back(words);
   known = std::move(edit);
   return before;
@@ -168,7 +168,7 @@ std::string fit_tokens(Experiment& experiment, std::size_t n_tokens) {
 
 namespace {
 
-constexpr std::size_t looked_at = 512;  // bytes that tell such a session from others
+constexpr std::size_t looked_at = 512;  // bytes in which to recognize such a session
 constexpr std::size_t hashed_bytes = std::size_t{1} << 20;
 constexpr const char* unchanged = "unchanged";
 
@@ -187,7 +187,7 @@ std::string rows_json(const arma::mat& numbers) {
                             [&](std::size_t i) { return formats::row_text(numbers, i); });
 }
 
-/// What a matrix became: unchanged, some cells, or all of it.
+/// Returns the change of a matrix: unchanged, some cells, or all of it.
 std::string change_json(const SharedMatrix* of_pass, const SharedMatrix& now) {
   if (of_pass && *of_pass == now) return json_quoted(unchanged);
   const arma::mat& after = now;
@@ -213,7 +213,7 @@ std::string projections_json(const Projections& of_pass, const std::optional<Pro
          "}";
 }
 
-/// The rules of an edited layer as a small model of its shape without its numbers.
+/// Returns the rules of an edited layer as a small model of its shape without its numbers.
 Model rules_alone(const Model& of_pass, const LayerEdit& edit, std::size_t n_tokens, std::size_t d_model) {
   Model model = edit.model;
   auto& sequence = model.sequences.front();
@@ -280,7 +280,7 @@ std::optional<Projections> read_projections(const Json& place, const Projections
   return p;
 }
 
-/// What was edited in a layer: JSON, without the numbers that are as they were.
+/// Returns the edit of a layer as JSON, without unchanged numbers.
 std::string edit_json(std::size_t layer, const LayerEdit& edit, const Model& of_pass, std::size_t n_tokens,
                       std::size_t d_model) {
   const bool keeps_norm = of_pass.additions.normalise == edit.model.additions.normalise;
@@ -371,7 +371,7 @@ bool is_saved_experiment_text(std::string_view text) {
   constexpr std::string_view key = "\"whole_model\"";
   for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
     const std::size_t next = text.find_first_not_of(" \t\r\n", at + key.size());
-    if (next != text.npos && text[next] == ':') return true;  // else it is a token of that text
+    if (next != text.npos && text[next] == ':') return true;  // else it is the text of a token
   }
   return false;
 }

@@ -13,21 +13,21 @@
 #include "core/files/json.hpp"
 #include "core/model/whole_model.hpp"
 
-/// A whole model that reads a text while layers of it are edited.
+/// Experiments: a whole model that reads a text, with edits in its layers.
 namespace core::experiment {
 
 /// A row and a column, or a layer and a head.
 using Place = std::pair<std::size_t, std::size_t>;
 
-/// What was edited in the attention of a layer, ablated heads not counted.
+/// The edit of a layer's attention, without ablated heads.
 struct LayerEdit {
   attention::Model model;          ///< as edited, without tokens and inputs
   std::map<Place, double> inputs;  ///< overridden numbers of its inputs, by row and column
-  std::vector<std::string> words;  ///< what was done, each kind once
+  std::vector<std::string> words;  ///< descriptions of the changes, each once
   friend bool operator==(const LayerEdit&, const LayerEdit&) = default;
 };
 
-/// A text and what was edited in the model that reads it; a value that undo keeps.
+/// A text and the edits of the model that reads it; a value for undo.
 struct Experiment {
   std::string text = {};
   std::vector<std::size_t> made = {};            ///< tokens that the model generated after the text
@@ -36,56 +36,56 @@ struct Experiment {
   std::map<std::size_t, LayerEdit> layers = {};  ///< the edited ones
 
   bool is_edited() const { return !heads_off.empty() || !layers.empty(); }
-  /// The ablated ones of a layer's n_heads heads, in order.
+  /// Returns the ablated heads of a layer with n_heads heads, in order.
   std::vector<std::size_t> heads_off_in(std::size_t of_layer, std::size_t n_heads) const;
   friend bool operator==(const Experiment&, const Experiment&) = default;
 };
 
-/// The tokens that the model reads: of the text, and then the generated ones.
+/// Returns the tokens that the model reads: those of the text, then the generated ones.
 ///
 /// Throws core::Error when there are none, or more than the model takes, or the text is not UTF-8.
 std::vector<tokenizers::TextToken> tokens_of(const transformer::WholeModel& model,
                                              const Experiment& experiment);
 
-/// The text with what was generated after it.
+/// Returns the text followed by the generated text.
 std::string whole_text(const transformer::WholeModel& model, const Experiment& experiment);
 
-/// A layer as it was edited, with the tokens and inputs of the pass.
+/// Returns a layer as edited, with the tokens and inputs of the pass.
 attention::Model edited(const attention::Model& of_pass, const LayerEdit& edit);
 
-/// The experiment after a layer became another: the edit is what differs from the layer as the pass gives it,
-/// and where nothing does the layer is not edited.
+/// Returns the experiment with a changed layer: its edit is the difference from the layer of the pass;
+/// without a difference the layer is not edited.
 ///
-/// words say what was done. Throws core::Error as require_goes_on() does.
+/// words describe the change. Throws core::Error as require_goes_on() does.
 Experiment with_layer(Experiment before, std::size_t layer, const attention::Model& of_pass,
                       const attention::Model& after, const std::string& words);
 
-/// Makes sure that the layers after it can go on with what a layer became: of the same text, without keys of
-/// another, with outputs of the same width. Throws core::Error, "PLACE…".
+/// Throws core::Error, "PLACE…", unless later layers can continue from the edited layer: it must have the
+/// same text, no keys of another, and outputs of the same width.
 void require_goes_on(std::size_t layer, const attention::Model& of_pass, const attention::Model& after,
                      const std::string& place);
 
-/// The heads that a layer has with its edits.
+/// Returns the number of heads of a layer with its edits.
 std::size_t n_heads_in(const Experiment& experiment, std::size_t layer, const transformer::Sizes& sizes);
 
-/// Drops the edit of a layer that has n_heads without it; of its ablated heads these stay ablated.
+/// Drops the edit of a layer, and its ablated heads from n_heads on, the number of heads without it.
 void drop_edit(Experiment& experiment, std::size_t layer, std::size_t n_heads);
 
-/// Drops those parts of edits that belong to tokens beyond the first n, or to a text of another length; says
-/// in which layers, or "".
+/// Drops the parts of edits that belong to tokens beyond the first n_tokens, or to a text of another length;
+/// returns a note that names the layers, or "".
 std::string fit_tokens(Experiment& experiment, std::size_t n_tokens);
 
 /// The size of a model's file and a hash of its first MiB, where headers are.
 struct FileMark {
   std::uint64_t bytes = 0;
-  std::string begin;  ///< 16 digits, FNV-1a of 64 bits
+  std::string begin;  ///< 16 hexadecimal digits, FNV-1a of 64 bits
   friend bool operator==(const FileMark&, const FileMark&) = default;
 };
 
-/// An experiment as a session file: JSON that names the model's folder or file and holds the text and the
-/// edits, none of the model's own numbers.
+/// Returns an experiment as a session file: JSON that names the model's folder or file and holds the text and
+/// the edits, but none of the model's own numbers.
 ///
-/// view is a JSON object or "". Of the model only edited layers are read, nothing is computed. Throws
+/// view is a JSON object or "". Reads only edited layers of the model and computes nothing. Throws
 /// core::Error when the model's file cannot be read.
 std::string experiment_text(const transformer::WholeModel& model, const Experiment& experiment,
                             const std::string& view, const std::filesystem::path& folder);
@@ -94,30 +94,30 @@ std::string experiment_text(const transformer::WholeModel& model, const Experime
 void save_experiment(const std::filesystem::path& path, const transformer::WholeModel& model,
                      const Experiment& experiment, const std::string& view);
 
-/// A parsed session of a whole model; its edits are read when the model is open.
+/// A parsed session of a whole model; its edits are read once the model is open.
 struct SavedExperiment {
   std::filesystem::path model;  ///< where the model is
-  std::filesystem::path named;  ///< the same as the session names it
+  std::filesystem::path named;  ///< the same as written in the session
   FileMark mark;
   Experiment experiment;  ///< without its layers
   std::string view;
   std::vector<formats::Json> edits;
 };
 
-/// Whether a file is such a session, by its first bytes.
+/// Returns whether a file is such a session, judging by its first bytes.
 bool is_saved_experiment(const std::filesystem::path& path);
 bool is_saved_experiment_text(std::string_view text);
 
-/// Throws core::Error, "FILE: PATH: expected …, got …"; UntrustedPath when the model is not beside the
-/// session and that is refused.
+/// Parses a session. Throws core::Error, "FILE: PATH: expected …, got …"; UntrustedPath when the model is
+/// outside the session's folder and that is refused.
 SavedExperiment parse_experiment(std::string_view text, const std::filesystem::path& file,
                                  UntrustedPaths elsewhere);
 
-/// Makes sure that the model is the one that was saved. Throws core::Error, which says what has changed.
+/// Throws core::Error, which says what has changed, unless the model is the one that was saved.
 void require_mark(const SavedExperiment& saved, const transformer::WholeModel& model,
                   const std::filesystem::path& session);
 
-/// The experiment with the saved edits of a model; nothing is computed. Throws core::Error as
+/// Returns the experiment with the saved edits of a model; nothing is computed. Throws core::Error as
 /// parse_experiment() and tokens_of() do.
 Experiment with_saved_edits(const SavedExperiment& saved, const transformer::WholeModel& model);
 

@@ -25,9 +25,9 @@ constexpr const char* name = "plain";
 constexpr int vectors = panel_width / lanes;  // of a panel
 constexpr int tile_vectors = 2;               // of them at once
 constexpr std::size_t block_depth = 256;      // of a panel, so that a block stays in the first-level cache
-constexpr std::size_t bytes_ahead = 8192;     // asked for while a row is multiplied
+constexpr std::size_t bytes_ahead = 8192;     // prefetched while a row is multiplied
 
-// Unaligned, and allowed to lie on any array of floats.
+// Unaligned, and allowed to alias any array of floats.
 typedef float V __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
 typedef std::int32_t I __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
 typedef float V4 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -40,7 +40,7 @@ INLINE V load(const float* from) {
 INLINE void store(float* to, V numbers) {
   *reinterpret_cast<V*>(to) = numbers;
 }
-/// 0 + number would cost an addition, as it is not number when that is −0.
+/// Broadcasts number − 0, as 0 + number would cost an addition: it is not number when that is −0.
 INLINE V spread(float number) {
   return number - V{};
 }
@@ -51,7 +51,7 @@ INLINE float lane_sum(V v) {
     for (int j = 0; j < half; ++j) parts[j] += parts[j + half];
   return parts[0];
 }
-/// The first n numbers; instead of the others the filling.
+/// Returns the first n numbers; the filling replaces the others.
 INLINE V cut(V numbers, std::size_t n, float filling) {
   if (n >= lanes) return numbers;
   I places;
@@ -59,7 +59,7 @@ INLINE V cut(V numbers, std::size_t n, float filling) {
   return places < static_cast<std::int32_t>(n) ? numbers : spread(filling);
 }
 
-// Numbers as the file has them.
+// Numbers in the encodings of files.
 
 INLINE V from_bf16(const unsigned char* from) {
 #if defined(__AVX512F__)
@@ -84,7 +84,7 @@ INLINE V from_f16(const unsigned char* from) {
   I bits;
   for (int j = 0; j < lanes; ++j) bits[j] = from[2 * j] | from[2 * j + 1] << 8;
   const I sign = (bits & 0x8000) << 16, rest = (bits & 0x7fff) << 13;
-  const V scaled = reinterpret_cast<V>(rest) * 0x1p112f;  // whose exponent begins elsewhere
+  const V scaled = reinterpret_cast<V>(rest) * 0x1p112f;  // corrects the bias of the exponent
   const I is_special = rest >= (0x7c00 << 13);            // infinite, or NaN
   return reinterpret_cast<V>(sign | (is_special ? rest | 0x7f800000 : reinterpret_cast<I>(scaled)));
 #endif
@@ -139,7 +139,7 @@ void widen(const unsigned char* panel, Encoding encoding, std::size_t from, std:
   }
 }
 
-// One row: what is read of memory is all that it costs. One panel after the other is a single way through it.
+// One row: reading memory is all it costs, and panel after panel is one sequential read.
 
 template <Encoding encoding>
 void row_times_panel(const float* x, const unsigned char* panel, std::size_t depth, const float* bias,
@@ -149,8 +149,7 @@ void row_times_panel(const float* x, const unsigned char* panel, std::size_t dep
   for (int c = 0; c < vectors; ++c) sums[c] = bias ? load(bias + c * lanes) : V{};
   if constexpr (encoding == Encoding::q8_0) {
     for (std::size_t k = 0; k < depth; k += q8_block, panel += q8_bytes) {
-      V parts[2][vectors];  // of a block, which its scales multiply; two of them, as each addition takes its
-                            // time
+      V parts[2][vectors];  // of a block, before its scales; two hide the latency of additions
 #pragma GCC unroll 8
       for (int c = 0; c < vectors; ++c) parts[0][c] = parts[1][c] = V{};
       for (std::size_t i = 0; i < q8_block; i += 2) {
@@ -189,8 +188,8 @@ void one_row(const PanelProduct& p) {
                               p.bias ? p.bias + k * panel_width : nullptr, p.y + k * panel_width);
 }
 
-// Many rows: the sums of a tile of rows × two vectors stay in registers, and meanwhile the next block of the
-// panel is asked for.
+// Many rows: the sums of a tile of rows × two vectors stay in registers while the next block of the panel is
+// prefetched.
 
 struct Tile {
   const float* x;
@@ -200,12 +199,12 @@ struct Tile {
   float* y;
   std::size_t y_stride;
   const float* bias;  ///< or nullptr
-  bool goes_on;       ///< from the sums in y
+  bool goes_on;       ///< continues from the sums in y
   const unsigned char* ahead;
   std::size_t ahead_step;  ///< bytes for each input
 };
 
-// GCC 12 reads behind the rows where it checks for undefined behavior here; it does not without these checks.
+// With checks for undefined behavior GCC 12 reads past the rows here; without them it does not.
 template <int rows>
 [[gnu::no_sanitize("undefined")]] void tile(const Tile& t) {
   V sums[rows][tile_vectors];
@@ -216,15 +215,15 @@ template <int rows>
       sums[i][c] = t.goes_on ? load(t.y + std::size_t(i) * t.y_stride + c * lanes)
                    : t.bias  ? load(t.bias + c * lanes)
                              : V{};
-  // Three rows to a pointer, whose addresses are those of one instruction: a pointer for each would not fit
-  // in sixteen registers. The empty statement keeps compilers from making twelve of them again.
+  // One pointer for three rows, each reached by the addressing of one instruction: a pointer per row would
+  // not fit in sixteen registers. The empty statement keeps compilers from making twelve pointers again.
   const std::size_t stride = t.x_stride;
   const float *a = t.x, *b = a + 3 * stride, *c = a + 6 * stride, *d = a + 9 * stride, *panel = t.panel;
   const unsigned char* ahead = t.ahead;
   for (std::size_t k = 0; k < t.depth; ++k) {
     const V left = load(panel), right = load(panel + lanes);
 #pragma GCC unroll 12
-    for (unsigned i = 0; i < rows; ++i) {  // unsigned: of int, g++ 12 makes wrong code with sanitizers
+    for (unsigned i = 0; i < rows; ++i) {  // unsigned: with int, g++ 12 generates wrong code under sanitizers
       const float* const row_of_three = i < 3 ? a : i < 6 ? b : i < 9 ? c : d;
       const V number = spread(row_of_three[i % 3 * stride]);
       sums[i][0] += number * left;
@@ -274,7 +273,7 @@ void tile_of(std::size_t rows, const Tile& t) {
   }
 }
 
-/// All rows of a tile times a panel, two vectors of it at a time, in tiles of nearly as many rows each.
+/// Multiplies all rows by a panel, two vectors of it at a time, in tiles of nearly equal numbers of rows.
 void tiles_of_panel(Tile t, std::size_t n_rows, std::size_t bytes_of_next) {
   const std::size_t n_tiles = (n_rows + tile_rows - 1) / tile_rows,
                     n_steps = n_tiles * (vectors / tile_vectors) * t.depth;
@@ -362,8 +361,8 @@ void make_panel(const float* rows, std::size_t stride, std::size_t n_rows, std::
 
 // Softmax, norms and activations.
 
-/// e to the power of x, to about two units in the last place of float32; below −87 it is that of −87, and NaN
-/// stays. Source: Cephes, expf.
+/// Returns e to the power of x, to about two units in the last place of float32; x is clamped to −87 … 88,
+/// and NaN stays. Source: Cephes, expf.
 INLINE V exponential(V x) {
   x = x < -87.0f ? spread(-87) : x;
   x = x > 88.0f ? spread(88) : x;
@@ -420,7 +419,7 @@ void norm(const float* x, std::size_t width, const NormOfRow& rule, float* y) {
   for (; j < width; ++j) y[j] = (x[j] - mean) * factor * rule.factors[j] + (rule.bias ? rule.bias[j] : 0);
 }
 
-/// The error function to 1.5e-7. Source: Abramowitz and Stegun 7.1.26.
+/// Returns the error function to 1.5e-7. Source: Abramowitz and Stegun 7.1.26.
 INLINE V error_function(V x) {
   const V size = x < 0.0f ? -x : x, t = 1.0f / (1.0f + 0.3275911f * size);
   V sum = spread(1.061405429f);
@@ -454,7 +453,7 @@ void activate(float* x, const float* factors, std::size_t n, Activation activati
       return apply(x, factors, n, [](V v) { return v > 0.0f ? v * v : V{}; });
     case Activation::silu:
       return apply(x, factors, n, [](V v) { return v / (1.0f + exponential(-v)); });
-    case Activation::xielu:  // whose numbers only mlp() knows
+    case Activation::xielu:  // computed by mlp(), which has its parameters
       return;
   }
 }

@@ -20,7 +20,7 @@ std::vector<const Kernels*> kernels_of_this_processor() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
     all.push_back(&avx512_model_kernels);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))  // they convert float16 as well
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))  // they convert float16, too
     all.push_back(&avx2_model_kernels);
 #endif
   all.push_back(&plain_model_kernels);
@@ -78,7 +78,7 @@ void SharedRows::append(const RowsView& more) {
   std::size_t n_used = n_rows_;
   const bool has_room = shared_ && n_after <= shared_->rows.n_rows() &&
                         shared_->n_used.compare_exchange_strong(n_used, n_after);
-  if (!has_room) {                          // or others have appended to the same rows
+  if (!has_room) {                          // or another copy has appended to the same rows
     constexpr std::size_t least_room = 16;  // for more tokens
     Rows larger(n_after + n_rows_ / 2 + least_room, more.width);
     for (std::size_t i = 0; i < n_rows_; ++i) std::copy_n(row(i), more.width, larger.row(i));
@@ -100,7 +100,7 @@ namespace {
 
 constexpr std::size_t q8_row_block = 2 + q8_block;  // a scale in float16, and the numbers
 
-/// Items of a few bytes: those of a row lie side by side, and are put panel_width items apart.
+/// Copies the adjacent items of a row to places panel_width items apart.
 template <class Item>
 void spread_row(const unsigned char* row, std::size_t count, unsigned char* to) {
   for (std::size_t k = 0; k < count; ++k)
@@ -155,7 +155,7 @@ void multiply(const RowsView& x, const Matrix& matrix, const Finish& finish, flo
   // A block of this many rows stays in the second-level cache.
   constexpr std::size_t rows_at_once = 512, panels_at_once = 2;
   const std::size_t n_panels = matrix.n_panels(), n_blocks = (x.n_rows + rows_at_once - 1) / rows_at_once;
-  // A row costs no more than reading the panels: few parts, so that each is a long way through memory.
+  // One row costs no more than reading the panels: a few parts keep each read long and sequential.
   const std::size_t n_parts =
       x.n_rows > 1 ? (n_panels + panels_at_once - 1) / panels_at_once
                    : std::clamp<std::size_t>(n_panels / panels_at_once, 1, 4 * pool.n_threads());

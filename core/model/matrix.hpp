@@ -13,8 +13,7 @@
 /// Rows of float32 and the matrices that they are multiplied with.
 namespace core::transformer {
 
-/// Bytes that begin at a cache line, with any content; large ones lie in large pages where the system has
-/// them.
+/// Uninitialized bytes aligned to a cache line; large blocks use large pages where the system has them.
 class Memory {
  public:
   Memory() = default;
@@ -29,7 +28,7 @@ class Memory {
   std::unique_ptr<unsigned char, Free> bytes_{nullptr, Free{64}};
 };
 
-/// Rows that lie somewhere, a token a row.
+/// A view of rows, a token per row.
 struct RowsView {
   const float* numbers = nullptr;
   std::size_t stride = 0, n_rows = 0, width = 0;
@@ -37,12 +36,12 @@ struct RowsView {
   const float* row(std::size_t i) const { return numbers + i * stride; }
   RowsView rows(std::size_t first, std::size_t count) const { return {row(first), stride, count, width}; }
   bool is_finite() const;
-  /// n_rows × width.
+  /// Returns n_rows × width.
   arma::fmat matrix() const;
 };
 
-/// Rows of their own, with any content at first. Behind each is room up to a whole panel, which the kernels
-/// need; rows do not begin at the same place of memory pages, where they would share cache lines.
+/// Rows that own their memory, uninitialized at first. Behind each is room up to a whole panel, which kernels
+/// need; rows do not all begin at the same offset in memory pages, as they would then share cache lines.
 class Rows {
  public:
   Rows() = default;
@@ -65,8 +64,7 @@ class Rows {
   Memory memory_;
 };
 
-/// Rows that grow while others read them: copies share the rows that they have in common. Safe between
-/// threads.
+/// Rows that grow while others read them; copies share the rows they have in common. Safe between threads.
 class SharedRows {
  public:
   std::size_t n_rows() const { return n_rows_; }
@@ -86,7 +84,7 @@ class SharedRows {
   std::size_t n_rows_ = 0;
 };
 
-/// A matrix that rows are multiplied with, in panels, its numbers as the file has them.
+/// A matrix to multiply rows with, stored in panels, with its numbers as in the file.
 class Matrix {
  public:
   Matrix() = default;
@@ -103,9 +101,9 @@ class Matrix {
   }
   unsigned char* panel(std::size_t k) { return memory_.data() + k * panel_bytes(encoding_, d_in_); }
 
-  /// Puts the outputs of a panel in their place, n_rows of them, each d_in numbers of its encoding.
+  /// Stores the first n_rows outputs of a panel, each d_in numbers in its encoding.
   void set_outputs(std::size_t panel, const unsigned char* rows, std::size_t n_rows);
-  /// The d_in numbers of an output.
+  /// Reads the d_in numbers of an output as float32.
   void read_output(std::size_t output, float* to) const;
 
  private:
@@ -114,16 +112,16 @@ class Matrix {
   Memory memory_;
 };
 
-/// Bytes of a row of count numbers.
+/// Returns the bytes of a row of `count` numbers.
 std::size_t row_bytes(Encoding encoding, std::size_t count);
 
-/// What a product does to its sums.
+/// The bias and the activation that a product applies to its sums.
 struct Finish {
   const float* bias = nullptr;  ///< for all outputs of the panels, or nullptr
   std::optional<formats::checkpoints::Activation> activation = {};
 };
 
-/// x · matrix, n_rows × d_out, into rows with room for whole panels. The threads share the outputs.
+/// Computes x · matrix, n_rows × d_out, into rows with room for whole panels. Threads share the outputs.
 void multiply(const RowsView& x, const Matrix& matrix, const Finish& finish, float* to, std::size_t stride,
               ThreadPool& pool);
 

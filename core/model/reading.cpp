@@ -36,7 +36,7 @@ std::size_t block_for(std::size_t n_tokens, std::size_t n_maps) {
   return (n_tokens + side - 1) / side;
 }
 
-/// What each head writes at a row, where heads are concatenated before one projection.
+/// Returns the addition of each head at a row, if heads are concatenated before one projection.
 arma::fmat added_in(const attention::Model& model, const attention::Trace& trace, std::size_t row) {
   const auto* output = model.projections && model.projections->output ? &*model.projections->output : nullptr;
   const bool is_sum = model.merge == attention::CombineRule::concatenate && output && model.given.empty() &&
@@ -52,7 +52,7 @@ arma::fmat added_in(const attention::Model& model, const attention::Trace& trace
   return added;
 }
 
-/// An edited layer that was computed.
+/// Returns the heads of an edited layer from its trace.
 LayerHeads heads_of(const attention::Model& model, const attention::Trace& trace, std::size_t block,
                     const std::vector<std::size_t>& ids, std::size_t row) {
   LayerHeads layer;
@@ -69,7 +69,7 @@ LayerHeads heads_of(const attention::Model& model, const attention::Trace& trace
   return layer;
 }
 
-/// Edited attention of a layer, on all processors where the fast engine covers it.
+/// Computes an edited layer, on all processors if the fast engine covers it.
 template <class Use>
 void attend_to(const attention::Model& model, const Use& use) {
   if (!attention::fast::covers(model)) return use(attention::attend_checked(model, 0));
@@ -78,7 +78,7 @@ void attend_to(const attention::Model& model, const Use& use) {
   use(engine.trace());
 }
 
-/// The first layer from which on two experiments differ, n_layers for none.
+/// Returns the first layer in which two experiments differ, n_layers for none.
 std::size_t first_difference(const Experiment& a, const Experiment& b, const transformer::Sizes& sizes) {
   for (std::size_t l = 0; l < sizes.n_layers; ++l) {
     const auto edit_a = a.layers.find(l), edit_b = b.layers.find(l);
@@ -92,9 +92,8 @@ std::size_t first_difference(const Experiment& a, const Experiment& b, const tra
 
 using Watch = std::function<void(std::size_t layer, const attention::Model&, const attention::Trace&)>;
 
-/// Computes the edited layers of an experiment on the tokens of a reading, one after the other, except those
-/// whose outputs are known; calls watch() with each. Heads of edited layers are ablated in their edited
-/// models.
+/// Computes the edited layers of an experiment on the tokens of a reading, in order, except those with known
+/// outputs; calls watch() with each. Heads of edited layers are ablated in their edited models.
 std::vector<Edit> edits_of(const WholeModel& model, const Experiment& experiment,
                            const std::vector<std::size_t>& ids, const std::vector<std::string>& names,
                            std::map<std::size_t, std::shared_ptr<const arma::fmat>>& outputs,
@@ -131,7 +130,7 @@ double largest_of_heads(const std::optional<Contributions>& parts) {
   return largest;
 }
 
-/// Direct logit attribution; nothing where that is not known.
+/// Returns the direct logit attribution; nothing where it is unknown.
 std::optional<Contributions> contributions_in(const WholeModel& model, const Reading& reading,
                                               std::size_t token, const Means& means) {
   std::vector<arma::fmat> added;
@@ -200,7 +199,7 @@ Reading read(const WholeModel& model, const Experiment& experiment, const Readin
   reading.pass =
       model.run(ids, edits_of(model, experiment, ids, reading.names, reading.outputs, watch, means), means);
   if (before && before->pass->state() != reading.pass->state())
-    return read(model, experiment, nullptr, means, only_layer);  // nothing of another model is taken over
+    return read(model, experiment, nullptr, means, only_layer);  // other parameters: nothing can be reused
   if (reading.place) reading.logits = model.lens(*reading.pass, row, means);
   for (std::size_t l = 0; l < sizes.n_layers; ++l) {
     if (!means.progress.goes_on()) throw Stopped();

@@ -11,55 +11,55 @@
 
 namespace core::experiment {
 
-/// All that is displayed of a text as a model reads it, with what was edited.
+/// Everything that is displayed about a text as a model reads it, with its edits.
 struct Reading {
   Experiment experiment;
   std::vector<tokenizers::TextToken> tokens;
-  std::vector<std::string> names;  ///< of the tokens, for people
+  std::vector<std::string> names;  ///< of the tokens, for display
   transformer::PassRef pass;
   std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;  ///< of edited layers
   std::vector<std::shared_ptr<const transformer::LayerHeads>>
-      layers;                               ///< without heads until fill() knows them
-  std::size_t block = 1;                    ///< rows and columns of weights that a number of a map represents
-  std::optional<transformer::Place> place;  ///< whose token is predicted
-  std::string why_no_prediction;            ///< where none is, or ""
-  arma::fmat logits;  ///< after each layer, n_layers × n_vocabulary; empty where nothing is predicted
+      layers;                               ///< without heads until fill() computes them
+  std::size_t block = 1;                    ///< rows and columns of weights for each number of a map
+  std::optional<transformer::Place> place;  ///< of the predicted token
+  std::string why_no_prediction;            ///< set where nothing is predicted, else ""
+  arma::fmat logits;  ///< after each layer, n_layers × n_vocabulary; empty if nothing is predicted
 
-  double maps_ms = 0;  ///< that the heads of a layer took, those of the last that was asked for
+  double maps_ms = 0;  ///< time for the heads of the layer computed last
 
   std::size_t row() const { return place ? place->row : pass->ids.size() - 1; }
-  /// Whether the heads of all layers are known.
+  /// Returns whether the heads of all layers are known.
   bool is_filled() const;
 };
 
 /// Reads the text of an experiment. Edited layers are computed by core::attention, in float64; their outputs
-/// flow on through the model.
+/// continue through the model.
 ///
-/// Takes over from an earlier reading of the same model what is the same. Where only_layer is given, of
-/// layers that are neither edited nor taken over the heads of that one alone are asked for. Throws
-/// core::Error as tokens_of() and WholeModel::run() do; Stopped.
+/// Reuses equal parts of an earlier reading of the same model. With only_layer, of the layers that are
+/// neither edited nor reused only that one gets its heads. Throws core::Error as tokens_of() and
+/// WholeModel::run() do; Stopped.
 Reading read(const transformer::WholeModel& model, const Experiment& experiment, const Reading* before,
              const transformer::Means& means, std::optional<std::size_t> only_layer = {});
 
-/// Asks for the heads of the next layer that lacks them, or of this one if it does.
+/// Computes the heads of `layer` if they are missing, else of the first layer that lacks them.
 void fill(const transformer::WholeModel& model, Reading& reading, std::size_t layer,
           const transformer::Means& means);
 
-/// A layer as the pass gives it, with its ablated heads, in float64.
+/// Returns a layer of the pass, with its ablated heads, in float64.
 attention::Model layer_of(const transformer::WholeModel& model, const Reading& reading, std::size_t layer,
                           const Token& progress = {});
 
-/// The effect of an ablation on the logit of a token, and the token's probability then.
+/// The effect of an ablation on the logit of a token, and the token's probability with it.
 struct AblationEffect {
   double logit_change = 0, probability = 0;
 };
 
-/// Ablates a head more. Temperature above 0.
+/// Computes the effect of ablating one more head. Temperature above 0.
 AblationEffect ablation_effect(const transformer::WholeModel& model, const Reading& reading,
                                const Place& head, std::size_t token, double temperature,
                                const transformer::Means& means);
 
-/// A token that may come next, and its probability now and before the edits.
+/// A candidate for the next token, with its probability now and before the edits.
 struct NextToken {
   std::size_t id = 0;
   std::string text;
@@ -78,21 +78,21 @@ struct Prediction {
   double logit = 0;
   std::vector<NextToken> table;  ///< the most probable ones now
   std::size_t n_others = 0;      ///< tokens that are not in the table
-  double others = 0;             ///< their probability together
+  double others = 0;             ///< their total probability
   std::vector<LensToken> lens;   ///< [layer]
-  /// Direct logit attribution of the chosen token; nothing where logits are no such sums.
+  /// Direct logit attribution of the chosen token; empty where logits are not such sums.
   std::optional<transformer::Contributions> adds, added_before;
   double largest_addition = 0;  ///< of any head, now or before
 };
 
-/// The prediction now, compared with that before the edits; empty where nothing is predicted.
+/// Returns the prediction now, compared with that before the edits; empty where nothing is predicted.
 ///
 /// token is the chosen one, or nothing for the most probable one; temperature above 0.
 Prediction predict_next(const transformer::WholeModel& model, const Reading& now, const Reading& before,
                         std::optional<std::size_t> token, double temperature,
                         const transformer::Means& means);
 
-/// The roles of every head on rows of random tokens, each row repeated once, in the mean; [layer][head].
+/// Returns the mean roles of every head on rows of random tokens, each row repeated once; [layer][head].
 ///
 /// Empty for a model that is not causal or takes too few tokens. Source: Olsson et al. 2022.
 std::vector<std::vector<transformer::HeadRoles>> roles_on_random_tokens(const transformer::WholeModel& model,

@@ -29,12 +29,12 @@ using formats::Json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds any_time{0};
-constexpr milliseconds for_tokens{5'000};  // which the window waits for
+constexpr milliseconds for_tokens{5'000};  // the window waits for them
 constexpr std::uint64_t max_size = std::uint64_t{1} << 24, max_layers = 4096;
 constexpr std::size_t quick_logits = 1 << 19;
 constexpr std::size_t max_known_layers = 4;  // whose projections are kept, so that undo shares them
 constexpr std::size_t max_piece = 4096;      // bytes
-// Of cosines and sines, which are rounded to the model's type; float32 up to some thousand tokens.
+// Tolerances of cosines and sines rounded to the model's type; that of float32 holds up to 256 tokens.
 constexpr double same_angles = 2e-5, same_in_float16 = 2e-3, same_in_bfloat16 = 1e-2;
 constexpr std::size_t max_masked_by_hand = 1 << 18;
 
@@ -49,13 +49,13 @@ std::size_t size_in(const Json& json, const char* name, std::uint64_t least, std
   return number;
 }
 
-/// A text of the other process, on one line.
+/// Returns a text of the other process, on one line.
 std::string line_in(const Json& json, const char* name) {
   const std::string line = text::printable(json.required(name).text());
   return line.size() <= max_piece ? line : throw Error(std::string(name) + " is too long");
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// Returns the bytes that hexadecimal digits represent.
 std::string bytes_of(const Json& json) {
   const std::string& digits = json.text();
   const auto bytes = digits.size() > 2 * max_piece ? std::nullopt : text::bytes_of_hexadecimal(digits);
@@ -63,14 +63,14 @@ std::string bytes_of(const Json& json) {
   return *bytes;
 }
 
-/// A layer has no projections, norms and positions that the window knows and that lead to its queries, keys
-/// and values; what() says why.
+/// Thrown for a layer without projections, norms and positions that the window knows and that lead to its
+/// queries, keys and values; what() says why.
 class NotRebuilt : public Error {
  public:
   using Error::Error;
 };
 
-/// The layers of a model as it describes itself.
+/// A layer of a model as the model describes it.
 struct LayerSizes {
   std::size_t d_head = 0, d_value = 0;
   std::string not_editable;  ///< or ""
@@ -119,7 +119,7 @@ Greeting greeting_of(const Json& json) {
   return greeting;
 }
 
-/// The numbers of the computations of layers: passes that share one share what it points to.
+/// Computations of layers by number: passes that share a computation share its pointer.
 class Computations {
  public:
   std::shared_ptr<const void> of(std::uint64_t number) {
@@ -140,7 +140,7 @@ class Computations {
   std::size_t n_alive_ = 0;
 };
 
-/// A pass that the other process keeps until this ends.
+/// A pass that the other process keeps as long as this object exists.
 class RemotePass : public Pass {
  public:
   RemotePass(std::shared_ptr<const Connection> connection, std::size_t number)
@@ -159,7 +159,7 @@ class RemotePass : public Pass {
   std::uint64_t of_parameters = 0;
   bool is_edited = false;
 
-  /// What was asked of layers already.
+  /// Answers about layers, by layer.
   mutable std::mutex mutex;
   mutable std::map<std::size_t, std::shared_ptr<const Frame>> known;
 
@@ -172,26 +172,26 @@ const RemotePass& remote(const Pass& pass) {
   return dynamic_cast<const RemotePass&>(pass);
 }
 
-/// The same numbers in float64.
+/// Returns the same numbers in float64.
 arma::mat wide(const fmat& numbers) {
   return arma::conv_to<arma::mat>::from(numbers);
 }
 
-/// An array of n numbers as a row in float64.
+/// Returns an array of n numbers as a row in float64.
 arma::mat row_in(const Frame& answer, const std::string& name, std::size_t n) {
   return wide(fmat(arma::frowvec(answer.numbers<float>(name, {n}))));
 }
 
-/// Rotary embeddings with the cosines and sines of a pass; throws NotRebuilt where none has them.
+/// Rotary embedding with the cosines and sines of a pass; rotation_of() throws NotRebuilt if none has them.
 struct Rotation {
   positions::Rotary rotary;
-  double magnitude = 1;  ///< by which queries and keys become longer
+  double magnitude = 1;  ///< by which queries and keys are lengthened
 };
 
-/// Radians a position by the cosines and sines of positions 0, 1, 2 …
+/// Returns radians per position from the cosines and sines of positions 0, 1, 2 …
 double frequency_in(const arma::fvec& cosines, const arma::fvec& sines) {
   double frequency = 0;
-  // Later rows tell it more exactly: the angle there is known up to multiples of 2π.
+  // Later rows are more exact, but their angle is known only up to multiples of 2π.
   for (std::size_t row = 1; row < cosines.n_elem; row *= 2) {
     const double angle = std::atan2(double{sines[row]}, double{cosines[row]});
     const double foreseen = frequency * static_cast<double>(row);
@@ -238,7 +238,7 @@ Rotation rotation_of(const Frame& answer, std::size_t n_tokens, std::size_t d_he
   return rotation;
 }
 
-/// Norms of queries and keys as a model has them; throws NotRebuilt where it cannot have these.
+/// Returns the QK norm of a layer; throws NotRebuilt where a model of the window cannot have it.
 attention::HeadNorm norm_of(const Frame& answer, const Json& norms, std::size_t d_head) {
   const auto query = norms.member("query"), key = norms.member("key");
   if (!query || !key) throw NotRebuilt("of queries and keys only one is normalized");
@@ -257,8 +257,8 @@ attention::HeadNorm norm_of(const Frame& answer, const Json& norms, std::size_t 
           weight("query_norm.weight"), weight("key_norm.weight"), epsilon(*query)};
 }
 
-/// A mask of which every cell is known, 0 where it is masked; throws NotRebuilt where it has no rule and too
-/// many cells.
+/// Returns the mask with these cells, 0 where masked, as a causal rule, a window and single cells; throws
+/// NotRebuilt when the latter are too many.
 attention::Mask mask_of_cells(const std::vector<std::uint8_t>& visible, std::size_t n) {
   std::size_t left = 0, right = 0, n_visible = 0;
   for (std::size_t i = 0; i < n; ++i)
@@ -286,7 +286,7 @@ attention::Mask mask_of(const Frame& answer, const Description& of, std::size_t 
   if (const auto window = said.member("causal_window")) {
     mask.window.left = window->whole(1) - 1;
   } else if (const std::string& word = said.text(); word == "none") {
-    mask.causal = of.causal && n_tokens == 1;  // which hides nothing there
+    mask.causal = of.causal && n_tokens == 1;  // where a causal mask would hide nothing
   } else if (word == "given") {
     return mask_of_cells(answer.numbers<std::uint8_t>("visible", {n_tokens, n_tokens}), n_tokens);
   } else if (word != "causal") {
@@ -295,7 +295,7 @@ attention::Mask mask_of(const Frame& answer, const Description& of, std::size_t 
   return mask;
 }
 
-/// What matrices share, whatever a layer is made of.
+/// Returns the parts of a model that both rebuilt() and given() need.
 attention::Model rules_of(const Frame& answer, const Description& of, std::size_t n_tokens) {
   const Json& header = answer.header();
   const Sizes& sizes = of.sizes;
@@ -317,7 +317,7 @@ attention::Scale scale_of(double factor, std::size_t d_head) {
   return {attention::ScaleRule::factor, factor};
 }
 
-/// A model in a process of Python.
+/// A model in a Python process.
 class RemoteModel : public WholeModel {
  public:
   RemoteModel(const std::string& address, const std::string& token)
@@ -357,7 +357,7 @@ class RemoteModel : public WholeModel {
   };
 
   std::string place() const { return connection_->address() + ": "; }
-  /// Calls a function; what it says of an answer names the address.
+  /// Calls a function; errors that it throws get the address in front.
   template <class Function>
   std::invoke_result_t<Function> named(Function function) const {
     try {
@@ -376,8 +376,8 @@ class RemoteModel : public WholeModel {
     const std::lock_guard lock(mutex_);
     tokens_.emplace(id, std::move(token));
   }
-  /// Whether logits are to be the model's own to the last bit, which takes as long as those of all tokens: of
-  /// an edited text that is not small nobody waits for it.
+  /// Returns whether logits must be the model's own to the last bit, which takes as long as those of all
+  /// tokens; a long edited text does without.
   bool is_exact(const RemotePass& pass) const;
   std::shared_ptr<const Frame> layer(const RemotePass& pass, std::size_t layer, const Token& progress) const;
   std::shared_ptr<const Parameters> projections(std::size_t layer, std::uint64_t state,
@@ -392,13 +392,13 @@ class RemoteModel : public WholeModel {
   std::vector<LayerSizes> layers_;
   mutable std::atomic<std::size_t> last_pass_ = 0;
   mutable Computations computations_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::map<std::size_t, VocabularyToken> tokens_;
   mutable std::map<std::size_t, std::shared_ptr<const Parameters>> parameters_;
   mutable std::map<std::size_t, std::string> reasons_;  // why layers cannot be edited
 };
 
-/// The n tokens that an answer tells of.
+/// Returns the n tokens in an answer.
 std::vector<VocabularyToken> tokens_in(const Json& header, std::size_t n) {
   const auto list = [&](const char* name) {
     auto items = header.required(name).items_if_any("a list with an item for each token");
@@ -416,7 +416,7 @@ std::vector<VocabularyToken> tokens_in(const Json& header, std::size_t n) {
 }
 
 std::vector<tokenizers::TextToken> RemoteModel::tokenize(std::string_view text) const {
-  text::code_points(text);  // which refuses what is not UTF-8
+  text::code_points(text);  // throws when the text is not UTF-8
   return named([&] {
     const Request request{"tokens", ",\"text\":" + formats::json_quoted(text)};
     const Frame answer = connection_->call(request, Token(), for_tokens);
@@ -485,7 +485,7 @@ PassRef RemoteModel::run(const std::vector<std::size_t>& ids, const std::vector<
                                 }) +
                    "]";
   if (n_layers < layers_.size()) request.fields += field("n_layers", n_layers);
-  const auto pass = std::make_shared<RemotePass>(connection_, number);  // forgotten also when it is stopped
+  const auto pass = std::make_shared<RemotePass>(connection_, number);  // forgotten even when stopped
   pass->ids = ids;
   pass->is_edited = !edits.empty();
   return named([&] {
@@ -545,7 +545,7 @@ std::shared_ptr<const RemoteModel::Parameters> RemoteModel::projections(std::siz
   return made;
 }
 
-/// A layer by its projections. Throws NotRebuilt.
+/// Returns a layer with its projections. Throws NotRebuilt.
 attention::Model RemoteModel::rebuilt(std::size_t layer, const RemotePass& pass, const Frame& answer,
                                       const Token& progress) const {
   const Json& header = answer.header();
@@ -573,7 +573,7 @@ attention::Model RemoteModel::rebuilt(std::size_t layer, const RemotePass& pass,
   return model;
 }
 
-/// A layer by its queries, keys and values.
+/// Returns a layer with its queries, keys and values as given stages.
 attention::Model RemoteModel::given(std::size_t layer, const RemotePass& pass, const Frame& answer) const {
   const Sizes& sizes = description_.sizes;
   const std::size_t n_tokens = pass.ids.size();
@@ -664,8 +664,8 @@ fmat RemoteModel::lens(const Pass& pass, std::size_t row, const Means& means) co
     const std::string fields = remote(pass).field_of_pass() + field("row", row);
     const Sizes& sizes = description_.sizes;
     fmat logits = call({"lens", fields}, means).matrix("logits", sizes.n_layers, sizes.n_vocabulary);
-    // The same but for rounding, as a product's last bits depend on how many rows it has; these are the
-    // model's.
+    // Replaces a row that differs only by rounding, as the last bits of a product depend on its number of
+    // rows; next() gives the model's own.
     if (is_exact(remote(pass))) logits.tail_rows(1) = next(pass, row, means);
     return logits;
   });

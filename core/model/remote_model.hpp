@@ -10,9 +10,8 @@ namespace core::transformer {
 /// maps and logits are PyTorch's own; a layer is displayed with its projections, or, where they do not lead
 /// to its queries, keys and values, with these as given stages.
 ///
-/// Where the token is "" it is that of the environment variable ATTNSCOPE_TOKEN. Throws core::Error,
-/// "ADDRESS: …". Nothing that the other process sends is trusted; once the connection is lost every call
-/// throws.
+/// If the token is "", that of the environment variable ATTNSCOPE_TOKEN is used. Throws core::Error,
+/// "ADDRESS: …". Data from the other process is not trusted; after the connection is lost every call throws.
 ModelRef attach_model(const std::string& address, const std::string& token);
 
 }  // namespace core::transformer

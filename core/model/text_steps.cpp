@@ -47,12 +47,12 @@ AlignedText aligned(std::string_view text, std::size_t begin) {
 
 namespace {
 
-// Each ends in a property, so that a "-" behind it begins no range.
+// Each ends in a property, so that a "-" after it begins no range.
 
-/// Unicode's White_Space; PCRE2's own \s has U+180E besides, which is none since Unicode 6.3.
+/// Unicode's White_Space; PCRE2's \s also has U+180E, which is no white space since Unicode 6.3.
 constexpr const char* white_space = R"(\x09-\x0d\x85\p{Z})";
-/// Unicode's Alphabetic, of which circled letters are no letters, with marks, digits and what joins words.
-/// PCRE2's own \w has marks from 10.43 on alone.
+/// Unicode's Alphabetic, which includes circled letters unlike \p{L}, with marks, digits and connectors.
+/// PCRE2's own \w has marks only from 10.43 on.
 constexpr const char* word_pattern =
     R"(\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc})";
 
@@ -60,8 +60,7 @@ class PatternTranslation {
  public:
   PatternTranslation(std::string_view pattern, Dialect dialect)
       : pattern_(pattern), in_brackets_(word_pattern), alone_(word_pattern) {
-    // Rust has what joins or parts letters; Oniguruma ², ³, ¹, ¼, ½ and ¾, by a table that brackets do not
-    // ask.
+    // Rust adds the zero-width non-joiner and joiner; Oniguruma adds ², ³, ¹, ¼, ½ and ¾, except in brackets.
     if (dialect == Dialect::rust)
       in_brackets_ = alone_ = R"(\x{200c}\x{200d})" + alone_;
     else
@@ -96,7 +95,7 @@ class PatternTranslation {
     at_ += 2;
   }
 
-  /// Sets in brackets; complements of sets cannot be inside and become alternatives.
+  /// Translates sets in brackets; complements of sets cannot be inside and become alternatives.
   void brackets() {
     const std::size_t begin = at_++;
     const bool is_negated = at_ < pattern_.size() && pattern_[at_] == '^';
@@ -104,7 +103,7 @@ class PatternTranslation {
     std::string inside, opposites;
     for (bool is_first = true; at_ < pattern_.size() && (is_first || pattern_[at_] != ']'); is_first = false)
       inside += part_of_brackets(is_negated, opposites);
-    if (at_++ >= pattern_.size()) {  // without an end, which PCRE2 says
+    if (at_++ >= pattern_.size()) {  // not terminated, which PCRE2 reports
       result_ += pattern_.substr(begin);
     } else if (opposites.empty()) {
       result_ += (is_negated ? "[^" : "[") + inside + "]";
@@ -142,8 +141,8 @@ class PatternTranslation {
     }
   }
 
-  /// One that is not in the set, as one of several; or, where the brackets are negated, the condition that it
-  /// is in it.
+  /// Returns an alternative for a character outside the set; or, in negated brackets, a lookahead for one
+  /// that is inside.
   static std::string opposite(const std::string& set, bool is_negated) {
     return is_negated ? "(?=[" + set + "])" : "|[^" + set + "]";
   }
@@ -167,7 +166,7 @@ Regex::Regex(const std::string& pattern, const std::string& place, Dialect diale
     throw Error(place + "expected a regular expression, got \"" + pattern +
                 "\": " + reinterpret_cast<const char*>(words));
   }
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where it cannot, the pattern is interpreted
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // if that fails, the pattern is interpreted
   code_ = std::shared_ptr<const void>(code, [](pcre2_code* owned) { pcre2_code_free(owned); });
 }
 
@@ -210,7 +209,7 @@ constexpr bool stands_for_itself(unsigned byte) {
 
 struct ByteTable {
   std::array<std::string, 256> characters;
-  std::array<std::int16_t, 512> bytes;  // -1 where a character represents none
+  std::array<std::int16_t, 512> bytes;  // -1 for a character that represents no byte
 
   ByteTable() {
     bytes.fill(-1);
@@ -284,7 +283,7 @@ bool is_ascii(char32_t c) {
   return c < 0x80;
 }
 
-/// Whether a character begins what is normalized on its own, after what has been gathered before it.
+/// Returns whether a character begins a sequence that normalizes independently of the one gathered before.
 bool begins_sequence(std::string_view gathered, char32_t c, std::string_view character, NormalForm form) {
   if (gathered.empty() || is_ascii(c)) return true;
   if (utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class != 0) return false;
@@ -296,7 +295,7 @@ utf8proc_category_t category(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
 
-/// The text in a normal form; every byte of a composed or decomposed sequence represents all of it.
+/// Returns the text in a normal form; each byte of a composed or decomposed sequence represents all of it.
 AlignedText normalized(const AlignedText& source, NormalForm form) {
   if (std::ranges::all_of(source.text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return source;
@@ -318,7 +317,7 @@ AlignedText normalized(const AlignedText& source, NormalForm form) {
 }
 
 std::u32string lower_of(char32_t c) {
-  if (c == 0x130) return {U'i', char32_t{0x307}};  // the only one that becomes two
+  if (c == 0x130) return {U'i', char32_t{0x307}};  // the only character that becomes two
   return {static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)))};
 }
 
@@ -351,7 +350,7 @@ bool is_chinese(char32_t c) {
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-/// What put(character, its bytes, end in the source, result) makes of every character.
+/// Returns the results of put(character, its bytes, end in the source, result) for every character.
 template <class Put>
 AlignedText mapped(const AlignedText& source, Put put) {
   AlignedText result{{}, {}, source.begin};
@@ -360,7 +359,7 @@ AlignedText mapped(const AlignedText& source, Put put) {
   return result;
 }
 
-/// Without the characters that are such marks: is_mark(c).
+/// Removes the characters for which is_of_those() holds.
 AlignedText without_marks(const AlignedText& source, bool (*is_of_those)(char32_t)) {
   return mapped(source, [=](char32_t c, std::string_view bytes, std::size_t end, AlignedText& result) {
     if (!is_of_those(c)) result.append(bytes, end);
@@ -469,8 +468,8 @@ std::vector<Stretch> stretches_of(const SplitAt& split, const std::string& text)
 
 std::vector<Span> spans_of(const std::vector<Stretch>& all, Delimiters delimiters) {
   std::vector<Span> spans;
-  bool before = false;  // whether what came last was a delimiter
-  bool opened = false;  // of merged_with_next: a delimiter waits for what follows it
+  bool before = false;  // whether the previous stretch was a delimiter
+  bool opened = false;  // of merged_with_next: a delimiter may still take the next stretch
   for (const auto& [span, is_delimiter] : all) {
     const bool joins =
         !spans.empty() && ((delimiters == Delimiters::merged_with_previous && is_delimiter && !before) ||
@@ -563,7 +562,7 @@ std::vector<AlignedText> words_of(const std::vector<PreTokenizer>& steps, Aligne
 
 namespace {
 
-/// Whether the character at a place in a text is part of a word.
+/// Returns whether the character at a byte of a text is part of a word.
 bool is_word_at(const Regex& word, std::string_view text, std::size_t at) {
   const std::size_t end = std::min(text.size(), at + 4);
   const auto first = text::first_character(text.substr(at, end - at));

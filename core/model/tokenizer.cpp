@@ -27,7 +27,7 @@ const std::string& Vocabulary::piece(std::size_t id) const {
 
 namespace {
 
-/// A token of a word: its id, and where in the word it ends, in bytes.
+/// A token of a word: its ID, and its end in the word, in bytes.
 struct Piece {
   std::size_t id = 0, end = 0;
 };
@@ -46,7 +46,7 @@ struct Symbol {
   bool is_gone = false;
 };
 
-/// Two neighbours as they were when they were looked at.
+/// Two neighbors as they were when they were queued.
 struct Candidate {
   double order;
   std::size_t left, right, left_end, right_end, id;
@@ -57,7 +57,7 @@ struct Candidate {
 
 /// Merges neighbors until none can be: the lowest order first, and of equal ones the leftmost.
 ///
-/// merge_of(left, left_begin, right) is the merge of two pieces, if there is one.
+/// merge_of(left, left_begin, right) returns the merge of two pieces, if there is one.
 template <class MergeOf>
 std::vector<Piece> merged(std::vector<Piece> pieces, MergeOf merge_of) {
   std::vector<Symbol> symbols;
@@ -90,14 +90,14 @@ std::vector<Piece> merged(std::vector<Piece> pieces, MergeOf merge_of) {
   return pieces;
 }
 
-/// The end of the character that begins at a byte.
+/// Returns the end of the character that begins at a byte.
 std::size_t end_of_character(std::string_view text, std::size_t at) {
   do ++at;
   while (at < text.size() && !text::starts_character(text[at]));
   return at;
 }
 
-/// Pieces for the bytes from … end − 1 of a word, or none when the vocabulary lacks one of them.
+/// Returns pieces for the bytes from … end − 1 of a word, or none if the vocabulary lacks one of them.
 std::vector<Piece> fallback(const Vocabulary& vocabulary, std::string_view word, std::size_t from,
                             std::size_t end) {
   std::vector<Piece> pieces;
@@ -113,7 +113,7 @@ std::uint64_t pair_key(std::size_t left, std::size_t right) {
   return static_cast<std::uint64_t>(left) << 32 | right;
 }
 
-/// Characters as pieces; what is unknown becomes what the model says.
+/// Returns characters as pieces, with unknown ones as the model specifies.
 std::vector<Piece> characters(const BytePairs& model, const Vocabulary& vocabulary, std::string_view word) {
   std::vector<Piece> pieces;
   bool was_unknown = false;
@@ -202,7 +202,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-/// Blanks before signs, and within contractions, as English has them.
+/// Removes spaces before punctuation, and within contractions, as English has none there.
 std::string tidied(std::string text) {
   for (const char* sign : {".", "?", "!", ",", "'m", "'s", "'ve", "'re"})
     text = replaced(std::move(text), " " + std::string(sign), sign);
@@ -263,7 +263,7 @@ void Tokenizer::encode_words(AlignedText text,
 
 std::vector<TextToken> Tokenizer::encode(std::string_view text) const {
   if (!text::is_utf8(text)) throw Error("expected text in UTF-8, got other bytes");
-  std::vector<std::pair<std::size_t, std::size_t>> tokens;  // numbers, and where in the text they end
+  std::vector<std::pair<std::size_t, std::size_t>> tokens;  // IDs, and their ends in the text
   const auto encode_normalized = [&](AlignedText part) {
     std::size_t at = 0;
     for (const FoundToken& found : find_added(normalized_, part.text)) {
@@ -298,7 +298,7 @@ std::vector<TextToken> Tokenizer::encode(std::string_view text) const {
     begin = end;
   }
   put_in(recipe_.behind);
-  if (tokens.empty() && !result.empty()) result.back().text = text;  // blanks that are part of no token
+  if (tokens.empty() && !result.empty()) result.back().text = text;  // spaces that belong to no token
   return result;
 }
 

@@ -19,28 +19,27 @@ class Json;
 class GgufMetadata;
 }  // namespace core::formats
 
-/// Text to tokens and back. The steps by which a text becomes words are those that tokenizer.json names:
-/// normalizers, then pre-tokenizers.
+/// Text to tokens and back. A text is split into words by the steps that tokenizer.json names: normalizers,
+/// then pre-tokenizers.
 namespace core::tokenizers {
 
-/// A text on its way to becoming tokens, which knows the part of the source that each of its bytes
-/// represents.
+/// A text on its way to tokens, with the part of the source that each of its bytes represents.
 struct AlignedText {
   std::string text;
   std::vector<std::size_t> ends;  ///< [byte]: end of the part of the source that the byte represents
   std::size_t begin = 0;          ///< bytes of the source before this text
 
   bool empty() const { return text.empty(); }
-  /// Appends bytes that all represent the source up to that end.
+  /// Appends bytes that all represent the source up to `end`.
   ///
-  /// Throws core::Error when the text becomes longer than any normal tokenizer makes it: a few steps, each of
-  /// which doubles it, would fill the memory.
+  /// Throws core::Error when the text becomes longer than normal tokenizers make it: a few steps that each
+  /// double it would fill the memory.
   void append(std::string_view bytes, std::size_t end);
-  /// A part of it, by bytes.
+  /// Returns a part of it, by bytes.
   AlignedText part(std::size_t from, std::size_t count) const;
 };
 
-/// A part of a source that begins at that byte of it, unchanged.
+/// Returns a part of a source that begins at byte `begin` of it, unchanged.
 AlignedText aligned(std::string_view text, std::size_t begin);
 
 /// Bytes begin … end − 1 of a text.
@@ -48,8 +47,8 @@ struct Span {
   std::size_t begin = 0, end = 0;
 };
 
-/// The regular expression engine whose \w, \s and \b a pattern means: that of patterns in files, or that of
-/// the patterns which the library tokenizers has built in.
+/// The regular expression engine that defines \w, \s and \b of a pattern: that of patterns in files, or that
+/// of the patterns built into the library tokenizers.
 enum class Dialect { oniguruma, rust };
 
 /// A regular expression of UTF-8 text with Unicode properties. Copies share the compiled pattern; safe
@@ -59,24 +58,24 @@ class Regex {
   /// Throws core::Error, "PLACEexpected …", when it cannot be compiled.
   Regex(const std::string& pattern, const std::string& place, Dialect dialect = Dialect::oniguruma);
 
-  /// All matches from left to right, without empty ones. Throws core::Error when matching takes too long.
+  /// Returns all non-empty matches from left to right. Throws core::Error when matching takes too long.
   std::vector<Span> matches(std::string_view text) const;
 
  private:
   std::shared_ptr<const void> code_;
 };
 
-/// A pattern that matches the text and nothing else.
+/// Returns a pattern that matches the text and nothing else.
 std::string escaped_pattern(std::string_view text);
 
-/// The character that represents each byte in byte-level vocabularies, in UTF-8. Source: Radford et al. 2019,
-/// bytes_to_unicode().
+/// Returns the character that represents each byte in byte-level vocabularies, in UTF-8. Source: Radford et
+/// al. 2019, bytes_to_unicode().
 const std::array<std::string, 256>& characters_of_bytes();
-/// The bytes that the characters of a piece represent; other characters stay as they are.
+/// Returns the bytes that the characters of a piece represent; other characters stay as they are.
 std::string bytes_of_piece(std::string_view piece);
-/// The byte of a piece like "<0x0A>", or nothing.
+/// Returns the byte of a piece like "<0x0A>", or nothing.
 std::optional<std::uint8_t> byte_of_fallback(std::string_view piece);
-/// "<0x0A>"
+/// Returns a piece like "<0x0A>".
 std::string fallback_piece(std::uint8_t byte);
 
 /// Unicode's four normal forms. Source: Unicode Standard Annex 15.
@@ -106,10 +105,10 @@ struct StripBlanks {
 using Normalizer =
     std::variant<ToForm, ToLower, StripAccents, CleanForBert, Prepend, ReplaceAll, StripBlanks>;
 
-/// The text after all steps in their order.
+/// Returns the text after all steps, in order.
 AlignedText normalized(const std::vector<Normalizer>& steps, AlignedText text);
 
-/// What a split does with the matches. Source: the library tokenizers, SplitDelimiterBehavior.
+/// How a split treats the matches. Source: the library tokenizers, SplitDelimiterBehavior.
 enum class Delimiters { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// Splits at the matches of a pattern, or, inverted, at the text between them.
@@ -120,24 +119,24 @@ struct SplitAt {
 };
 /// Writes bytes as the characters that represent them.
 struct ToBytes {
-  bool adds_blank = false;  ///< before every part that does not begin with one
+  bool adds_blank = false;  ///< a space, before every part that does not begin with one
 };
-/// Writes blanks as a character, which may be put in front as well.
+/// Writes spaces as a character, which may be put in front as well.
 struct ToMetaspace {
   std::string character;
   enum class InFront { never, first, always } in_front = InFront::always;
   bool splits = true;  ///< before every such character
 };
-/// Splits at blanks and isolates punctuation.
+/// Splits at whitespace and isolates punctuation.
 struct SplitForBert {};
 
 /// A step that splits a text into words, each of which is tokenized on its own.
 using PreTokenizer = std::variant<SplitAt, ToBytes, ToMetaspace, SplitForBert>;
 
-/// The words of a text after all steps in their order; without steps the text is one word.
+/// Returns the words of a text after all steps, in order; without steps the text is one word.
 std::vector<AlignedText> words_of(const std::vector<PreTokenizer>& steps, AlignedText text);
 
-/// GPT-2's pattern: contractions, letters, numbers, other signs, blanks.
+/// GPT-2's pattern: contractions, letters, numbers, other symbols, whitespace.
 extern const char* const gpt2_pattern;
 
 /// A token that is searched for in a text before everything else.
@@ -147,7 +146,7 @@ struct AddedToken {
   bool is_special = false;     ///< not part of the language
   bool is_normalized = false;  ///< searched for in the normalized text, not in the source
   bool takes_blanks_left = false, takes_blanks_right = false;
-  bool is_single_word = false;  ///< not inside of a word
+  bool is_single_word = false;  ///< matches only as a whole word
 };
 
 struct FoundToken {
@@ -155,18 +154,18 @@ struct FoundToken {
   std::size_t id = 0;
 };
 
-/// The occurrences of added tokens from left to right; of those at the same position the longest.
+/// Returns the occurrences of added tokens from left to right; at the same position the longest.
 std::vector<FoundToken> find_added(const std::vector<AddedToken>& tokens, std::string_view text);
 
-/// Pieces and their ids.
+/// Pieces and their IDs.
 class Vocabulary {
  public:
-  /// Gives an id to a piece; the piece that had it before keeps it as well.
+  /// Assigns an ID to a piece; the piece that had it before keeps it as well.
   void put(std::string piece, std::size_t id);
-  /// One more than the largest id.
+  /// Returns one more than the largest ID.
   std::size_t size() const { return pieces_.size(); }
   std::optional<std::size_t> find(std::string_view piece) const;
-  /// "" where there is none.
+  /// Returns "" for an unknown ID.
   const std::string& piece(std::size_t id) const;
 
  private:
@@ -184,30 +183,30 @@ struct BytePairs {
   struct Rank {
     std::uint32_t rank, id;
   };
-  std::unordered_map<std::uint64_t, Rank> merges;  ///< of left << 32 | right
+  std::unordered_map<std::uint64_t, Rank> merges;  ///< by left << 32 | right
   std::optional<std::size_t> unknown;
   bool falls_back_to_bytes = false;  ///< unknown characters become "<0x..>"
   bool joins_unknown = false;        ///< several in a row become one
-  bool takes_whole_words = false;    ///< a word of the vocabulary is never made of parts
+  bool takes_whole_words = false;    ///< a word in the vocabulary becomes one token without merges
 };
 
-/// sentencepiece's BPE: any two neighbors that form a piece are merged, the largest score first. Source: Kudo
-/// and Richardson 2018.
+/// sentencepiece's BPE: merges neighbors that form a piece, the largest score first. Source: Kudo and
+/// Richardson 2018.
 struct ScoredPairs {
   std::vector<float> scores;  ///< [id]
   std::optional<std::size_t> unknown;
 };
 
-/// The longest piece that a word begins with, again and again. Source: Wu et al. 2016.
+/// WordPiece: takes the longest piece that a word begins with, repeatedly. Source: Wu et al. 2016.
 struct WordPieces {
   std::size_t unknown = 0;
   std::string continues = "##";    ///< before a piece that does not begin a word
-  std::size_t longest_word = 100;  ///< characters; longer ones are unknown
+  std::size_t longest_word = 100;  ///< in characters; longer words are unknown
 };
 
 using WordModel = std::variant<BytePairs, ScoredPairs, WordPieces>;
 
-/// The way in which pieces of a vocabulary spell text.
+/// How the pieces of a vocabulary spell text.
 enum class Spelling { plain, bytes, metaspace, word_pieces };
 
 /// Everything that defines a tokenizer.
@@ -219,73 +218,73 @@ struct Recipe {
   WordModel model;
   std::vector<std::size_t> in_front, behind;  ///< tokens around every text
   Spelling spelling = Spelling::plain;
-  bool strips_first_blank = false;  ///< when decoding, as encoding put one in front
+  bool strips_first_blank = false;  ///< when decoding, as encoding inserted it
 };
 
 /// A token of a text.
 struct TextToken {
   std::size_t id = 0;
-  std::string text;         ///< its part of the source; all parts together are the source
+  std::string text;         ///< its part of the source; all parts joined are the source
   bool is_special = false;  ///< not part of the language
-  bool is_put_in = false;   ///< has no part of the source
+  bool is_put_in = false;   ///< inserted by the tokenizer, without a part of the source
   friend bool operator==(const TextToken&, const TextToken&) = default;
 };
 
 std::vector<std::size_t> ids_of(std::span<const TextToken> tokens);
 
-/// Text to tokens and back, as the model was trained with. Copying copies the vocabulary.
+/// The tokenizer that a model was trained with, from text to tokens and back. Copying copies the vocabulary.
 class Tokenizer {
  public:
   explicit Tokenizer(Recipe recipe);
 
-  /// The tokens of a text, with those that the model wants around it.
+  /// Returns the tokens of a text, with those that the model adds around it.
   ///
   /// A character that is split into several tokens belongs to the text of the last of them. Throws
   /// core::Error when the text is not UTF-8.
   std::vector<TextToken> encode(std::string_view text) const;
 
-  /// The text of tokens, without special ones; bytes that are not UTF-8 stay.
+  /// Returns the text of tokens, without special ones; bytes that are not UTF-8 stay.
   std::string decode(std::span<const std::size_t> ids) const;
 
-  /// As it is in the vocabulary; "" beyond it.
+  /// Returns a piece as in the vocabulary; "" for an unknown ID.
   const std::string& piece(std::size_t id) const { return recipe_.vocabulary.piece(id); }
-  /// The bytes of text of a token; of WordPiece the piece itself.
+  /// Returns the text of a token as bytes; for WordPiece the piece itself.
   std::string bytes(std::size_t id) const;
   bool is_special(std::size_t id) const;
   std::optional<std::size_t> find(std::string_view piece) const { return recipe_.vocabulary.find(piece); }
-  /// One more than the largest id.
+  /// Returns one more than the largest ID.
   std::size_t size() const { return recipe_.vocabulary.size(); }
 
  private:
   void encode_words(AlignedText text, std::vector<std::pair<std::size_t, std::size_t>>& tokens) const;
 
   Recipe recipe_;
-  std::vector<AddedToken> raw_, normalized_;  // of the added ones
+  std::vector<AddedToken> raw_, normalized_;  // added tokens, by is_normalized
   std::vector<bool> is_added_, is_special_;   // [id]
 };
 
-/// Adds a merge, of which the lowest rank counts.
+/// Adds a merge, replacing an earlier one of the same pair; lower ranks are merged first.
 ///
 /// Throws core::Error, "PLACEexpected …", when a part is empty, so that merging would not end, or a part or
 /// the merged piece is not in the vocabulary.
 void add_merge(BytePairs& model, const Vocabulary& vocabulary, std::string_view left, std::string_view right,
                std::size_t rank, const std::string& place);
 
-/// The tokenizer in a folder: tokenizer.json, or else vocab.json with merges.txt, or BERT's vocab.txt, for
-/// which tokenizer_config.json says whether to lower-case.
+/// Opens the tokenizer in a folder: tokenizer.json, or else vocab.json with merges.txt, or BERT's vocab.txt,
+/// for which tokenizer_config.json says whether to lower-case.
 ///
 /// Throws core::Error when there is none of them or one is damaged.
 Tokenizer open_tokenizer(const std::filesystem::path& folder);
-/// Whether a folder has a file that open_tokenizer() would read.
+/// Returns whether a folder has a file that open_tokenizer() would read.
 bool has_tokenizer(const std::filesystem::path& folder);
 
-/// The content of a tokenizer.json of the library tokenizers.
+/// Reads a tokenizer.json of the library tokenizers.
 ///
-/// Throws core::Error, "FILE: PLACE: …", when it is damaged, or has a model other than BPE and WordPiece or a
-/// step that is not supported.
+/// Throws core::Error, "FILE: PLACE: …", when it is damaged, or has a model other than BPE and WordPiece or
+/// an unsupported step.
 Recipe recipe_of_json(const formats::Json& top);
 
-/// The tokenizer in the metadata of a GGUF file: gpt2 (byte pairs), llama (scored pairs) or bert.
+/// Reads the tokenizer in the metadata of a GGUF file: gpt2 (byte pairs), llama (scored pairs) or bert.
 ///
 /// Throws core::Error, "FILE: KEY: …", when it is damaged, of another kind, or splits words in an unsupported
 /// way.

@@ -25,7 +25,7 @@ bool flag(const Json& place, const char* key, bool otherwise) {
   return member ? member->boolean() : otherwise;
 }
 
-/// A "pattern": {"String": TEXT} or {"Regex": PATTERN}.
+/// Reads a "pattern": {"String": TEXT} or {"Regex": PATTERN}.
 Regex pattern_of(const Json& place) {
   if (const auto regex = place.member("Regex")) return Regex(regex->text(), regex->place());
   return Regex(escaped_pattern(place.required("String").text()), place.place());
@@ -122,16 +122,16 @@ void add_pre_tokenizer(const Json& place, std::vector<PreTokenizer>& steps) {
 }
 
 constexpr std::uint64_t most_pieces = 1u << 24, least_room = 1u << 20;
-constexpr std::size_t longest_word = 512;  // the time for a word grows with its cube
+constexpr std::size_t longest_word = 512;  // as the time for a word grows with its cube
 
-/// Numbers need not follow one another, but memory is taken for all up to the largest.
+/// IDs need not be contiguous, but memory is taken for all up to the largest, which is thus limited.
 std::size_t number_of_piece(const Json& place, std::size_t n_pieces) {
   const std::uint64_t id = place.whole(0), most = std::min(most_pieces, least_room + 2 * n_pieces);
   if (id >= most) place.fail("a number of a token below " + std::to_string(most));
   return id;
 }
 
-/// What this program has no way of doing must not be passed over.
+/// Throws core::Error when an option is set that is not supported.
 void expect_nothing(const Json& model, const char* key) {
   const auto member = model.given(key);
   if (member && !(member->is_text() && member->text().empty()) &&
@@ -139,8 +139,8 @@ void expect_nothing(const Json& model, const char* key) {
     member->fail("null, as this is not known here");
 }
 
-/// Adds a merge that is written as two pieces with a blank between them, and no other blank behind the first
-/// character. Throws core::Error, "PLACE…".
+/// Adds a merge written as two pieces with one space between them, which may_have_more_blanks relaxes to the
+/// first space after the first character. Throws core::Error, "PLACE…".
 void add_merge_of_line(BytePairs& pairs, const Vocabulary& vocabulary, std::string_view line,
                        std::size_t rank, const std::string& place, bool may_have_more_blanks = false) {
   const std::size_t blank = line.find(' ', may_have_more_blanks ? 1 : 0);
@@ -212,7 +212,7 @@ std::size_t id_in_pair(const Json& pair, const Recipe& recipe) {
   return number_of_piece(pair.items("a token and its number", 2)[1], recipe.vocabulary.size());
 }
 
-/// The tokens that a template for one text has around it.
+/// Reads the tokens that a template for one text puts around it.
 void read_template(const Json& place, Recipe& recipe) {
   bool is_behind = false;
   for (const Json& item : place.required("single").items_if_any("a list of pieces")) {
@@ -257,7 +257,7 @@ Spelling spelling_of(const Recipe& recipe) {
   return writes_blanks ? Spelling::metaspace : Spelling::plain;
 }
 
-/// Whether a blank is put in front of a text.
+/// Returns whether a space is put in front of a text.
 bool puts_blank_in_front(const Recipe& recipe) {
   return has_step<Prepend>(recipe.normalizers) ||
          std::ranges::any_of(recipe.pre_tokenizers, [](const PreTokenizer& step) {
@@ -272,12 +272,12 @@ void read_vocabulary(const Json& pieces, Vocabulary& vocabulary) {
   for (const auto& [piece, id] : members) vocabulary.put(piece, number_of_piece(id, members.size()));
 }
 
-/// How llama.cpp splits words, by the name in a file.
+/// A way in which llama.cpp splits words, by its names in files.
 struct PreName {
-  const char* names;  ///< with blanks between them
+  const char* names;  ///< separated by spaces
   const char* pattern;
   bool digits_apart = false, takes_whole_words = false, composes = false;
-  bool begins = false;  ///< with a token in front of every text, where the file does not say
+  bool begins = false;  ///< with a BOS token, unless the file says
 };
 constexpr const char* contractions_in_capitals =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -291,7 +291,7 @@ constexpr std::array pre_names{
 };
 
 const PreName& pre_name_of(const GgufMetadata& metadata) {
-  // Without a name llama.cpp warns, and splits in a way that belongs to no model.
+  // Without a name llama.cpp warns, and splits in a way that no model uses.
   const auto name = metadata.text("tokenizer.ggml.pre");
   const auto row = std::ranges::find_if(
       pre_names, [&](const PreName& each) { return name && text::has_word(each.names, *name); });
@@ -316,7 +316,7 @@ void read_pieces(const GgufMetadata& metadata, Recipe& recipe) {
                 " kinds, one for each token, got " + std::to_string(kinds.size()));
   for (std::size_t id = 0; id < pieces.size(); ++id) {
     recipe.vocabulary.put(pieces[id], id);
-    const double kind = kinds.empty() ? normal : kinds[id];  // any number, of a damaged file
+    const double kind = kinds.empty() ? normal : kinds[id];  // may be any number in a damaged file
     if (kind == control || kind == user_defined) recipe.added.push_back({pieces[id], id, kind == control});
   }
 }
@@ -366,7 +366,7 @@ void read_scored_pairs(const GgufMetadata& metadata, Recipe& recipe) {
     pairs.unknown = id_at(metadata, "tokenizer.ggml.unknown_token_id", recipe);
   recipe.model = std::move(pairs);
   const bool puts_blank = metadata.number("tokenizer.ggml.add_space_prefix").value_or(1) != 0;
-  // llama.cpp puts a blank in front of a text whether it begins with one or not.
+  // llama.cpp puts a space in front of a text whether it begins with one or not.
   if (puts_blank) recipe.normalizers.push_back(Prepend{" "});
   recipe.normalizers.push_back(ReplaceAll{Regex(" ", ""), "\xE2\x96\x81"});
   recipe.spelling = Spelling::metaspace;
@@ -374,8 +374,8 @@ void read_scored_pairs(const GgufMetadata& metadata, Recipe& recipe) {
   read_ends(metadata, true, recipe);
 }
 
-/// Pieces as llama.cpp writes them, with U+2581 where a word begins and nothing where one continues, put back
-/// as BERT has them.
+/// Reads pieces as llama.cpp writes them, with U+2581 at the beginning of a word and nothing at a
+/// continuation, and spells them as BERT does.
 void read_word_pieces(const GgufMetadata& metadata, Recipe& recipe) {
   constexpr std::string_view begins = "\xE2\x96\x81";
   Vocabulary vocabulary;
@@ -426,7 +426,7 @@ void for_each_line(std::string_view text, Use use) {
   }
 }
 
-/// Adds the tokens of that text that the vocabulary has as special ones.
+/// Adds those of the texts that are in the vocabulary as special tokens.
 void add_special(Recipe& recipe, std::initializer_list<const char*> texts) {
   for (const char* text : texts)
     if (const auto id = recipe.vocabulary.find(text)) recipe.added.push_back({text, *id, true});

@@ -26,7 +26,7 @@ bool is_gguf(const fs::path& path) {
   return system::is_file(path) && formats::looks_like_gguf(system::read_begin(path, 4));
 }
 
-/// The file of tensors in a folder.
+/// Returns the file of tensors in a folder.
 fs::path tensors_in(const fs::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json"})
@@ -69,13 +69,13 @@ Description described(const fs::path& path, const Architecture& architecture, co
 
 // The steps of a pass.
 
-/// Normalized where a norm comes before, else unchanged.
+/// Returns x after its norm, or unchanged unless the norm comes before the block.
 Rows before_block(const RowsView& x, const NormWeights& numbers, const Norm& norm, ThreadPool& pool) {
   if (norm.place == NormPlace::before && !numbers.is_empty()) return normed(x, numbers, norm, pool);
   return Rows(x);
 }
 
-/// What a block adds to the residual stream: normalized where there is a norm, and multiplied.
+/// Returns a block's addition to the residual stream: x after its norm, if any, times residual_factor.
 Rows added(Rows x, const NormWeights& numbers, const Architecture& rules, ThreadPool& pool) {
   if (!numbers.is_empty()) x = normed(x, numbers, rules.norm, pool);
   if (const auto by = static_cast<float>(rules.residual_factor); by != 1)
@@ -88,7 +88,7 @@ Rows after_block(Rows x, const NormWeights& numbers, const Norm& norm, ThreadPoo
   return norm.place == NormPlace::after ? normed(x, numbers, norm, pool) : std::move(x);
 }
 
-/// Appends the columns of heads to what is kept of each.
+/// Appends the columns of each head to the rows kept for it.
 void append_heads(Heads& heads, const Rows& all, std::size_t begin, std::size_t n_heads, std::size_t d_head) {
   heads.resize(n_heads);
   for (std::size_t h = 0; h < n_heads; ++h)
@@ -109,7 +109,7 @@ EditSet by_layer(const std::vector<Edit>& edits) {
   return result;
 }
 
-/// Whether a layer is edited alike.
+/// Returns whether both sets edit a layer in the same way.
 bool are_same(const EditSet& a, const EditSet& b, std::size_t layer, std::size_t n_heads) {
   const auto output = [layer](const EditSet& edits) {
     const auto found = edits.outputs.find(layer);
@@ -129,7 +129,7 @@ const OwnPass& own(const Pass& pass) {
   return static_cast<const OwnPass&>(pass);
 }
 
-/// Columns of a projection, and of its bias, in float64.
+/// Returns columns of a projection, and of its bias, in float64.
 attention::Linear columns(const Affine& numbers, std::size_t from, std::size_t count) {
   arma::mat weight(numbers.weight.d_in(), count), bias(1, count);
   std::vector<float> output(numbers.weight.d_in());
@@ -143,7 +143,7 @@ attention::Linear columns(const Affine& numbers, std::size_t from, std::size_t c
   return linear;
 }
 
-/// "TENSOR" or "TENSOR, row R", the first that is not finite, or "of finite weights".
+/// Returns "in TENSOR" or "in TENSOR, row R", the first that is not finite, or "of finite weights".
 std::string origin_among(const formats::TensorFile& file, const std::vector<std::string>& names,
                          const Token& progress) {
   constexpr std::size_t rows_at_once = 1024;
@@ -161,7 +161,7 @@ std::string origin_among(const formats::TensorFile& file, const std::vector<std:
   return "of finite weights";
 }
 
-/// What of a layer's keys a block of queries attends to, in blocks; nullptr when nothing is masked.
+/// Returns the blocks of keys that each block of queries attends to, as 1; nullptr when nothing is masked.
 std::shared_ptr<const arma::mat> visible_blocks(const Visibility& rule, std::size_t n_tokens,
                                                 std::size_t block) {
   if (!rule.causal && rule.window == 0) return nullptr;
@@ -372,7 +372,7 @@ Rows Transformer::after_layer(std::size_t layer, const RowsView& residual, const
 
 namespace {
 
-/// Whether texts of both lengths have the same rotary embeddings.
+/// Returns whether texts of both lengths have the same rotary embeddings.
 bool rotates_alike(const Architecture& architecture, std::size_t one, std::size_t other) {
   for (const auto& rotary : {architecture.rotary, architecture.rotary_in_window}) {
     const auto at = [&](std::size_t n) {
@@ -425,7 +425,7 @@ std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids,
       pass->last = nearest->last, pass->ends = nearest->ends;
   }
   if (n_same < n_layers && nearest && n_same < nearest->layers.size() && !edits.outputs.contains(n_same) &&
-      !nearest->edits.outputs.contains(n_same)) {  // other heads are ablated: all of them are computed alike
+      !nearest->edits.outputs.contains(n_same)) {  // only ablations differ, so the heads are the same
     auto run = std::make_shared<LayerRun>(*nearest->layers[n_same]);
     run->output = {};
     means.progress.add(1);
@@ -437,7 +437,7 @@ std::shared_ptr<OwnPass> Transformer::begun(const std::vector<std::size_t>& ids,
   return pass;
 }
 
-/// Computes the layers that a pass has not, of all tokens or of those after another pass with the same edits.
+/// Computes the missing layers of a pass, for all tokens or those after a pass with the same edits.
 void Transformer::read_on(OwnPass& pass, const OwnPass* before, std::size_t n_layers,
                           const Means& means) const {
   const std::size_t n_before = before ? before->ids.size() : 0, n = pass.ids.size() - n_before;
@@ -493,7 +493,7 @@ arma::frowvec Transformer::residual_row(const OwnPass& pass, std::size_t n_layer
   return is_whole(pass) ? row_vector(last_row(pass, row, means)->next, 0) : row_vector(pass.last, row);
 }
 
-/// What attention of a layer adds to a row.
+/// Returns the output of attention of a layer at a row.
 arma::frowvec Transformer::output_row(const OwnPass& pass, std::size_t layer, std::size_t row,
                                       const Means& means) const {
   if (layer + 1 == architecture_.sizes.n_layers) return row_vector(last_row(pass, row, means)->output, 0);
@@ -549,7 +549,7 @@ fmat Transformer::logits_of(const RowsView& last, const Means& means) const {
   const auto head = weights_->head(means);
   const Norm& norm = architecture_.norm;
   const auto& family = formats::checkpoints::whole_family_named(architecture_.family);
-  Rows own;  // what x views
+  Rows own;  // owns the rows of x
   RowsView x = last;
   if (!head->final_norm.is_empty()) x = own = normed(x, head->final_norm, norm, means.pool);
   if (!head->projection.is_empty()) x = own = projected(x, head->projection, means.pool);
@@ -661,7 +661,7 @@ fmat Transformer::added_by_heads(const OwnPass& pass, std::size_t layer, std::si
   const auto last = is_last ? last_row(pass, row, means) : nullptr;
   const float* contexts = is_last ? last->contexts.row(0) : pass.layers[layer]->contexts.row(row);
   const std::size_t d = sizes.d_head;
-  Rows alone(sizes.n_heads, sizes.n_heads * d);  // each head's context among zeros
+  Rows alone(sizes.n_heads, sizes.n_heads * d);  // for each head its context vector, and zeros elsewhere
   for (std::size_t h = 0; h < sizes.n_heads; ++h) {
     std::fill_n(alone.row(h), alone.width(), 0.0f);
     if (!pass.edits.heads_off.contains({layer, h})) std::copy_n(contexts + h * d, d, alone.row(h) + h * d);

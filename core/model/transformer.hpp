@@ -11,13 +11,13 @@
 
 namespace core::transformer {
 
-/// One layer on a text. Of the last layer of a whole pass contexts and output are not kept: they are computed
-/// for the rows that are asked for.
+/// One layer on a text. A whole pass does not keep contexts and output of the last layer: they are computed
+/// for single rows on demand.
 struct LayerRun {
   SharedRows residual;          ///< before the layer
-  Heads queries, keys, values;  ///< after QK norm and RoPE, where the model has them; none of a given output
-  SharedRows contexts;          ///< of all heads, concatenated, none of them ablated
-  SharedRows output;            ///< what attention adds
+  Heads queries, keys, values;  ///< after QK norm and RoPE, if any; empty where the output is given
+  SharedRows contexts;          ///< of all heads, concatenated, before ablation
+  SharedRows output;            ///< of attention, before residual_factor and its norm
 };
 
 /// Edits by layer.
@@ -26,10 +26,10 @@ struct EditSet {
   std::map<std::size_t, std::shared_ptr<const arma::fmat>> outputs;
 };
 
-/// Rows of a layer behind its heads.
+/// Rows of a layer after its heads.
 struct LayerEnd {
   Rows contexts;  ///< see LayerRun
-  Rows output;    ///< what attention adds
+  Rows output;    ///< see LayerRun
   Rows next;      ///< the residual stream after the layer
   bool is_finite = true;
 };
@@ -40,9 +40,9 @@ class OwnPass : public Pass {
   std::shared_ptr<const void> computed(std::size_t layer) const override { return layers[layer]; }
   EditSet edits;
   std::vector<std::shared_ptr<const LayerRun>> layers;
-  SharedRows last;  ///< after the last layer, of a pass that ends before the model does
+  SharedRows last;  ///< residual stream after the last layer, of a pass that ends before the model
 
-  /// Rows after the last layer of a model, as far as they were asked for.
+  /// Rows after the last layer of the model, as computed on demand.
   struct Ends {
     std::mutex mutex;
     std::map<std::size_t, std::shared_ptr<const LayerEnd>> rows;  ///< of one row each
@@ -53,7 +53,6 @@ class OwnPass : public Pass {
 /// A whole model in our own engine.
 class Transformer : public WholeModel {
  public:
-  /// Throws core::Error when the tokenizer has tokens that the model has not.
   Transformer(std::filesystem::path path, Architecture architecture, std::shared_ptr<const Weights> weights,
               std::shared_ptr<const tokenizers::Tokenizer> tokenizer);
 
@@ -77,35 +76,35 @@ class Transformer : public WholeModel {
   const Weights& weights() const { return *weights_; }
   const tokenizers::Tokenizer& tokenizer() const { return *tokenizer_; }
 
-  /// The steps of a pass. The residual stream before the first layer, of tokens at positions from first on.
+  /// Returns the residual stream before the first layer, of tokens at positions from `first` on.
   Rows embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const;
-  /// What enters attention of a layer.
+  /// Returns the input of attention of a layer.
   Rows attention_input(std::size_t layer, const RowsView& residual, const Means& means) const;
-  /// The residual stream of a whole text after a layer that no edit changes.
+  /// Returns the residual stream of a whole text after a layer without edits.
   Rows after_layer(std::size_t layer, const RowsView& residual, const Means& means) const;
-  /// The same of a pass, after n_layers.
+  /// Returns the residual stream of a pass after n_layers layers.
   arma::fmat residual(const Pass& pass, std::size_t n_layers, const Means& means) const;
-  /// The last norm, where there is one.
+  /// Applies the last norm, if there is one.
   arma::fmat before_prediction(const arma::fmat& last, const Means& means) const;
-  /// Rows of logits of rows of the residual stream after the last layer. Throws as next() does.
+  /// Returns the logits of rows of the residual stream after the last layer. Throws as next() does.
   arma::fmat logits_of(const RowsView& last, const Means& means) const;
   arma::fmat logits_of(const arma::fmat& last, const Means& means) const {
     return logits_of(Rows(last), means);
   }
-  /// The attention weights of a head, n_tokens × n_tokens.
+  /// Returns the attention weights of a head, n_tokens × n_tokens.
   arma::fmat weights_of(const Pass& pass, std::size_t layer, std::size_t head) const;
 
  private:
-  /// A layer up to its heads; before: the same of the tokens before these.
+  /// Computes a layer up to its heads; before: the same layer of the tokens before these.
   std::shared_ptr<LayerRun> heads_of(std::size_t layer, const RowsView& residual, const LayerRun* before,
                                      const EditSet& edits, const LayerRotations& rotations,
                                      const Means& means) const;
-  /// Some rows behind them; contexts: theirs, where they are known.
+  /// Computes `count` rows after the heads; contexts that run has are reused.
   LayerEnd end_of(std::size_t layer, const LayerRun& run, std::size_t first, std::size_t count,
                   const EditSet& edits, const Means& means) const;
-  /// Ends a layer of a pass for its last rows, and adds it; the residual stream after them.
+  /// Adds a layer to a pass; returns the residual stream after its last n_rows rows, empty at the last layer.
   Rows add_layer(OwnPass& pass, std::shared_ptr<LayerRun> run, std::size_t n_rows, const Means& means) const;
-  /// A row after the last layer of a model.
+  /// Returns a row after the last layer of the model.
   std::shared_ptr<const LayerEnd> last_row(const OwnPass& pass, std::size_t row, const Means& means) const;
   arma::frowvec residual_row(const OwnPass& pass, std::size_t n_layers, std::size_t row,
                              const Means& means) const;
@@ -126,20 +125,19 @@ class Transformer : public WholeModel {
   std::shared_ptr<const tokenizers::Tokenizer> tokenizer_;
   Description description_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::weak_ptr<const OwnPass>> kept_;  // by mutex_
+  mutable std::vector<std::weak_ptr<const OwnPass>> kept_;  // guarded by mutex_
 };
 
-/// Opens a GGUF file, or a folder of Hugging Face's: config.json, tensors in one file or several, a
-/// tokenizer.
+/// Opens a GGUF file, or a Hugging Face folder: config.json, tensors in one file or several, a tokenizer.
 ///
-/// Reads headers alone. At most keep_at_most bytes of the weights are kept as float32 once they were read.
-/// Throws core::Error, one line, when a file is missing or damaged, the family is unknown, or the tokenizer
-/// has tokens that the model has not.
+/// Reads only headers. At most keep_at_most bytes of the weights stay in memory once they were read. Throws
+/// core::Error, one line, when a file is missing or damaged, the family is unknown, or the tokenizer has
+/// tokens that the model lacks.
 std::shared_ptr<const Transformer> open_transformer(const std::filesystem::path& path,
                                                     std::uint64_t keep_at_most);
 
-/// Whether a path looks like a whole model, not like tensors alone: a GGUF file, or a folder with a
-/// configuration and a tokenizer.
+/// Returns whether a path looks like a whole model and not like tensors alone: a GGUF file, or a folder with
+/// a configuration and a tokenizer.
 bool is_transformer(const std::filesystem::path& path);
 
 }  // namespace core::transformer

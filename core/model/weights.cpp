@@ -15,7 +15,7 @@
 namespace core::transformer {
 namespace {
 
-constexpr std::size_t outputs_at_once = 4096;  // of the matrix that predicts tokens, where it is not kept
+constexpr std::size_t outputs_at_once = 4096;  // of the unembedding, where it is not kept
 
 std::uint64_t bytes_in(const Affine& affine) {
   return affine.weight.n_bytes() + sizeof(float) * affine.bias.size();
@@ -29,7 +29,7 @@ std::uint64_t bytes_in(const LayerWeights& layer) {
   return bytes;
 }
 
-/// What is kept, or else what read() returns, which is kept from then on.
+/// Returns the kept value, or else keeps and returns that of read().
 template <class T, class Read>
 std::shared_ptr<const T> kept_or_read(std::shared_ptr<const T>& kept, std::mutex& mutex, Read read) {
   {
@@ -42,8 +42,7 @@ std::shared_ptr<const T> kept_or_read(std::shared_ptr<const T>& kept, std::mutex
   return kept;
 }
 
-/// Rows of a tensor, in an encoding of the kernels: as they lie in the file where that is one, else as
-/// float32.
+/// Rows of a tensor, in an encoding of the kernels: as stored in the file where that is one, else as float32.
 class TensorRows {
  public:
   TensorRows(const formats::TensorFile& file, const std::string& name)
@@ -65,7 +64,7 @@ class TensorRows {
   std::size_t n_columns() const { return n_columns_; }
   Encoding encoding() const { return encoding_; }
   std::size_t bytes_of_row() const { return row_bytes(encoding_, n_columns_); }
-  /// From now on rows are read as float32.
+  /// Makes read() convert rows to float32.
   void widen() {
     if (encoding_ != Encoding::f32) is_as_stored_ = false;
     encoding_ = Encoding::f32;
@@ -111,19 +110,19 @@ std::vector<float> read_vector(const formats::TensorFile& file, const std::strin
   return {row.row(0), row.row(0) + row.width()};
 }
 
-/// An output of a matrix: a row of one of the tensors that it is put together of.
+/// An output of a matrix: a row of one of its source tensors.
 struct OutputOf {
   std::size_t tensor, row;
 };
 
-/// Rows of a single tensor.
+/// Returns rows of a single tensor.
 std::vector<OutputOf> rows_from(std::size_t first, std::size_t count) {
   std::vector<OutputOf> rows(count);
   for (std::size_t k = 0; k < count; ++k) rows[k] = {0, first + k};
   return rows;
 }
 
-/// A matrix whose outputs are rows of tensors.
+/// Builds a matrix whose outputs are rows of tensors.
 Matrix matrix_of_rows(const std::vector<TensorRows>& tensors, const std::vector<OutputOf>& outputs,
                       const Means& means) {
   Matrix matrix(tensors.front().encoding(), tensors.front().n_columns(), outputs.size());
@@ -131,7 +130,7 @@ Matrix matrix_of_rows(const std::vector<TensorRows>& tensors, const std::vector<
   means.pool.run(matrix.n_panels(), [&](std::size_t k) {
     const std::size_t begin = k * panel_width, end = std::min(begin + panel_width, outputs.size());
     const Memory rows(panel_width * bytes);
-    for (std::size_t i = begin, next = begin; i < end; i = next) {  // neighbours are read at once
+    for (std::size_t i = begin, next = begin; i < end; i = next) {  // adjacent rows are read at once
       while (next < end && outputs[next].tensor == outputs[i].tensor &&
              outputs[next].row == outputs[i].row + (next - i))
         ++next;
@@ -143,7 +142,7 @@ Matrix matrix_of_rows(const std::vector<TensorRows>& tensors, const std::vector<
   return matrix;
 }
 
-/// A matrix whose inputs are rows of a tensor.
+/// Builds a matrix whose inputs are rows of a tensor.
 Matrix matrix_of_columns(const TensorRows& tensor, const Means& means) {
   Matrix matrix(tensor.encoding(), tensor.n_rows(), tensor.n_columns());
   constexpr std::size_t rows_at_once = 32;
@@ -161,8 +160,8 @@ Matrix matrix_of_columns(const TensorRows& tensor, const Means& means) {
   return matrix;
 }
 
-/// The order of columns of heads whose pairs are neighbours, as llama.cpp writes them, put back into halves;
-/// those of values, from n_rotated on, stay.
+/// Returns the order that turns rotary pairs of adjacent columns, as llama.cpp writes them, into halves;
+/// columns from n_rotated on, the values, stay in place.
 std::vector<std::size_t> halves_of_neighbours(std::size_t n_rotated, std::size_t n, std::size_t d_head) {
   std::vector<std::size_t> order(n);
   for (std::size_t column = 0; column < n; ++column) {
@@ -172,7 +171,7 @@ std::vector<std::size_t> halves_of_neighbours(std::size_t n_rotated, std::size_t
   return order;
 }
 
-/// The rows of learned positions for tokens at positions from first on.
+/// Returns the rows of learned positions for tokens at positions from `first` on.
 std::vector<std::size_t> position_rows(const Architecture& architecture, const std::vector<std::size_t>& ids,
                                        std::size_t first) {
   std::vector<std::size_t> rows;
@@ -185,7 +184,7 @@ bool is_of_head(Role role) {
   return role >= Role::head_dense;
 }
 
-/// What the shapes of a model's tensors should be.
+/// Checks of the shapes of a model's tensors.
 class ShapeCheck {
  public:
   ShapeCheck(const formats::TensorFile& file, const TensorNames& names, bool in_by_out)
@@ -205,7 +204,7 @@ class ShapeCheck {
   void norm_if_any(Role role, std::size_t layer, std::size_t width) const {
     if (names_.find(role, "weight", layer)) norm(role, layer, width);
   }
-  /// Norms of queries and keys, of both or none: with factors alone, as looking at a layer can show them.
+  /// Norms of queries and keys, on both or neither; without bias, as a layer can display only factors.
   void norms_of_heads(std::size_t layer, const Sizes& sizes, const Family& family, NormKind kind) const {
     const auto query = names_.find(Role::query_norm, "weight", layer),
                key = names_.find(Role::key_norm, "weight", layer);
@@ -294,7 +293,7 @@ std::optional<std::string> TensorNames::find(Role role, const char* ending, std:
                                              std::size_t expert) const {
   for (const std::string& begin : names(role, layer, expert)) {
     if (file_->find(begin + ending)) return begin + ending;
-    // The first checkpoints of BERT call a norm's numbers as its paper does.
+    // The first BERT checkpoints call the weight and bias of a norm gamma and beta, as its paper does.
     const std::string older = begin + (ending == std::string_view("weight") ? "gamma" : "beta");
     if (file_->find(older)) return older;
   }
@@ -342,7 +341,7 @@ std::size_t Weights::d_embedding() const {
   return sizes.d_embedding > 0 ? sizes.d_embedding : sizes.d_model;
 }
 
-/// Whether positions are added in the width of the residual stream (OPT), not in that of embeddings (BERT).
+/// Returns whether positions are as wide as the residual stream (OPT), not as the embeddings (BERT).
 bool Weights::has_wide_positions() const {
   return *names_.of(Role::output_projection);
 }
@@ -351,7 +350,7 @@ bool Weights::has_narrow_embeddings() const {
   return names_.find(Role::embedding_projection, "weight").has_value();
 }
 
-/// Embeddings in the width of the residual stream.
+/// Returns embeddings in the width of the residual stream.
 Rows Weights::widened(Rows embeddings, const Means& means) const {
   if (!has_narrow_embeddings()) return embeddings;
   const auto projection = kept_or_read(kept_.embedding_projection, kept_.mutex,
@@ -414,7 +413,7 @@ std::string Weights::prediction_tensor() const {
 }
 
 std::optional<std::string> Weights::prediction_bias() const {
-  // Where the weight is shared the bias is as well, with that of its own name.
+  // Prefers the bias of the unembedding if it has its own tensor, else that of the prediction head.
   const bool is_own = !architecture_.tied && names_.find(Role::head, "weight");
   const auto first = names_.find(is_own ? Role::head : Role::head_bias, "bias");
   return first ? first : names_.find(is_own ? Role::head_bias : Role::head, "bias");
@@ -444,7 +443,7 @@ std::shared_ptr<const Matrix> Weights::kept_prediction(const Means& means) const
   return kept_.prediction = read;
 }
 
-/// Whether a norm divides alone.
+/// Returns whether a norm has neither weight nor bias.
 bool Weights::has_bare_norm(Role role) const {
   return family_->bare_norms &&
          (role == Role::attention_norm || role == Role::mlp_norm || role == Role::final_norm);
@@ -469,8 +468,8 @@ NormWeights Weights::read_norm(Role role, std::size_t layer, const Token& progre
   return norm;
 }
 
-/// Weights of roles side by side, in that order of their outputs or in another; a missing bias is of zeros
-/// where another has one.
+/// Reads the weights of roles as one matrix, its outputs in the order of the roles or in another; a missing
+/// bias becomes zeros where another role has one.
 Affine Weights::read_affine(const std::vector<Role>& roles, std::size_t layer, const Means& means,
                             const std::vector<std::size_t>& order, std::size_t expert) const {
   const bool in_by_out = family_->in_by_out && !names_.is_gguf();
@@ -604,7 +603,7 @@ void Weights::check_shapes() const {
                   std::to_string(got));
   };
   const auto norm_of_layer = [&](Role role, std::size_t l) {
-    // The embeddings of ModernBERT are normed as its first layer would norm them.
+    // ModernBERT normalizes its embeddings in place of the input of its first layer.
     const bool is_first = role == Role::attention_norm && l == 0 && !architecture_.causal &&
                           architecture_.norm.place == formats::checkpoints::NormPlace::before &&
                           !names_.find(role, "weight", l);

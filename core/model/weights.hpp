@@ -17,32 +17,32 @@
 
 namespace core::transformer {
 
-/// Rows first … first + count − 1 of a tensor [rows, columns] as float32. A tensor of one axis is one row.
-/// Throws core::Error as TensorFile::read() does.
+/// Reads rows first … first + count − 1 of a tensor [rows, columns] as float32. A tensor of one axis is one
+/// row. Throws core::Error as TensorFile::read() does.
 Rows read_rows(const formats::TensorFile& file, const std::string& name, std::size_t first, std::size_t count,
                const Token& progress);
 
 /// x·weight + bias.
 struct Affine {
   Matrix weight;            ///< d_in × d_out
-  std::vector<float> bias;  ///< of d_out, filled up with zeros to whole panels, or empty
+  std::vector<float> bias;  ///< d_out numbers, zero-padded to whole panels, or empty
   bool is_empty() const { return weight.is_empty(); }
 };
 
-/// What a norm multiplies each column with, and adds to it.
+/// The weight and bias of a norm, by column.
 struct NormWeights {
   std::vector<float> factors, bias;  ///< factors are empty where there is no norm, bias where it has none
   bool is_empty() const { return factors.empty(); }
 };
 
-/// The numbers of xIELU: for x > 0 positive·x² + beta·x, else negative·(exp(min(x, epsilon)) − 1 − x) +
+/// The parameters of xIELU: for x > 0 positive·x² + beta·x, else negative·(exp(min(x, epsilon)) − 1 − x) +
 /// beta·x.
 struct Xielu {
   float positive = 0, negative = 0, beta = 0, epsilon = 0;
 };
 
 struct MlpWeights {
-  Affine up;  ///< of a gated MLP the gate, and behind it the values that it multiplies
+  Affine up;  ///< in a gated MLP, the gate's outputs followed by those that it multiplies
   Affine down;
   std::optional<Xielu> xielu = {};
 };
@@ -50,53 +50,53 @@ struct MlpWeights {
 /// All numbers of one layer.
 struct LayerWeights {
   NormWeights attention_norm;
-  Affine queries_keys_values;        ///< side by side, each head's columns together
+  Affine queries_keys_values;        ///< concatenated, the columns of each head together
   NormWeights query_norm, key_norm;  ///< see Family::norm_over, or empty
   Affine output;
-  NormWeights attention_output_norm;  ///< of what attention adds, or empty
-  NormWeights mlp_norm;               ///< what attention reads, where it is empty
+  NormWeights attention_output_norm;  ///< of the output of attention, or empty
+  NormWeights mlp_norm;               ///< or empty, where a parallel MLP uses attention_norm
   MlpWeights mlp;
-  NormWeights mlp_output_norm;           ///< of what the MLP adds, or empty
+  NormWeights mlp_output_norm;           ///< of the output of the MLP, or empty
   Affine router;                         ///< of a mixture of experts, or empty
   std::vector<float> router_correction;  ///< see Role
   std::vector<MlpWeights> experts;
   MlpWeights shared;     ///< the expert of all tokens, or empty
-  Affine shared_switch;  ///< sigmoid of it multiplies its output
+  Affine shared_switch;  ///< its sigmoid multiplies the output of `shared`; or empty
 };
 
 /// The parts between the last layer and the unembedding.
 struct Head {
   NormWeights final_norm;  ///< or empty
   Affine projection;       ///< to the width of the embeddings, or empty
-  Affine dense;            ///< of BERT's kind, or empty, and its norm
+  Affine dense;            ///< of BERT's kind, or empty, followed by `norm`
   NormWeights norm;
-  std::vector<float> bias;  ///< for each token, or empty
+  std::vector<float> bias;  ///< one per token, or empty
 };
 
-/// What the tensors of a file are called, and how they lie in it.
+/// Names of the tensors in a file, by role.
 class TensorNames {
  public:
-  /// Of a file as Hugging Face writes it, whose names may have a prefix, or of GGUF.
+  /// Takes a file as Hugging Face writes it, with or without a prefix of its names, or a GGUF file.
   ///
   /// Throws core::Error, "FILE: expected …", when it has no embeddings of tokens.
   TensorNames(const formats::TensorFile& file, const Family& family);
 
-  /// "h.3.ln_1.weight" where the file has it, or nothing.
+  /// Returns a name like "h.3.ln_1.weight" if the file has it.
   std::optional<std::string> find(Role role, const char* ending, std::size_t layer = 0,
                                   std::size_t expert = 0) const;
-  /// The same; throws core::Error, "FILE: expected a tensor NAME, …", when there is none.
+  /// Returns the same; throws core::Error, "FILE: expected a tensor NAME, …", when there is none.
   std::string require(Role role, const char* ending, std::size_t layer = 0, std::size_t expert = 0) const;
 
-  /// The names of a role as its family has them, or "".
+  /// Returns the names of a role in its family, separated by spaces, or "".
   const char* of(Role role) const { return names_->of(role); }
-  /// Whether a layer has a tensor of a role for each expert or each head.
+  /// Returns whether a layer has a tensor of a role for each expert or each head.
   bool has_one_of_each(Role role) const {
     return std::string_view(of(role)).find('@') != std::string_view::npos;
   }
   bool is_gguf() const { return is_gguf_; }
 
  private:
-  /// Those that it may have.
+  /// Returns the names that it may have.
   std::vector<std::string> names(Role role, std::size_t layer, std::size_t expert) const;
 
   const formats::TensorFile* file_;
@@ -107,41 +107,41 @@ class TensorNames {
 
 /// The numbers of a model, read from its file on first use. Safe between threads.
 ///
-/// Matrices of float32, float16, bfloat16 and Q8_0 stay what they are, others become float32; the rest is
-/// float32. What was read is kept as long as all of it together takes no more than a number of bytes.
+/// Matrices in float32, float16, bfloat16 and Q8_0 keep their encoding, others become float32; the rest is
+/// float32. Tensors stay in memory while together they take at most keep_at_most bytes.
 class Weights {
  public:
-  /// Looks for every tensor, and compares the shapes of all with the architecture; reads no numbers.
+  /// Finds every tensor and compares its shape with the architecture; reads no numbers.
   ///
-  /// Throws core::Error, "FILE: TENSOR: …", when one is missing or of another shape.
+  /// Throws core::Error, "FILE: TENSOR: …", when one is missing or has another shape.
   Weights(formats::TensorFile file, Architecture architecture, std::uint64_t keep_at_most);
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
 
-  /// Throws core::Error when the file cannot be read any more, as TensorFile::read() does.
+  /// Throws core::Error when the file cannot be read, as TensorFile::read() does.
   std::shared_ptr<const LayerWeights> layer(std::size_t index, const Means& means) const;
-  /// The embeddings of tokens with what is added for their positions, which begin at first; normed, and in
-  /// the width of the residual stream, n_tokens × d_model.
+  /// Returns token embeddings plus segment and position embeddings, for positions from `first` on, after the
+  /// embedding norm and in the width of the residual stream, n_tokens × d_model.
   Rows embedded(const std::vector<std::size_t>& ids, std::size_t first, const Means& means) const;
   std::shared_ptr<const Head> head(const Means& means) const;
-  /// Gives use(first, part) the matrix that predicts tokens, d_model × n_vocabulary, a part of its outputs
-  /// after the other, or all at once.
+  /// Calls use(first, part) with the unembedding, d_model × n_vocabulary: all outputs at once, or parts of
+  /// them in order, `first` being the first output of a part.
   void for_each_prediction_part(const std::function<void(std::size_t first, const Matrix& part)>& use,
                                 const Means& means) const;
 
-  /// Whether it has what predicts tokens.
+  /// Returns whether the file has everything needed to predict tokens.
   bool predicts() const { return predicts_; }
-  /// Whether embeddings are of another width than the residual stream, or projected all the same.
+  /// Returns whether embeddings are projected, as always when not as wide as the residual stream.
   bool has_narrow_embeddings() const;
   const formats::TensorFile& file() const { return file_; }
-  /// The tensors that a layer is read from, by name.
+  /// Returns the names of the tensors that a layer is read from.
   std::vector<std::string> tensors_of(std::size_t layer) const;
-  /// Those of the embeddings, and those between the last layer and the prediction.
+  /// Returns those of the embeddings, and those from the last norm to the unembedding.
   std::vector<std::string> tensors_of_embeddings() const;
   std::vector<std::string> tensors_of_prediction() const;
 
  private:
-  /// What was read, and how many bytes of it.
+  /// The tensors in memory, and how many bytes they take.
   struct Kept {
     std::mutex mutex;
     std::uint64_t bytes = 0, most = 0;

@@ -10,7 +10,7 @@
 namespace core::transformer {
 namespace {
 
-/// A mean that may be of nothing.
+/// A mean, possibly of no numbers.
 struct Mean {
   double sum = 0;
   std::size_t n = 0;
@@ -22,7 +22,7 @@ struct Mean {
   std::optional<double> if_any() const { return n == 0 ? std::nullopt : std::optional(value()); }
 };
 
-/// Bytes that are part of a character, as "<E2><80>".
+/// Returns text as it is, and bytes that are part of a character as "<E2><80>".
 std::string printable(std::string name) {
   if (text::is_utf8(name)) return name;
   constexpr const char* digits = "0123456789ABCDEF";
@@ -187,7 +187,7 @@ std::size_t sampled(const arma::frowvec& logits, std::size_t n_tokens, const Sam
                     random::Generator& generator) {
   if (sampling.temperature == 0) return top_tokens(logits, 1, n_tokens).front().id;
   auto scores = top_tokens(logits, sampling.top == 0 ? n_tokens : std::min(sampling.top, n_tokens), n_tokens);
-  // Relative to the best, so that no temperature takes a number beyond float64.
+  // Relative to the best logit, so that no temperature makes a number overflow.
   const double best = scores.front().logit;
   double sum = 0;
   for (TokenScore& score : scores)
@@ -195,7 +195,7 @@ std::size_t sampled(const arma::frowvec& logits, std::size_t n_tokens, const Sam
   double left = generator.rand(1)[0] * sum;
   for (const TokenScore& score : scores)
     if ((left -= score.probability) < 0) return score.id;
-  return scores.front().id;  // where sums were rounded
+  return scores.front().id;  // reached only by rounding of the sums
 }
 
 }  // namespace core::transformer

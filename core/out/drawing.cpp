@@ -28,7 +28,7 @@ constexpr const char *sans_family = "DejaVu Sans", *mono_family = "DejaVu Sans M
 constexpr double mono_width = 0.602;  // of the em, every character
 constexpr double subscript_size = 0.76, subscript_drop = 0.24;
 
-// Thousandths of the em in DejaVu Sans, from the blank to the tilde.
+// Widths in DejaVu Sans, in thousandths of the em, from space to tilde.
 constexpr std::array<short, 95> sans_widths{
     318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361,  318, 337, 636, 636, 636,
     636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632,
@@ -36,7 +36,7 @@ constexpr std::array<short, 95> sans_widths{
     611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,  635, 634, 278, 278, 579,
     278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838};
 
-/// Takes the first character, or the bytes of a damaged one, off a text that is not empty.
+/// Removes and returns the first character, or the bytes of an invalid one, of a non-empty text.
 std::string_view next_character(std::string_view& text) {
   std::size_t end = 1;
   while (end < text.size() && !text::starts_character(text[end])) ++end;
@@ -45,7 +45,7 @@ std::string_view next_character(std::string_view& text) {
   return character;
 }
 
-/// In thousandths of the em; what is beyond Latin is taken to be as wide as Chinese.
+/// Returns the width in thousandths of the em; characters beyond Latin count as wide as Chinese ones.
 double sans_width(std::string_view character) {
   const auto first = static_cast<unsigned char>(character.front());
   if (character.size() == 1 && first >= ' ' && first <= '~') return sans_widths[first - ' '];
@@ -71,7 +71,7 @@ double text_width(const std::vector<Run>& runs) {
 
 std::string shortened(const std::string& text, double size, double room) {
   double ems = 0;
-  std::size_t fits = 0;  // bytes before which there is room for the sign that something is missing
+  std::size_t fits = 0;  // bytes that fit together with "…"
   for (std::string_view left = text; !left.empty() && ems * size <= room;) {
     if (ems * size + size <= room) fits = text.size() - left.size();
     ems += sans_width(next_character(left)) / 1000;
@@ -196,7 +196,7 @@ void set_color(cairo_t* c, Rgb color) {
   cairo_set_source_rgb(c, color.r / 255.0, color.g / 255.0, color.b / 255.0);
 }
 
-/// The text as cairo takes it, which refuses all of a picture for one wrong character.
+/// Replaces invalid characters: cairo rejects the whole picture because of a single one.
 std::string accepted(const std::string& words) {
   std::string text;
   for (const char32_t c : text::repaired_characters(words))
@@ -204,10 +204,10 @@ std::string accepted(const std::string& words) {
   return text;
 }
 
-/// The family that draws each character which DejaVu lacks; "" where no installed font has it.
+/// Font family for each character that DejaVu lacks; "" if no installed font has it.
 using Families = std::map<char32_t, std::string>;
 
-/// The families for the characters of a figure beyond those of European languages, which DejaVu has.
+/// Returns the families for a figure's characters beyond European languages, which DejaVu covers.
 Families families_of(const DisplayList& figure) {
   constexpr char32_t first_looked_for = 0x0590;
   std::set<char32_t> characters;
@@ -307,7 +307,7 @@ struct Painter {
   }
 
  private:
-  /// Draws a run that begins at x, or only measures it; gives how far it reaches.
+  /// Draws a run from x on, or only measures it; returns its width.
   double draw_run(const Run& run, double x, bool draws) const {
     const double from = x;
     std::string left = accepted(run.text);
@@ -335,7 +335,7 @@ struct Painter {
     return x - from;
   }
 
-  /// How many bytes a text begins with that one font draws; of characters that none draws, one at a time.
+  /// Returns how many bytes at the start one font can draw; a single character if no font has it.
   std::size_t same_font(const std::string& words) const {
     std::size_t size = 0;
     std::optional<std::string> family;
@@ -355,7 +355,7 @@ struct Painter {
     cairo_set_font_size(c, size);
   }
 
-  /// A box as wide as the size with the number of a character that no font has, in two lines.
+  /// Draws a box with the code point of a character that no font has, in two lines; returns its width.
   double draw_number(char32_t character, const Run& run, double x, bool draws) const {
     if (!draws) return run.size;
     const std::string digits = text::hexadecimal(character, character > 0xffff ? 6 : 4);
@@ -419,7 +419,7 @@ std::string png_of(const DisplayList& figure, double scale) {
 namespace {
 
 constexpr double points_per_pixel = 72.0 / 96;
-constexpr double longest_side = 14400;  // that readers of PDF are to take, in points
+constexpr double longest_side = 14400;  // limit of PDF readers, in points
 
 }  // namespace
 
@@ -431,7 +431,7 @@ std::string pdf_of(const DisplayList& figure) {
   const Surface surface(cairo_pdf_surface_create_for_stream(append, &bytes, width, height),
                         cairo_surface_destroy);
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, figure.title.c_str());
-  cairo_pdf_surface_restrict_to_version(surface.get(), CAIRO_PDF_VERSION_1_4);  // every reader knows it
+  cairo_pdf_surface_restrict_to_version(surface.get(), CAIRO_PDF_VERSION_1_4);  // supported by every reader
   // Without the time, the same figure gives the same bytes.
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "");
   draw_on(surface.get(), figure, points_per_pixel);
@@ -442,7 +442,7 @@ std::string pdf_of(const DisplayList& figure) {
 
 namespace {
 
-/// At most two decimals, without zeros at the end.
+/// Formats a number with at most two decimals, without trailing zeros.
 std::string number(double value) {
   const double rounded = std::round(value * 100) / 100;
   return text::number_text(rounded == 0 ? 0.0 : rounded);
@@ -542,7 +542,7 @@ struct Writer {
   }
 };
 
-/// A pattern for each color of hatches: lines where x + y is a multiple of six.
+/// Returns a pattern for each color of hatches: lines where x + y is a multiple of six.
 std::string patterns(const DisplayList& figure) {
   std::set<std::string> colors;
   for (const Item& item : figure.items)

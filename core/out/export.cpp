@@ -17,7 +17,7 @@ using attention::Model;
 using attention::StageInfo;
 using attention::Trace;
 
-/// One matrix of an export and where it goes.
+/// One matrix of an export and its file name.
 struct File {
   std::size_t sequence;
   const StageInfo* stage;
@@ -37,7 +37,7 @@ std::vector<File> files_of(const Model& model, const ExportOptions& options) {
   return files;
 }
 
-/// The only matrix of an export that names a file.
+/// Returns the bytes of the only matrix of an export to a single file.
 std::string single_matrix(const Model& model, const std::filesystem::path& path,
                           const ExportOptions& options) {
   const std::vector<File> files = files_of(model, options);
@@ -106,7 +106,7 @@ std::vector<std::filesystem::path> export_to(const Model& model, const std::file
   std::error_code ignored;
   const bool is_directory = std::filesystem::is_directory(path, ignored);
   const auto write = [](std::filesystem::path file, const std::string& content) {
-    std::vector files{std::move(file)};  // before: what is written then may not fail any more
+    std::vector files{std::move(file)};  // first: nothing may throw after the file is written
     system::write_atomically(files.front(), content);
     return files;
   };

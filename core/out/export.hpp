@@ -14,53 +14,50 @@
 namespace core::formats {
 
 struct ExportOptions {
-  std::vector<std::string> stages = {};  ///< names of the table of stages; none means all that the model has
+  std::vector<std::string> stages = {};  ///< stage names; empty means all stages of the model
   const MatrixFormat* format = &matrix_formats().front();
   bool labels = true;  ///< token and column names, in formats that have them
   const Token* progress =
-      nullptr;           ///< counts the bytes; once cancelled, core::Stopped is thrown and nothing is written
-  bool archive = false;  ///< all matrices in one .npz file, whatever the format is
+      nullptr;           ///< counts bytes; if canceled, core::Stopped is thrown and nothing is written
+  bool archive = false;  ///< all matrices in one .npz file, regardless of format
 };
 
-/// The rows of the table of stages that the names ask for, each once; all that the model has when there are
-/// none.
+/// Returns the stages with these names, each once; without names, all stages of the model.
 ///
-/// Throws core::Error when a name is not that of a stage or the model lacks the stage.
+/// Throws core::Error when a name is unknown or the model lacks the stage.
 std::vector<const attention::StageInfo*> wanted_stages(const attention::Model& model,
                                                        const std::vector<std::string>& names);
 
-/// One stage of a trace with its labels: tokens for the rows, tokens or indices from 0 for the columns.
+/// Returns one stage of a trace with labels: tokens for the rows, tokens or indices from 0 for the columns.
 ///
-/// head counts only for a stage a head; sequence is the one that the trace was computed from.
+/// head is used for per-head stages only; sequence is the one that the trace was computed from.
 LabelledMatrix labelled_stage(const attention::Model& model, const attention::Trace& trace,
                               const attention::StageInfo& stage, std::size_t head, std::size_t sequence);
 
-/// "embeddings.csv", or "weights.head0.csv" for a stage a head.
+/// Returns "embeddings.csv", or "weights.head0.csv" for a per-head stage.
 std::string stage_file_name(const attention::StageInfo& stage, std::size_t head, const MatrixFormat& format);
 
 /// Computes every sequence of a model and writes its stages to DIR/<stage>.csv and DIR/<stage>.head<h>.csv,
-/// with more than one sequence to DIR/sequence<s>/. Gives the files that it wrote.
+/// with more than one sequence to DIR/sequence<s>/. Returns the written files.
 ///
-/// The directory is made when there is none. Throws core::Error when the model cannot be computed, a name is
-/// not that of a stage, the model lacks the stage, or something cannot be written; then the directory is as
-/// it was.
+/// Creates the directory if there is none. Throws core::Error when the model cannot be computed, a stage name
+/// is unknown, the model lacks the stage, or a file cannot be written; the directory is then unchanged.
 std::vector<std::filesystem::path> export_stages(const attention::Model& model,
                                                  const std::filesystem::path& directory,
                                                  const ExportOptions& options = {});
 
-/// The files that export_stages() writes, relative to its directory, in the order in which it writes them.
+/// Returns the files that export_stages() writes, relative to its directory, in the order of writing.
 std::vector<std::filesystem::path> export_names(const attention::Model& model, const ExportOptions& options);
 
-/// Writes what is wanted to where it suits, and gives the files: an archive to the file of that path, or to
-/// attention.npz in the directory; a single matrix to the file, when the path ends in the format's name and
-/// is no directory, or is what this process has open, as /dev/stdout; everything else as export_stages()
-/// does.
+/// Writes stages to a file or a directory, and returns the files: an archive to the file `path`, or to
+/// attention.npz in the directory; a single matrix to the file, if the path has the format's extension and is
+/// no directory, or is open in this process, like /dev/stdout; everything else as export_stages() does.
 ///
-/// Throws core::Error as export_stages() does, or when a file is named for more than one matrix.
+/// Throws core::Error as export_stages() does, or when a single file is given for more than one matrix.
 std::vector<std::filesystem::path> export_to(const attention::Model& model, const std::filesystem::path& path,
                                              const ExportOptions& options = {});
 
-/// "embeddings, queries, …": the names that a stage can be asked for by.
+/// Returns all stage names: "embeddings, queries, …".
 std::string known_stage_names();
 
 }  // namespace core::formats

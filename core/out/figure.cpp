@@ -28,7 +28,7 @@ using color::Palette;
 using std::to_string;
 namespace mark = color::mark;
 
-/// How large cells are drawn at most.
+/// Limit of the cell size.
 enum class Room { one_map, several_maps };
 
 /// One matrix to be drawn as a heatmap.
@@ -36,8 +36,8 @@ struct Map {
   formats::LabelledMatrix matrix;
   std::vector<Run> title;  ///< above the map
   color::Shading shading = {};
-  const arma::mat* visible = nullptr;  ///< of the size of the numbers: 0 = hidden, or nullptr
-  const arma::mat* kept = nullptr;     ///< of the size of the numbers: 0 = dropped, or nullptr
+  const arma::mat* visible = nullptr;  ///< same size as the numbers: 0 = masked, or nullptr
+  const arma::mat* kept = nullptr;     ///< same size as the numbers: 0 = dropped, or nullptr
   std::vector<attention::MaskCell> by_hand = {};
   bool tokens_above = true;  ///< columns are tokens, with their index below the name
   bool plain_one = false;    ///< an exact one is written "1"
@@ -46,22 +46,22 @@ struct Map {
   Room room = Room::one_map;
 };
 
-/// A heatmap with its title, labels, numbers, marks and color bar; picture is where its cells are.
+/// A heatmap with its title, labels, numbers, marks and color bar; picture is the area of its cells.
 struct MapFigure {
   DisplayList list;
   Area picture;
-  unsigned marks = 0;                             ///< all that its cells bear: a sum of color::mark
-  std::size_t block_rows = 1, block_columns = 1;  ///< cells that one pixel shows
-  double unit = 1;                                ///< what the numbers in the cells are to be multiplied by
+  unsigned marks = 0;                             ///< marks of all cells: a sum of color::mark
+  std::size_t block_rows = 1, block_columns = 1;  ///< cells per pixel
+  double unit = 1;                                ///< factor of the numbers in the cells
 };
 
-/// The cells of a map, or the blocks of cells that stand for them, as they are drawn.
+/// Cells of a map, or blocks of them, as they are drawn.
 struct Grid {
   Area picture;
-  std::size_t rows = 0, columns = 0;  ///< of what is drawn
+  std::size_t rows = 0, columns = 0;  ///< drawn cells
   std::size_t block_rows = 1, block_columns = 1;
   double cell_width = 0, cell_height = 0;
-  bool separate = true;         ///< cells are boxes of their own with one pixel between them
+  bool separate = true;         ///< cells are separate boxes, one pixel apart
   std::vector<CellLook> looks;  ///< rows × columns
 
   const CellLook& look(std::size_t row, std::size_t column) const { return looks[row * columns + column]; }
@@ -72,13 +72,13 @@ struct Grid {
   }
 };
 
-/// What has to be said of some maps in words: their marks, and what their pixels stand for.
+/// Content of the legend of some maps: marks, pooling and units.
 struct Notes {
   unsigned marks = 0;
   bool by_hand = false;
   std::size_t block_rows = 1, block_columns = 1;
-  std::set<std::string> pooled_as;  ///< what of several cells is shown: "largest"
-  std::set<double> units;           ///< of the numbers in cells, 1 among them
+  std::set<std::string> pooled_as;  ///< shown number of several cells: "largest"
+  std::set<double> units;           ///< of the numbers in cells, including 1
   bool logarithmic = false;
 
   void add(const MapFigure& figure, const Map& map) {
@@ -96,7 +96,7 @@ constexpr double title_height = 26, index_size = 12, row_size = 13, column_size 
 constexpr double widest_row_name = 130, longest_column_name = 96, bar_gap = 10;
 constexpr std::size_t most_boxes = 1024, most_boxes_of_several = 400;
 
-/// The size of a cell among count cells; pixels are whole.
+/// Returns the cell size for count cells, in whole pixels.
 double pitch(std::size_t count, Room room, bool tall) {
   struct Step {
     std::size_t count;
@@ -116,7 +116,7 @@ std::size_t block(std::size_t count, Room room) {
   return (count + most - 1) / most;
 }
 
-/// Whether any of each block is not 0.
+/// Returns for each block whether any number is not 0.
 std::vector<double> flags(const arma::mat* m, color::Blocks rows, color::Blocks columns) {
   return m ? color::pooled(color::ColorMap::weights, *m, rows, columns) : std::vector<double>{};
 }
@@ -149,10 +149,10 @@ void add_text(DisplayList& list, Point at, Anchor anchor, const std::string& wor
   list.items.emplace_back(Text{at, anchor, {{words, size, ink, mono}}});
 }
 
-constexpr double smallest_mark = 5;  // a cell of fewer pixels has its color alone
+constexpr double smallest_mark = 5;  // in pixels; smaller cells have no × or cut corner
 constexpr double number_size = 13, smallest_number_cell_width = 26, smallest_number_cell_height = 15;
 
-/// Items of one color drawn at once, so that a thousand hatched cells are one item.
+/// Marks by color, so that a thousand hatched cells are one item.
 struct Marks {
   std::map<std::tuple<int, int, int>, Hatch> hatches;
   std::map<std::tuple<int, int, int>, Lines> crosses;
@@ -164,7 +164,7 @@ std::tuple<int, int, int> key(Rgb c) {
   return {c.r, c.g, c.b};
 }
 
-/// Adds an area; extends the one before where it adjoins it.
+/// Adds an area, or extends the previous one if they adjoin.
 void add_hatch(Hatch& hatch, Area area, bool joined) {
   if (joined && !hatch.areas.empty()) {
     Area& last = hatch.areas.back();
@@ -221,7 +221,7 @@ void add_marks(Marks& all, const Grid& grid, const Area& area, const CellLook& l
     all.corners.push_back(cut_corner(area, look.marks & mark::above, ink));
 }
 
-/// The color of a cell, whatever is marked on it.
+/// Returns the color of a cell without its marks.
 Rgb ground_of(const Map& map, const CellLook& look, const Palette& palette) {
   if (look.marks & (mark::not_a_number | mark::minus_infinity)) return palette.hatch.ground;
   const color::Shading& s = map.shading;
@@ -230,7 +230,7 @@ Rgb ground_of(const Map& map, const CellLook& look, const Palette& palette) {
   return color::color_at(s.map, palette.dark, place);
 }
 
-/// Colors and marks of all cells.
+/// Draws the colors and marks of all cells.
 void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
   Image image{grid.picture, grid.rows, grid.columns, {}};
   Marks marks;
@@ -243,7 +243,7 @@ void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palet
         list.items.emplace_back(Box{grid.cell(i, j), ground});
       } else {
         if (look.marks & mark::not_a_number)
-          ground = palette.status.bad;  // its cross is not to be seen so small
+          ground = palette.status.bad;  // a cross would be too small to see
         image.pixels.push_back(ground);
       }
     }
@@ -260,7 +260,7 @@ void draw_cells(DisplayList& list, const Map& map, const Grid& grid, const Palet
   }
 }
 
-/// The numbers in the cells; returns the unit they are written in.
+/// Draws the numbers in the cells; returns their unit.
 double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const Palette& palette) {
   const arma::mat& numbers = map.matrix.numbers;
   if (!map.numbers || !grid.separate) return 1;
@@ -282,7 +282,7 @@ double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const P
       const Area a = grid.cell(i, j);
       const std::string words = text::cell_text(v, format, map.plain_one);
       const Point middle{a.x + a.width / 2, a.y + a.height / 2};
-      if (std::isnan(v)) {  // the cross gives way to the word
+      if (std::isnan(v)) {  // clear the cross behind the word
         const double half = text_width(words, number_size, true) / 2 + 2;
         list.items.emplace_back(Box{{middle.x - half, middle.y - 7, 2 * half, 14}, palette.hatch.ground});
       }
@@ -292,18 +292,18 @@ double draw_numbers(DisplayList& list, const Map& map, const Grid& grid, const P
   return format.unit;
 }
 
-/// What is drawn around the cells, which decides where they are.
+/// Labels around the cells, which determine the position of the cells.
 struct Labels {
   std::vector<std::string> rows, columns;  ///< as drawn
   double row_room = 0, index_room = 0, column_room = 0;
-  bool turned = false;  ///< the columns' names
+  bool turned = false;  ///< whether column names are rotated
 };
 
 Labels labels_of(const Map& map, const Grid& g) {
   Labels labels;
   const double column_pitch = g.cell_width * static_cast<double>(label_step(g.cell_width, 14));
   double widest = 0, longest = 0;
-  // Names that only repeat the indices are left out.
+  // Names that only repeat the indices are omitted.
   const bool named_rows = map.matrix.row_labels != attention::numbered_tokens(map.matrix.numbers.n_rows);
   const bool named_columns =
       map.matrix.column_labels != attention::numbered_tokens(map.matrix.numbers.n_cols);
@@ -367,7 +367,7 @@ Rgb color_on_bar(const color::Shading& s, double share, const Palette& palette) 
   return color::color_at(s.map, palette.dark, color::place_in_range(s.map, s.low, s.high, number, s.least));
 }
 
-/// A color bar with its two ends and small triangles at the smallest and the largest finite number.
+/// Returns a color bar with labeled ends and small triangles at the smallest and largest finite number.
 DisplayList bar_figure(const color::Shading& shading, double smallest, double largest, double width,
                        const Palette& palette) {
   const std::size_t steps =
@@ -416,7 +416,7 @@ void add_bar(MapFigure& figure, const Map& map, const Palette& palette) {
   figure.list.width = std::max(figure.list.width, p.x + bar.width);
 }
 
-/// Draws a map at the origin. Matrices of more cells than can be seen are pooled by color::pooled().
+/// Draws a map at the origin; color::pooled() pools matrices with more cells than pixels.
 MapFigure map_figure(const Map& map, const Palette& palette) {
   MapFigure figure;
   Grid grid = grid_of(map);
@@ -437,7 +437,7 @@ MapFigure map_figure(const Map& map, const Palette& palette) {
   return figure;
 }
 
-/// A small cell that bears a mark, and what it means.
+/// Legend entry: a small cell with a mark, and its meaning.
 struct Sample {
   unsigned mark;
   const char* words;
@@ -471,7 +471,7 @@ void draw_sample(DisplayList& list, unsigned mark, double x, const Palette& p) {
   }
 }
 
-/// Of maps with several units it is said which have this one.
+/// Returns the legend of a unit; if there are several, it says which maps have this one.
 std::string unit_note(double unit, bool are_several) {
   const std::string words = "numbers in cells × " + text::unit_words(unit);
   if (!are_several) return words;
@@ -480,7 +480,7 @@ std::string unit_note(double unit, bool are_several) {
          (unit == 0.001 ? "0.01" : text::unit_words(10 * unit));
 }
 
-/// A sample and a few words for each, in lines no wider than the room.
+/// Draws the legend, a sample and a few words per entry, in lines no wider than the room.
 DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
   DisplayList list;
   double x = 0, y = 0;
@@ -517,7 +517,7 @@ DisplayList notes_figure(const Notes& notes, const Palette& p, double room) {
 }
 
 constexpr double margin = 20, beside = 40, below = 26;
-constexpr double named = 26;  // the line above a strip that names its head
+constexpr double named = 26;  // height of the line with the head above a strip
 
 struct Source {
   const Model& model;
@@ -547,7 +547,7 @@ Range range_of(const Source& s, const StageInfo& stage, std::size_t head) {
   return {-largest, largest};
 }
 
-/// One range for all heads.
+/// Returns one range for all heads.
 Range common_range(const Source& s, const StageInfo& stage) {
   Range all = range_of(s, stage, 0);
   for (std::size_t h = 1; h < s.model.n_heads; ++h) {
@@ -597,8 +597,7 @@ DisplayList one_map(const Source& s, const StageInfo& stage, std::size_t head, N
   return figure.list;
 }
 
-/// All heads of a stage, in colors of one range, with one bar for all.
-/// Puts maps beside each other, row below row.
+/// Places maps side by side, row below row.
 struct Rows {
   DisplayList& list;
   double x = 0, y = 0, height = 0;
@@ -612,6 +611,7 @@ struct Rows {
   }
 };
 
+/// Draws all heads of a stage with a common color range and one bar.
 DisplayList all_heads(const Source& s, const StageInfo& stage, Notes& notes) {
   const std::size_t n = s.model.n_heads, columns = n <= 3 ? n : n <= 8 ? (n + 1) / 2 : 4;
   const Range range = common_range(s, stage);
@@ -644,7 +644,7 @@ void draw_arrow(DisplayList& list, Point from, double length, Rgb color) {
       Triangles{{{tip, Point{tip.x - 6, tip.y - 3}, Point{tip.x - 6, tip.y + 3}}}, color});
 }
 
-/// The stages of one head in four lines that read as text.
+/// Draws the stages of one head in four lines, in reading order.
 DisplayList strip(const Source& s, std::size_t head, Notes& notes) {
   DisplayList list;
   const bool many = s.model.n_heads > 1;
@@ -652,7 +652,7 @@ DisplayList strip(const Source& s, std::size_t head, Notes& notes) {
   if (many)
     list.items.emplace_back(Text{{0, 14}, Anchor::start, {{"head " + to_string(head), 14, s.palette.dim}}});
   int line = 0;
-  std::optional<Area> before;  // the cells of the map before, in the same line
+  std::optional<Area> before;  // cells of the previous map in the same line
   for (const StageInfo& stage : attention::stages()) {
     if (!stage.present(s.model)) continue;
     const std::size_t h = stage.per_head ? head : 0;

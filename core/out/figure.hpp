@@ -12,27 +12,27 @@
 
 namespace core::figures {
 
-/// The ends of a range of colors; logarithmic from the least size on when that is positive.
+/// Ends of a color range; logarithmic from the size `least` on if that is positive.
 struct Range {
   double low = 0, high = 1, least = 0;
 };
 
-/// What a figure shows and how.
+/// Content and appearance of a figure.
 struct FigureOptions {
   /// One stage, or all stages of one head in the order of the computation.
   std::optional<attention::Stage> stage = attention::Stage::weights;
-  std::optional<std::size_t> head = 0;  ///< nothing: all heads beside each other, in colors of one range
+  std::optional<std::size_t> head = 0;  ///< nullopt: all heads side by side, with a common color range
   std::size_t sequence = 0;             ///< the one that the trace was computed from
   bool dark = false;
   bool numbers = true;  ///< in cells that are large enough
   color::ColorMap sequential = color::ColorMap::weights, diverging = color::ColorMap::values;
-  /// The range of one matrix. Without it, that of weights and masks is fixed, that of other stages symmetric
-  /// around 0 as far as the numbers go.
+  /// Color range of one matrix. By default it is fixed for weights and masks, and for other stages symmetric
+  /// around 0 up to the largest finite number.
   std::function<Range(attention::Stage stage, std::size_t head)> range = {};
 };
 
-/// A figure of a stage or of the whole computation, fit for a page: tokens on the axes, formula, shape,
-/// color bar, and in words below what the marks in it mean.
+/// Returns a figure of a stage or of the whole computation, for print: tokens on the axes, formula, shape,
+/// color bar, and a legend of its marks.
 ///
 /// Throws core::Error when the model has no such stage or head.
 DisplayList figure(const attention::Model& model, const attention::Trace& trace,

@@ -45,7 +45,7 @@ std::string npy_words(const std::vector<std::string>& words, const std::vector<s
     longest = std::max(longest, all.emplace_back(text::repaired_characters(word)).size());
   std::string bytes = npy_header(shape, "<U" + std::to_string(longest));
   for (std::u32string& word : all) {
-    word.resize(longest);  // with zeros, which NumPy does not count
+    word.resize(longest);  // with zeros, which NumPy ignores
     for (const char32_t c : word) append_little_endian(bytes, static_cast<std::uint32_t>(c));
   }
   return bytes;
@@ -62,7 +62,7 @@ namespace {
 constexpr zip_uint16_t midnight = 0, first_day = 33;  // 1 January 1980
 constexpr zip_uint32_t quickest = 1;
 
-/// A file while libzip reads it. An exception must not pass through libzip.
+/// State of a file while libzip reads it; exceptions must not pass through libzip.
 struct Content {
   const ZipContent* file;
   std::string bytes = {};
@@ -94,7 +94,7 @@ zip_int64_t answer(void* content, void* data, zip_uint64_t length, zip_source_cm
     case ZIP_SOURCE_CLOSE:
       c.bytes = {};
       return 0;
-    case ZIP_SOURCE_STAT: {  // libzip reserves room for a size above 4 GiB unless it is told
+    case ZIP_SOURCE_STAT: {  // without a size, libzip reserves room for more than 4 GiB
       if (c.size == 0 && c.make() != 0) return -1;
       auto& about = *static_cast<zip_stat_t*>(data);
       zip_stat_init(&about);
@@ -177,7 +177,7 @@ using attention::StageInfo;
 using attention::Trace;
 
 std::string stage_array(const StageInfo& stage, const std::vector<Trace>& traces, const Model& model) {
-  const std::size_t matrices = n_matrices(model, stage.stage);  // heads share keys and values of a group
+  const std::size_t matrices = n_matrices(model, stage.stage);  // heads of a group share keys and values
   const arma::mat& first = traces.front().at(stage.stage, 0);
   std::vector<std::size_t> shape{first.n_rows, first.n_cols};
   if (stage.per_head) shape.insert(shape.begin(), matrices);
@@ -240,7 +240,7 @@ std::string npz_bytes(const Model& model, const std::vector<std::string>& stages
       std::pair{MatrixName::query_norm, "query_norm"},       std::pair{MatrixName::key_norm, "key_norm"},
       std::pair{MatrixName::frequencies, "frequencies"},     std::pair{MatrixName::slopes, "slopes"},
       std::pair{MatrixName::relative_bias, "relative_bias"}, std::pair{MatrixName::sink, "sink"}};
-  for (const auto& [name, word] : added)  // learned as the projections are
+  for (const auto& [name, word] : added)  // learned like the projections
     if (const auto* numbers = stages.empty() ? find_matrix(used, {name, 0}) : nullptr)
       files.push_back(
           {std::string("projections.") + word + ".npy", [numbers] { return npy_bytes(*numbers); }});

@@ -34,7 +34,7 @@ static_assert(std::endian::native == std::endian::little, "numbers of a page are
 
 constexpr std::size_t large_weights = 400'000;   // bytes of float32; more are stored in 16 bits
 constexpr std::size_t large_stages = 1'500'000;  // bytes of queries, keys and values of several layers
-constexpr std::size_t few_numbers = 4000;        // that are stored in 64 bits
+constexpr std::size_t few_numbers = 4000;        // at most this many are stored in 64 bits
 
 std::string base64(const std::string& bytes) {
   constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -66,7 +66,7 @@ std::string deflated(const std::string& bytes) {
   return result;
 }
 
-/// Bytes of equal rank lie together, which deflate likes.
+/// Packs numbers as byte planes, which deflate compresses better.
 template <class Number>
 std::string packed(const std::vector<Number>& numbers) {
   std::string planes(numbers.size() * sizeof(Number), '\0');
@@ -83,14 +83,14 @@ std::vector<Number> narrowed(const std::vector<double>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// A stage of all layers, layer by layer and head by head, each matrix row by row.
+/// A stage of all layers: [layer][head][row][column].
 struct PageStage {
   std::string name;
   std::size_t n_heads = 0, n_rows = 0, n_cols = 0;  // of each layer
   std::vector<double> numbers = {};
 };
 
-/// Everything that a page shows, gathered layer by layer.
+/// All data of a page, collected layer by layer.
 struct Page {
   std::size_t n_layers = 0, n_heads = 0;
   std::vector<std::string> tokens, keys;
@@ -98,7 +98,7 @@ struct Page {
   std::vector<double> scales, caps;
   std::vector<arma::rowvec> sinks;
   bool has_sinks = false;
-  bool computes_scores = true, computes_contexts = true;  // whether the page's own arithmetic gives them
+  bool computes_scores = true, computes_contexts = true;  // whether the page can compute them itself
   std::vector<PageStage> stages;
 };
 
@@ -117,7 +117,7 @@ void add(Page& page, const std::string& name, std::size_t n_heads, const arma::m
     for (arma::uword j = 0; j < matrix.n_cols; ++j) stage.numbers.push_back(matrix(i, j));
 }
 
-/// The queries, or keys, of which the scores are dot products: after norm and rotation.
+/// Returns the queries or keys that are multiplied into scores, after QK norm and RoPE.
 const StageMatrix& before_scores(const Trace& trace, std::size_t head, std::array<Stage, 3> last_first) {
   for (const Stage stage : last_first)
     if (const StageMatrix& matrix = trace.at(stage, head); matrix.n_rows() > 0) return matrix;
@@ -126,7 +126,7 @@ const StageMatrix& before_scores(const Trace& trace, std::size_t head, std::arra
 constexpr std::array last_queries{Stage::rotated_queries, Stage::normed_queries, Stage::queries};
 constexpr std::array last_keys{Stage::rotated_keys, Stage::normed_keys, Stage::keys};
 
-/// What is added to the scores after scale and cap, 0 where both are infinite; nothing when it is not known.
+/// Returns the bias of the scores after scale and softcap, 0 where both are infinite; empty if unknown.
 arma::mat bias_of(const Model& model, const Trace& trace, std::size_t head) {
   if (!model.additions.has_bias()) return {};
   const Stage stage = stage_before(model, Stage::masked_scores);
@@ -137,7 +137,7 @@ arma::mat bias_of(const Model& model, const Trace& trace, std::size_t head) {
   return bias;
 }
 
-/// Whether two matrices agree within what float32 stores, where cells are visible and numbers finite.
+/// Returns whether two matrices agree to about float32 precision, where unmasked and finite.
 bool agree(const arma::mat& a, const arma::mat& b, const arma::mat& visible) {
   if (arma::size(a) != arma::size(b)) return false;
   double largest = 0, apart = 0;
@@ -149,8 +149,8 @@ bool agree(const arma::mat& a, const arma::mat& b, const arma::mat& visible) {
   return apart <= 1e-5 * largest;
 }
 
-/// Whether scale, cap (0: none) and bias make of queries and keys the scores that the softmax reads, as the
-/// page would compute them; mistakes and given stages may make others.
+/// Returns whether the page would compute the scores of the softmax from queries, keys, scale, softcap (0:
+/// none) and bias; injected bugs and given stages may give others.
 bool computes_scores(const Trace& trace, std::size_t head, double scale, double cap, const arma::mat& bias) {
   const arma::mat &queries = before_scores(trace, head, last_queries),
                   &keys = before_scores(trace, head, last_keys);
@@ -161,7 +161,7 @@ bool computes_scores(const Trace& trace, std::size_t head, double scale, double 
   return agree(scores, trace.at(Stage::masked_scores, head), trace.at(Stage::mask));
 }
 
-/// Whether the context vectors are the sums of values that the page would compute.
+/// Returns whether the context vectors are the weighted sums that the page would compute.
 bool computes_contexts(const Trace& trace, std::size_t head) {
   const arma::mat &weights = trace.at(Stage::dropped_weights, head), &values = trace.at(Stage::values, head),
                   &contexts = trace.at(Stage::contexts, head);
@@ -169,7 +169,7 @@ bool computes_contexts(const Trace& trace, std::size_t head) {
          agree(weights * values, contexts, arma::ones(arma::size(contexts)));
 }
 
-/// Adds a stage of all heads, where it is known.
+/// Adds a stage of all heads, if the trace has it.
 void add_stage(Page& page, const Trace& trace, Stage stage) {
   const std::size_t n = info(stage).count(trace.n_heads());
   for (std::size_t h = 0; h < n; ++h)
@@ -194,8 +194,7 @@ void add_heads(Page& page, const Model& model, const Trace& trace) {
   }
   if (drops)
     for (const Stage stage : {Stage::dropout_mask, Stage::dropped_weights}) add_stage(page, trace, stage);
-  // The page gives consecutive heads the same keys and values; where others share them, each head has its
-  // own.
+  // The page shares keys and values among consecutive heads; if others share them, each head gets its own.
   const std::size_t n_stored = are_consecutive ? model.kv_heads() : n_heads;
   for (std::size_t k = 0; k < n_stored; ++k) {
     const std::size_t head = k * n_heads / n_stored;
@@ -206,7 +205,7 @@ void add_heads(Page& page, const Model& model, const Trace& trace) {
   }
 }
 
-/// Adds what only a page of one layer has.
+/// Adds the stages that only a page of one layer has.
 void add_rest(Page& page, const Model& model, const Trace& trace) {
   if (!page.computes_scores)
     for (const Stage stage : {Stage::scores, Stage::scaled_scores, Stage::masked_scores})
@@ -239,7 +238,7 @@ void add_layer(Page& page, const Model& model, std::size_t sequence, bool is_alo
   if (is_alone) add_rest(page, model, trace);
 }
 
-/// Leaves out what the page would compute otherwise than the model does.
+/// Removes the inputs of stages that the page would compute differently from the model.
 void leave_out_what_differs(Page& page) {
   if (!page.computes_scores) {
     page.scales.clear();
@@ -250,7 +249,7 @@ void leave_out_what_differs(Page& page) {
     std::erase_if(page.stages, [](const PageStage& stage) { return stage.name == "values"; });
 }
 
-/// Leaves the weights of many layers alone where the other stages are many.
+/// Keeps only the weights if there are several layers and their other stages are large.
 void leave_out_large_stages(Page& page) {
   std::size_t n = 0;
   for (const PageStage& stage : page.stages)
@@ -267,7 +266,7 @@ std::string list(const Items& items, Words words) {
   return "[" + text::joined(items, ",", words) + "]";
 }
 
-/// A rule where one says it, else a bit for each cell.
+/// Returns the mask as a rule if there is one, else as one bit per cell.
 std::string mask_json(const arma::mat& visible) {
   const auto n_rows = static_cast<std::int64_t>(visible.n_rows),
              n_cols = static_cast<std::int64_t>(visible.n_cols);
@@ -300,7 +299,7 @@ bool is_of_weights(const PageStage& stage) {
   return stage.name == "weights" || stage.name == "dropped_weights";
 }
 
-/// The numbers of visible cells alone; of what is masked there is nothing to store.
+/// Returns only the numbers of unmasked cells; masked ones need not be stored.
 std::vector<double> seen_numbers(const PageStage& stage, const std::vector<arma::mat>& visible) {
   std::vector<double> seen;
   const std::size_t n_cells = stage.n_rows * stage.n_cols;
@@ -311,7 +310,7 @@ std::vector<double> seen_numbers(const PageStage& stage, const std::vector<arma:
   return seen;
 }
 
-/// 65,535 steps from 0 to the largest number of each row.
+/// Numbers in 65,535 steps from 0 to the largest number of each row.
 struct Steps {
   std::vector<double> steps;
   std::vector<float> most;
@@ -400,7 +399,7 @@ std::string_view part(std::string_view name) {
   return found->text;
 }
 
-/// JavaScript or CSS without comments and indentation; comments fill a line or end it after two spaces.
+/// Removes comments and indentation of JavaScript or CSS; a comment fills a line or follows two spaces.
 std::string squeezed(std::string_view source) {
   std::string result;
   for (std::size_t at = 0; at < source.size();) {

@@ -25,8 +25,8 @@ using positions::ScalingRule;
 using random::DrawKind;
 using std::to_string;
 
-/// The text before and with torch.tensor(…) of a matrix, or of its first row; what is float32 is written at
-/// that precision, all else as float64.
+/// Returns `before` and torch.tensor(…) of a matrix, or of its first row; float32 numbers are written at that
+/// precision, all others as float64.
 std::string with_tensor(const std::string& before, const arma::mat& m, bool row = false) {
   const std::string start = before + "torch.tensor(";
   const bool single = python::is_float32(m);
@@ -34,7 +34,7 @@ std::string with_tensor(const std::string& before, const arma::mat& m, bool row 
          (single ? ")" : ", dtype=torch.float64)");
 }
 
-// What is drawn or written out of the numbers of the model.
+// The model's numbers: sampled from a seed, or written out.
 
 const char* name_of(InitializedPart part) {
   switch (part) {
@@ -88,7 +88,7 @@ std::string tokens_text(const std::vector<Sequence>& sequences) {
   return text + "]\n";
 }
 
-/// A draw as a line of Python, under a name of its own when it is one head's layer.
+/// Returns a draw as a line of Python, with its own name if it is the layer of one head.
 std::string draw_text(const RecipeDraw& draw) {
   const std::string words = random::torch_words(draw.op);
   if (draw.part == InitializedPart::nothing) return words + "  # sampled, but not used\n";
@@ -106,7 +106,7 @@ std::string passage_text(const Model& model, const RecipePassage& passage) {
     if (is_layer && draw.op.kind != DrawKind::linear && !draw.head)
       after += name + " = layer(" + name + ")\n";
     if (draw.head != std::size_t{0}) continue;
-    std::string heads;  // one head's layers stand side by side
+    std::string heads;  // layers of single heads are concatenated
     for (std::size_t h = 0; h < model.n_heads; ++h)
       heads +=
           (h ? ", " : "") + name + "_" + to_string(h) + (draw.op.kind == DrawKind::linear ? ".weight.T" : "");
@@ -136,7 +136,7 @@ constexpr const char* layer_function =
     "            made.bias.copy_(bias)\n"
     "    return made\n";
 
-/// Whether the program cannot draw what dropout keeps, so that the program has it as a tensor named kept.
+/// Returns whether the program cannot sample the dropout mask and has it as a tensor named kept.
 bool writes_kept_weights(const attention::Dropout& d) {
   return d.active() && d.rate < 1 && (!d.given.empty() || d.stream == attention::DropoutStream::mkl);
 }
@@ -154,7 +154,7 @@ std::string kept_text(const Model& model) {
   return about + "kept = " + sequences.front().substr(4) + "\n";
 }
 
-// What models have added since the paper.
+// Additions since the original paper.
 
 std::string stack(const std::string& before, const std::vector<SharedMatrix>& matrices) {
   if (matrices.size() == 1) return with_tensor(before, matrices.front()) + "\n";
@@ -228,11 +228,11 @@ std::string additions_text(const Model& m) {
 }
 
 struct ProgramNumbers {
-  std::string definitions;  ///< lines that define x, the layers and what forward() needs beside them
-  std::string layers;       ///< the names of the layers, as they are given to the class
+  std::string definitions;  ///< lines that define x, the layers and other inputs of forward()
+  std::string layers;       ///< names of the layers, as arguments of the class
 };
 
-/// Draws what PyTorch draws from one of the seeds, to the last bit, and writes all other numbers out.
+/// Samples numbers that PyTorch gives for one of the seeds, to the last bit, and writes out all others.
 ProgramNumbers numbers_of(const Model& model, const std::vector<std::uint64_t>& seeds) {
   const std::vector<RecipePassage> recipe = editing::find_recipe(model, seeds);
   const auto is_initialized = [&](InitializedPart part) {
@@ -291,7 +291,7 @@ std::string program_text(const Model& model, const std::string& title,
   const ProgramNumbers numbers = numbers_of(model, seeds);
   const std::string name = class_name(model);
   std::string text =
-      // Python looks for a declaration in the first two lines, whoever wrote them.
+      // Python looks for an encoding declaration in the first two lines.
       "# -*- coding: utf-8 -*-\n# Written by attnscope " ATTNSCOPE_VERSION
       "; needs PyTorch. Prints every stage, computed in float64.\n" +
       python::string(title) + "\nimport torch\nfrom torch import nn\n\n";

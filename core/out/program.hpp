@@ -9,13 +9,13 @@
 
 namespace core::formats {
 
-/// A model as a Python program for PyTorch that builds it and prints every stage, to be read and to be run.
+/// Returns a readable Python program for PyTorch that builds a model and prints every stage.
 ///
-/// Numbers that PyTorch draws from one of the seeds, to the last bit, are drawn; all others stand in the
-/// program. It is computed in float64, so its stages are those of attend() but for the order of sums. title
-/// is its docstring. Names that a person chose are literals of printable ASCII in it, never in a comment.
-/// Throws core::Error when the model cannot be computed or departs from the paper, or when something in it is
-/// given or a head is ablated.
+/// Numbers that PyTorch samples from one of the seeds, to the last bit, are sampled; all others are literals.
+/// The program computes in float64, so its stages equal those of attend() except for the order of sums. title
+/// is its docstring. Names chosen by the user are literals of printable ASCII, never in a comment. Throws
+/// core::Error when the model cannot be computed, or has injected bugs, given stages, overridden values or
+/// ablated heads.
 std::string program_text(const attention::Model& model, const std::string& title,
                          const std::vector<std::uint64_t>& seeds = editing::usual_seeds());
 

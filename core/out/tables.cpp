@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view line_end = "\r\n";
 
-/// What begins so is a formula to a spreadsheet, which runs it.
+/// Returns whether a spreadsheet would run a label as a formula.
 bool looks_like_formula(const std::string& label) {
   const std::size_t begin = label.find_first_not_of('\'');
   return begin != label.npos && std::string_view("=+-@\t\r").find(label[begin]) != std::string_view::npos;
@@ -24,7 +24,7 @@ bool looks_like_formula(const std::string& label) {
 
 void append_label(std::string& text, std::string label) {
   if (looks_like_formula(label)) label.insert(0, 1, '\'');
-  // Spreadsheets may take semicolons and tabs for separators too.
+  // Spreadsheets may read semicolons and tabs as separators too.
   if (label.find_first_of(",;\t\"\r\n") == label.npos) {
     text += label;
     return;
@@ -89,7 +89,7 @@ arma::mat numbers_of(const LabelledMatrix& m, const CopyPlace& place) {
   return m.numbers.submat(place.row, place.column, place.row, place.column);
 }
 
-/// What is copied, with the labels that belong to it.
+/// Returns the part to copy, with its labels.
 LabelledMatrix part_of(const LabelledMatrix& m, const CopyPlace& place) {
   if (place.extent == CopyScope::matrix) return m;
   LabelledMatrix part{numbers_of(m, place), {m.row_labels.at(place.row)}, m.column_labels};
@@ -115,8 +115,8 @@ std::string csv(const LabelledMatrix& m, CopyPlace place, int) {
   return csv_text(part_of(m, place));
 }
 
-/// A label as the text that it is: it neither ends its field of the table or the line, nor becomes a link, a
-/// picture or a tag.
+/// Escapes a label, so that it neither ends its table field or the line nor becomes a link, an image or a
+/// tag.
 std::string markdown_label(const std::string& label) {
   constexpr std::u32string_view marks = U"|\\`*_<>[]!&~";
   std::string text;
@@ -144,7 +144,7 @@ std::string markdown(const LabelledMatrix& m, CopyPlace place, int decimals) {
   return text + "\n";
 }
 
-/// Without labels, for a formula; needs amsmath.
+/// Returns a matrix without labels, for a formula; needs amsmath.
 std::string latex(const LabelledMatrix& m, CopyPlace place, int decimals) {
   const auto number = [decimals](double v) {
     if (std::isnan(v)) return std::string("\\mathrm{NaN}");

@@ -56,7 +56,7 @@ std::string reason(int error) {
   throw Error(cannot_be_written(path, error));
 }
 
-/// Opens a regular file to be read, or a folder where one may be; a pipe is not waited for.
+/// Opens a regular file for reading, or a folder if that is allowed; does not wait for a pipe.
 Descriptor opened(const fs::path& path, bool or_folder = false) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat about;
@@ -66,9 +66,9 @@ Descriptor opened(const fs::path& path, bool or_folder = false) {
   throw Error(path.string() + ": expected a regular file, got a device or pipe");
 }
 
-/// Writes all of the content: 0, or the error that stopped it. Throws Stopped when a signal asks to end.
+/// Writes all of the content. Returns 0 or the error that stopped it. Throws Stopped on a signal to end.
 int write_all(int descriptor, std::string_view content, const SignalBlocker* blocker = nullptr) {
-  constexpr std::size_t max_piece = 1 << 22;  // between two looks at the signals
+  constexpr std::size_t max_piece = 1 << 22;  // between two checks for signals
   while (!content.empty()) {
     if (blocker) blocker->check();
     const ssize_t written = ::write(descriptor, content.data(), std::min(content.size(), max_piece));
@@ -78,7 +78,7 @@ int write_all(int descriptor, std::string_view content, const SignalBlocker* blo
   return 0;
 }
 
-/// The descriptor that a path from the root names by itself.
+/// Returns the descriptor that an absolute path names, without following links.
 std::optional<int> descriptor_called(const fs::path& path) {
   constexpr std::array names{"/dev/stdin", "/dev/stdout", "/dev/stderr"};
   for (std::size_t k = 0; k < names.size(); ++k)
@@ -88,7 +88,7 @@ std::optional<int> descriptor_called(const fs::path& path) {
   return number && *number < 1 << 20 ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
-/// The file at the end of a chain of symbolic links, whether it exists or not.
+/// Returns the file at the end of a chain of symbolic links, whether it exists or not.
 fs::path followed(fs::path path) {
   std::error_code ignored;
   for (int links = 0; links < 40 && fs::is_symlink(path, ignored); ++links)
@@ -122,7 +122,7 @@ Descriptor::~Descriptor() {
 std::optional<int> own_descriptor(const fs::path& path) {
   std::error_code error;
   fs::path at = fs::absolute(path, error).lexically_normal();
-  // Links are followed up to the name of a descriptor, which is itself a link to what it has open.
+  // Follows links only up to the name of a descriptor, which is itself a link to the open file.
   for (int links = 0; links < 40 && !error; ++links) {
     if (const auto number = descriptor_called(at)) return number;
     if (!fs::is_symlink(at, error)) return std::nullopt;
@@ -171,7 +171,7 @@ std::string read_file(const fs::path& path, std::size_t limit) {
   const Descriptor file = opened(path);
   struct stat about;
   if (::fstat(file.number(), &about) != 0) fail_reading(path, errno);
-  // One more byte than it says, to see its end; files of /proc say that they are empty.
+  // One byte more than the reported size, to detect the end; files of /proc report that they are empty.
   const std::size_t step =
       std::clamp<std::size_t>(static_cast<std::size_t>(about.st_size) + 1, 1 << 12, 1 << 20);
   std::string content;
@@ -225,7 +225,7 @@ std::string OpenFile::bytes(std::uint64_t from, std::uint64_t count) const {
   return buffer;
 }
 
-/// A temporary file or folder, which goes away with this unless it was moved.
+/// A temporary file or folder; the destructor removes it unless path has been cleared.
 struct TempPath {
   fs::path path;
   explicit TempPath(fs::path temporary) : path(std::move(temporary)) {}
@@ -241,7 +241,7 @@ namespace {
 
 constexpr std::string_view temp_prefix = ".attnscope-";
 
-/// A new hidden name in a folder.
+/// Returns a new hidden name in a folder.
 fs::path temp_name(const fs::path& folder) {
   return folder / (std::string(temp_prefix) + random_name());
 }
@@ -251,21 +251,21 @@ bool is_temp_name(std::string_view name) {
          name.find_first_not_of(text::hexadecimal_digits, temp_prefix.size()) == name.npos;
 }
 
-/// Makes the names in a folder outlast a power cut, where its file system can.
+/// Makes the entries of a folder survive a power failure, if its file system can.
 void sync_folder(const fs::path& folder) {
   const Descriptor open(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (open.is_open()) ::fsync(open.number());
 }
 
-/// Locks what was just made, which tells remove_stale() that somebody writes it. False where that of another
-/// program came in between and has removed it.
+/// Locks a new file or folder, so that remove_stale() keeps it. Returns false if the remove_stale() of
+/// another process has removed it before the lock.
 bool lock_new(const Descriptor& made) {
   struct stat now;
   return ::flock(made.number(), LOCK_EX) != 0 || ::fstat(made.number(), &now) != 0 || now.st_nlink > 0;
 }
 
-/// Writes a new file with the permissions of an old one, if there is one, onto the disk, and gives it its
-/// name while it is still locked. Returns 0 or the error.
+/// Writes a new file to the disk, with the permissions of an old one if there is one, and renames it while it
+/// is still locked. Returns 0 or the error.
 int write_new(const fs::path& path, const fs::path& name, std::string_view content, const struct stat* old,
               const SignalBlocker& blocker) {
   Descriptor file;
@@ -292,7 +292,7 @@ void remove_stale(const fs::path& folder) {
   for (const fs::path& path : list_folder(folder).paths) {
     if (!is_temp_name(path.filename().native())) continue;
     const Descriptor left(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    if (!left.is_open() || ::flock(left.number(), LOCK_EX | LOCK_NB) != 0) continue;  // somebody writes it
+    if (!left.is_open() || ::flock(left.number(), LOCK_EX | LOCK_NB) != 0) continue;  // it is being written
     std::error_code ignored;
     fs::remove_all(path, ignored);
   }
@@ -318,13 +318,13 @@ void write_atomically(const fs::path& path, std::string_view content) {
   if (const int error = write_new(temporary.path, target, content, exists ? &old : nullptr, blocker))
     fail_writing(path, error);
   temporary.path.clear();
-  sync_folder(folder);  // nothing may fail any more
+  sync_folder(folder);  // errors are ignored: the file is in place
 }
 
 struct Staging::Parts {
-  SignalBlocker blocker;  // the first to begin and the last to end
+  SignalBlocker blocker;  // constructed first, destroyed last
   fs::path directory;
-  /// Folders that were made for the files and go again unless something is in them.
+  /// Folders made for the files; the destructor removes those that are empty.
   struct Folders : std::vector<fs::path> {
     ~Folders() {
       std::error_code ignored;
@@ -347,7 +347,7 @@ struct Staging::Parts {
     } while (!lock.is_open() || !lock_new(lock));
   }
 
-  /// Makes a folder and those around it, as far as there are none.
+  /// Creates a folder and its missing parents; appends those created to `to`.
   void make_folders(const fs::path& path, Folders* to) {
     std::error_code error;
     if (path.empty() || fs::is_directory(path, error)) return;
@@ -400,8 +400,8 @@ std::vector<fs::path> Staging::keep() {
 
 namespace {
 
-/// Opens a file and takes its lock; without that, the error number is EEXIST or EWOULDBLOCK when somebody
-/// else has it or has just removed it.
+/// Opens and locks a file; if that fails, errno is EEXIST or EWOULDBLOCK when another process has it or has
+/// just removed it.
 Descriptor locked(const fs::path& path, int flags) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
   if (!file.is_open() || ::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return Descriptor();
@@ -430,7 +430,7 @@ std::optional<LockFile> LockFile::take(const fs::path& path) {
 std::string file_stamp(const fs::path& path) {
   struct stat about;
   if (::stat(path.c_str(), &about) != 0) return "";
-  // The time of its change nobody can set back, as that of its contents.
+  // Unlike the modification time, the change time (ctime) cannot be set back.
   const auto moment = [](const timespec& time) {
     return " " + std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
   };

@@ -10,16 +10,16 @@
 #include <utility>
 #include <vector>
 
-/// Files as the operating system has them. Every function throws core::Error, one line "PATH: what is wrong".
+/// Files of the operating system. Every function throws core::Error, one line "PATH: what is wrong".
 namespace core::system {
 
-/// "PATH: not readable: why" for an error number of the system.
+/// Returns "PATH: not readable: why" for an error number of the system.
 std::string cannot_be_read(const std::filesystem::path& path, int error);
 
-/// "PATH: cannot be written: why" for an error number of the system.
+/// Returns "PATH: cannot be written: why" for an error number of the system.
 std::string cannot_be_written(const std::filesystem::path& path, int error);
 
-/// Owns the descriptor of an open file; negative when there is none.
+/// Owner of the descriptor of an open file, which is negative if there is none.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -38,38 +38,38 @@ class Descriptor {
 /// /proc/self/fd/3, or a link to one.
 std::optional<int> own_descriptor(const std::filesystem::path& path);
 
-/// Reads a pipe that this process was given, such as /dev/stdin, to its end, so that its name is that of a
-/// regular file with all of it from then on. Leaves every other path alone.
+/// Reads a pipe of this process, such as /dev/stdin, to its end and replaces its descriptor by a regular file
+/// with the same content. Ignores every other path.
 void read_pipe_whole(const std::filesystem::path& path, std::size_t limit = std::size_t{4} << 30);
 
-/// Whether there is a regular file, or a link to one; false also where that cannot be known. Throws nothing.
+/// Returns whether there is a regular file, or a link to one; false also if that is unknown. Throws nothing.
 bool is_file(const std::filesystem::path& path);
 
 /// Returns the content of a regular file of at most limit bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit);
 
-/// Returns the first bytes of a regular file, fewer when it is shorter; none of a folder.
+/// Returns the first bytes of a regular file, fewer if it is shorter; none for a folder.
 std::string read_begin(const std::filesystem::path& path, std::size_t count);
 
-/// A regular file of which any part can be read; several threads may read it at once.
+/// A regular file for random access; several threads may read it at once.
 ///
-/// It is read and never mapped: touching a page that somebody has cut off would end the program.
+/// It is never mapped into memory: access to a page that was truncated meanwhile would end the program.
 class OpenFile {
  public:
-  /// Whether the file is open from now on, or only while something is read: an export has more files than a
-  /// process may have open.
+  /// Whether the file stays open, or is opened for each read: an export has more files than a process may
+  /// have open.
   enum class Keeps { open, closed };
 
   explicit OpenFile(const std::filesystem::path& path, Keeps keeps = Keeps::open);
 
   const std::filesystem::path& path() const { return path_; }
-  /// Bytes that it had when it was opened.
+  /// Returns its size in bytes when it was opened.
   std::uint64_t size() const { return size_; }
 
-  /// Puts the bytes from … from + count − 1, which must lie within size(), into buffer. Throws core::Error
+  /// Reads the bytes from … from + count − 1, which must be within size(), into buffer. Throws core::Error
   /// when the file has become shorter or was replaced since it was opened.
   void read(std::uint64_t from, std::uint64_t count, std::string& buffer) const;
-  /// The same, for whoever has the memory already.
+  /// Reads the same bytes into existing memory.
   void read(std::uint64_t from, std::uint64_t count, char* to) const;
   std::string bytes(std::uint64_t from, std::uint64_t count) const;
 
@@ -80,29 +80,28 @@ class OpenFile {
 };
 
 /// Replaces the content of a file, new or old, so that it holds either the old content or all of the new,
-/// also after a power cut.
+/// also after a power failure.
 ///
-/// A link is followed; an old file keeps its permissions. A device or pipe is written to as it is, and so is
-/// what this process has open, such as /dev/stdout. Throws core::Error, or Stopped when the program is asked
-/// to end; then the old file is as it was and nothing is left beside it.
+/// Follows links and keeps the permissions of an old file. Writes directly to a device, a pipe or a file that
+/// this process has open, such as /dev/stdout. Throws core::Error, or Stopped on a signal to end; then the
+/// old file is unchanged and no temporary file is left.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
-/// Files on their way into a directory: all of them arrive, or none.
+/// Files to be written into a directory, all or none.
 ///
-/// They wait in a hidden directory inside it. Whatever was made and not kept goes away with this object. Only
-/// whoever kills the program while the files are renamed may find new files beside old ones.
+/// Staged in a hidden directory inside it; the destructor removes everything that was made and not kept. Only
+/// if the program is killed while the files are renamed can new and old ones be mixed.
 class Staging {
  public:
-  /// Makes the directory when there is none.
+  /// Creates the directory if there is none.
   explicit Staging(const std::filesystem::path& directory);
   ~Staging();
 
-  /// Writes a file for name, relative to the directory. Throws core::Error, or Stopped when the program is
-  /// asked to end.
+  /// Stages a file with a name relative to the directory. Throws core::Error, or Stopped on a signal to end.
   void add(const std::filesystem::path& name, std::string_view content);
 
-  /// Moves every file to its place, over old ones of that name, and returns their paths. Throws core::Error,
-  /// which says how many are there when not all of them could be moved.
+  /// Moves every file to its place, replacing old ones, and returns their paths. Throws core::Error, which
+  /// says how many are there if not all of them could be moved.
   std::vector<std::filesystem::path> keep();
 
  private:
@@ -113,14 +112,14 @@ class Staging {
 /// Removes the temporary files and folders that killed processes have left in a folder.
 void remove_stale(const std::filesystem::path& folder);
 
-/// A file of which one process at a time holds the lock, which ends with the process.
+/// A file that one process at a time can lock; the lock ends with the process.
 class LockFile {
  public:
-  /// Makes a file of that name; nothing when there is one, or another process was faster. Throws core::Error
+  /// Creates and locks a file; nothing if there is one or another process was faster. Throws core::Error
   /// about shown.
   static std::optional<LockFile> create(const std::filesystem::path& path,
                                         const std::filesystem::path& shown);
-  /// Locks an old file; nothing when another process holds it or has just removed it.
+  /// Locks an old file; nothing if another process holds it or has just removed it.
   static std::optional<LockFile> take(const std::filesystem::path& path);
 
  private:
@@ -128,20 +127,19 @@ class LockFile {
   Descriptor file_;
 };
 
-/// 16 random hexadecimal digits.
+/// Returns 16 random hexadecimal digits.
 std::string random_name();
 
-/// Returns a text that changes when somebody writes a file: its inode, length and times; "" when there is
-/// none.
+/// Returns a text that changes whenever a file is written: its inode, length and times; "" if there is none.
 std::string file_stamp(const std::filesystem::path& path);
 
-/// What a folder holds.
+/// Content of a folder.
 struct Listing {
-  std::vector<std::filesystem::path> paths;  ///< of its entries, in the order of their names
-  int error = 0;                             ///< of the system, which broke it off, or 0
+  std::vector<std::filesystem::path> paths;  ///< of its entries, sorted by name
+  int error = 0;                             ///< of the system, which ended it early, or 0
 };
 
-/// The entries of a folder; an empty path is the current folder.
+/// Returns the entries of a folder; an empty path is the current folder.
 Listing list_folder(const std::filesystem::path& folder);
 
 }  // namespace core::system

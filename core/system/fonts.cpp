@@ -23,7 +23,7 @@ void add_family(FcPattern* wanted, const std::string& family) {
   FcPatternAddString(wanted, FC_FAMILY, reinterpret_cast<const FcChar8*>(family.c_str()));
 }
 
-/// The installed font that fontconfig finds most like the wanted one; nothing where there is none.
+/// Returns the installed font that fontconfig finds most similar to the wanted one, or nothing.
 Pattern match_of(const Pattern& wanted) {
   if (!wanted) return pattern();
   FcConfigSubstitute(nullptr, wanted.get(), FcMatchPattern);
@@ -38,7 +38,7 @@ std::string text_of(const Pattern& font, const char* what) {
   return reinterpret_cast<const char*>(text);
 }
 
-/// The outline font without colors that has most of the characters; of that family when one is named.
+/// Returns the monochrome outline font with most of the characters, of a family if one is given.
 Font best_font(const std::optional<std::string>& family, const std::set<char32_t>& characters) {
   const Pattern wanted = pattern();
   const std::unique_ptr<FcCharSet, void (*)(FcCharSet*)> set(FcCharSetCreate(), FcCharSetDestroy);
@@ -65,7 +65,7 @@ Font best_font(const std::optional<std::string>& family, const std::set<char32_t
   return font;
 }
 
-/// The Debian package with a font of the character.
+/// Returns the Debian package with a font of the character.
 const char* package_of(char32_t c) {
   const auto within = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
   if (within(0x1100, 0x11ff) || within(0x2e80, 0x9fff) || within(0xa960, 0xa97f) || within(0xac00, 0xd7ff) ||

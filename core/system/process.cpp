@@ -19,16 +19,16 @@
 namespace core::system {
 namespace {
 
-std::atomic<int> signal_noted = 0;  // a signal's handler can reach nothing else
+std::atomic<int> signal_noted = 0;  // a signal handler can reach only globals
 
 void note(int signal) {
   signal_noted = signal;
 }
 
-/// The actions of signals belong to the whole process.
+/// Signal actions to restore, which belong to the whole process.
 struct Actions {
   std::mutex mutex;
-  int depth = 0;  ///< blockers that live
+  int depth = 0;  ///< number of live blockers
   std::vector<std::pair<int, struct sigaction>> before;
 };
 
@@ -42,7 +42,7 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &now) != 0 || now.sa_handler == SIG_IGN;
 }
 
-/// Whether this is the outermost blocker, which handles the signals from now on.
+/// Starts to note signals. Returns whether this is the outermost blocker, which handles them.
 bool begin_noting(std::initializer_list<int> signals, bool even_ignored) {
   Actions& all = actions();
   const std::lock_guard lock(all.mutex);
@@ -133,7 +133,7 @@ void give_back_memory() {
 
 void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
-  ::madvise(memory, bytes, MADV_HUGEPAGE);  // a wish
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // only a hint
 #endif
 }
 

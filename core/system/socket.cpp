@@ -30,7 +30,7 @@ std::string words_of_error(int error) {
   return std::generic_category().message(error);
 }
 
-/// Waits until a socket can be read or written; whether it can.
+/// Waits until a socket can be read or written. Returns whether it can.
 bool wait_for(int socket, short what, milliseconds patience) {
   pollfd waiting{socket, what, 0};
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -43,7 +43,7 @@ bool wait_for(int socket, short what, milliseconds patience) {
   }
 }
 
-/// The descriptor of a socket that is connected, or the number of the error.
+/// Returns the descriptor of a connected socket, or none and the error number in error.
 Descriptor connected(int family, const sockaddr* address, socklen_t size, milliseconds patience, int& error) {
   Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   error = errno;
@@ -64,7 +64,7 @@ struct HostAndPort {
   std::string host, port;
 };
 
-/// HOST:PORT, where the host may be in brackets, as addresses with colons are.
+/// Splits HOST:PORT; the host may be in brackets, as addresses with colons are.
 std::optional<HostAndPort> host_and_port(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == text.npos || colon == 0 || text.find('/') != text.npos) return std::nullopt;

@@ -1,4 +1,4 @@
-"""attnscope: take attention apart. From the tensors and models that live in Python to the window, a page, or a check.
+"""attnscope: take attention apart. Opens tensors and models of Python in the window, as a page, or in a check.
 
 attnscope.show(q, k, v, causal=True)         opens the window on queries, keys and values
 attnscope.show(module, x)                    … on the attention of a module
@@ -32,7 +32,7 @@ __version__ = "0.2.0"
 
 
 def capture(model: Any = None, *, tokens: Any = None, max_tokens: int = 2048) -> Capture:
-    """Records every attention that PyTorch computes inside a with block; a model gives the names.
+    """Records every attention that PyTorch computes inside a with block; a model supplies the module names.
 
     with attnscope.capture(model) as c:
         model(**inputs)
@@ -47,9 +47,9 @@ def capture(model: Any = None, *, tokens: Any = None, max_tokens: int = 2048) ->
 def attach(model: Any, tokenizer: Any = None, text: str = "", *, port: int | None = None) -> Attached:
     """Opens the window on a model of transformers that stays in this process, and returns at once.
 
-    The window shows every head and the next token, as the model itself computes them; heads are switched off and layers
-    edited there, and the model goes on from them. It is never changed. Without a tokenizer a text is token IDs.
-    A port of 127.0.0.1 (0: a free one) takes windows from elsewhere, as by `ssh -L`; .close() ends it all."""
+    The window shows every head and the next token as the model itself computes them. Heads can be ablated and layers
+    edited there; the model computes the rest and is never changed. Without a tokenizer a text is token IDs.
+    A port of 127.0.0.1 (0: a free one) accepts remote windows, for example over `ssh -L`; .close() ends everything."""
     try:
         from .serving import attach_window
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""NumPy arrays from whatever holds numbers: lists, NumPy, PyTorch on any device, JAX and others by DLPack."""
+"""NumPy arrays from lists, NumPy, PyTorch on any device, JAX and other libraries with DLPack."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def to_numpy(x: Any, name: str = "the tensor") -> Array:
 
 
 def dtype_name(x: Any) -> str:
-    """Returns the name of a tensor's type as PyTorch and NumPy say it: "bfloat16", "float32", …"""
+    """Returns the name of a tensor's dtype as in PyTorch and NumPy: "bfloat16", "float32", …"""
     dtype = getattr(x, "dtype", None)
     return str(dtype).removeprefix("torch.") if dtype is not None else "float64"
 
@@ -55,7 +55,7 @@ def _from_torch(x: Any, name: str) -> Array:
     x = x.detach()
     if x.is_meta:
         raise AttnscopeError(f"{name} is on the meta device, so it has a shape and no numbers; load the weights first.")
-    if hasattr(x, "full_tensor"):  # a DTensor, of which each process has a part
+    if hasattr(x, "full_tensor"):  # a DTensor, sharded between processes
         x = x.full_tensor()
     if x.layout != torch.strided:
         x = x.to_dense()
@@ -67,7 +67,7 @@ def _from_torch(x: Any, name: str) -> Array:
 
 
 def as_heads(x: Any, name: str) -> Array:
-    """Returns a stage of heads as [sequences, heads, rows, columns]; two and three axes get ones in front."""
+    """Returns a stage of heads as [sequences, heads, rows, columns]; missing leading axes become 1."""
     a = to_numpy(x, name)
     if not 2 <= a.ndim <= 4:
         raise AttnscopeError(

@@ -1,4 +1,4 @@
-"""One attention: what goes in, how it is computed, and every stage, as NumPy arrays."""
+"""One attention: its inputs, its settings and every stage, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .showing import Window
 
 _LARGE_NEGATIVE = -1e9
-_INLINE = 20_000  # numbers that a session lists itself; more of them stand in a file beside it
+_INLINE = 20_000  # numbers that a session lists itself; larger tensors go into a file next to it
 _MAX_SVG_CELLS = 20_000
 
 
@@ -44,15 +44,15 @@ class Linear:
 
 @dataclass
 class Editable:
-    """What makes an attention computable from its input on, so that everything can be edited in the window."""
+    """Inputs and parameters that let the window recompute and edit an attention from its embeddings on."""
 
     embeddings: Array  # [sequences, tokens, d_in]
     query: Linear
     key: Linear
     value: Linear
     output: Linear | None = None
-    source: Array | None = None  # [sequences, keys, d_in]: what keys and values are projected from, in cross-attention
-    settings: dict[str, Any] = field(default_factory=dict)  # keys of a session: "positions", "normalise"
+    source: Array | None = None  # [sequences, keys, d_in]: encoder states of cross-attention (key_value_states)
+    settings: dict[str, Any] = field(default_factory=dict)  # further keys of a session: "positions", "normalise"
 
     def linears(self) -> dict[str, Linear]:
         named = {"query": self.query, "key": self.key, "value": self.value, "output": self.output}
@@ -63,7 +63,7 @@ class Editable:
 class Attention:
     """One attention: queries, keys and values of every head, or only its weights.
 
-    Stages of heads are [sequences, heads, rows, columns]; keys and values may have fewer heads, which share them."""
+    Stages of heads are [sequences, heads, rows, columns]; keys and values may have fewer (KV) heads."""
 
     queries: Array | None = None
     keys: Array | None = None
@@ -72,7 +72,7 @@ class Attention:
     mask: Mask = field(default_factory=Mask)
     bias: Array | None = None  # [heads or 1, queries, keys], added to the scaled scores
     softcap: float | None = None
-    sinks: Array | None = None  # [heads]: one logit that joins each softmax
+    sinks: Array | None = None  # [heads]: attention sink, one logit in each softmax
     mask_method: str = "negative_infinity"
     dropout: float = 0.0
     dropout_mask: Array | None = None  # bool [sequences, heads, queries, keys]: True is kept
@@ -84,7 +84,7 @@ class Attention:
     notes: list[str] = field(default_factory=list)
     observed: dict[str, Array] = field(
         default_factory=dict
-    )  # what a module computed itself: "weights", "contexts", "output"
+    )  # computed by the module itself: "weights", "contexts", "output"
     editable: Editable | None = None
     not_editable: str = "its projections are not known"
     _file: Path | None = field(default=None, repr=False)
@@ -94,7 +94,7 @@ class Attention:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """Sequences, heads, queries and keys."""
+        """Numbers of sequences, heads, queries and keys."""
         if self.queries is not None and self.keys is not None:
             return (self.queries.shape[0], self.queries.shape[1], self.queries.shape[2], self.keys.shape[2])
         return next(iter(self.given.values())).shape
@@ -122,14 +122,14 @@ class Attention:
 
     @property
     def factor(self) -> float:
-        """What the scores are multiplied by."""
+        """Factor of the scores."""
         if self.scale is not None:
             return self.scale
         return 1.0 if self.queries is None else self.queries.shape[-1] ** -0.5
 
     @property
     def visible(self) -> Array:
-        """bool [sequences, queries, keys]."""
+        """bool [sequences, queries, keys]: True where unmasked."""
         return self.mask.visible(self.n_queries, self.n_keys, self.n_sequences)
 
     # ---------------------------------------------------------------- stages
@@ -159,7 +159,7 @@ class Attention:
 
     @cached_property
     def weights(self) -> Array:
-        """Attention weights before dropout: each row sums to 1, less what a sink takes."""
+        """Attention weights before dropout: each row sums to 1, minus the weight of a sink."""
         if "weights" in self.given:
             return self.given["weights"]
         s = self.masked_scores
@@ -197,14 +197,14 @@ class Attention:
 
     @property
     def output(self) -> Array | None:
-        """What the output projection gave, where it was seen: [sequences, queries, d_out]."""
+        """Output of the output projection, [sequences, queries, d_out]; None where it was not recorded."""
         return self.observed.get("output")
 
     def _each_head(self, stage: Array) -> Array:
         return np.repeat(stage.astype(np.float64), self.n_heads // stage.shape[1], axis=1)
 
     def only(self, head: int) -> Attention:
-        """Returns one head as an attention of its own, without its projections."""
+        """Returns one head as a separate attention, without its projections."""
         if not 0 <= head < self.n_heads:
             raise AttnscopeError(f"There is no head {head}; there are {self.n_heads}.")
         one = slice(head, head + 1)
@@ -236,7 +236,7 @@ class Attention:
         )
 
     def forget_computed(self) -> None:
-        """Frees the stages that were computed; they are computed again when they are asked for."""
+        """Frees the computed stages; they are recomputed on demand."""
         for name in ("scores", "masked_scores", "weights", "context"):
             self.__dict__.pop(name, None)
 
@@ -251,7 +251,7 @@ class Attention:
     # ---------------------------------------------------------------- files
 
     def session(self, tensors: dict[str, Array], file: str, prefix: str = "") -> dict[str, Any]:
-        """Returns the session as JSON values; large numbers are put into tensors, which are to be written to file beside it."""
+        """Returns the session as JSON values; puts large arrays into tensors, to be written to `file` next to it."""
 
         def place(key: str, a: Array) -> Any:
             tensors[prefix + key] = np.ascontiguousarray(a)
@@ -319,7 +319,7 @@ class Attention:
             said["sink"] = self.sinks.astype(float).tolist()
 
     def _is_unchanged(self) -> bool:
-        """Tells whether the parameters are still those that the model computed with; if not, the stages are given."""
+        """Tells whether the parameters are still those the model computed with; if not, the stages are given."""
         try:
             assert self.editable is not None
             for linear in self.editable.linears().values():
@@ -348,7 +348,7 @@ class Attention:
                 for name, m in linears.items()
             }
         else:
-            # As a checkpoint under names that promise nothing else: no rotary positions, no norm.
+            # Checkpoint names that imply nothing else: no rotary embedding, no norm.
             for name, m in linears.items():
                 own = (
                     prefix
@@ -369,7 +369,7 @@ class Attention:
         return tokens
 
     def write_session(self, path: Path) -> None:
-        """Writes a session, and the file of tensors beside it that it names, if it needs one."""
+        """Writes a session and, if needed, the tensor file next to it."""
         tensors: dict[str, Array] = {}
         data = path.with_suffix(".safetensors")
         said = self.session(tensors, data.name)
@@ -384,7 +384,7 @@ class Attention:
         return Recording([self]).save(path)
 
     def session_file(self) -> Path:
-        """Returns a session in a temporary folder, which goes when this object goes."""
+        """Returns a session in a temporary folder, which is removed with this object."""
         with self._lock:
             if self._file is None:
                 folder = tempfile.mkdtemp(prefix="attnscope-")
@@ -396,7 +396,7 @@ class Attention:
     # ---------------------------------------------------------------- pictures
 
     def svg(self, stage: str = "weights", head: int | None = None, *, dark: bool = False, numbers: bool = True) -> str:
-        """Returns a stage as a figure: of one head, or of all heads beside each other."""
+        """Returns a stage as a figure: of one head, or of all heads side by side."""
         return self._figure("svg", stage, head, dark, numbers).decode()
 
     def png(
@@ -419,7 +419,7 @@ class Attention:
             return out.read_bytes()
 
     def _is_small(self) -> bool:
-        """Tells whether a picture of single shapes is not too large for a notebook."""
+        """Tells whether a vector figure is small enough for a notebook."""
         _, heads, n_queries, n_keys = self.shape
         return heads * n_queries * n_keys <= _MAX_SVG_CELLS
 
@@ -448,7 +448,7 @@ class Attention:
         return check(self, other, rtol=rtol, atol=atol)
 
     def stages(self) -> dict[str, Array]:
-        """Returns the numbers that were seen or given, by the names of the stages, to be compared with another computation."""
+        """Returns the recorded or given numbers by stage name, to be compared with another computation."""
         found = {
             name: a
             for name, a in (("queries", self.queries), ("keys", self.keys), ("values", self.values))
@@ -480,7 +480,7 @@ def of_stages(
     key_tokens: Sequence[Any] | None = None,
     name: str = "attention",
 ) -> Attention:
-    """Returns the attention that these tensors are of, after checking that they fit each other."""
+    """Returns the attention of these tensors, after checking that they fit each other."""
     from .arrays import as_heads, dtype_name, to_numpy
     from .masks import as_mask, recognize
 

@@ -1,10 +1,10 @@
 """capture(): records every attention that PyTorch computes, without hooks on the model and without knowing its names.
 
-Three ways lead to an attention, and all are watched at once:
-- scaled_dot_product_attention and multi_head_attention_forward say themselves what they compute;
-- transformers' attention functions get query, key, value, mask, scaling, soft-cap, sinks and position bias by name;
-- any other softmax: the product above it is of queries and keys, the product below it of weights and values.
-What was recorded is computed again in NumPy and compared with the context vectors that the model went on with."""
+Attention is recognized in three ways, all watched at once:
+- calls of scaled_dot_product_attention and multi_head_attention_forward;
+- transformers' attention functions, which name query, key, value, mask, scaling, softcap, sinks and position bias;
+- any other softmax between a product of queries and keys and a product of weights and values.
+Every recording is recomputed in NumPy and compared with the context vectors that the model used."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from .masks import Mask, as_mask, recognize
 from .projections import LinearCall, find_editable, find_output
 from .recording import Recording
 
-_REMEMBERED_OPS = 300  # between a projection and its softmax there are some thirty
+_REMEMBERED_OPS = 300  # about thirty lie between a projection and its softmax
 _REMEMBERED_LINEARS = 24
-_AWAITED_LINEARS = 8  # after the context vectors, until the output projection is given up
+_AWAITED_LINEARS = 8  # after the context vectors; then no output projection is expected
 _MASKED_SCORE = -1e4
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
 _SOFTMAX = {"softmax", "_safe_softmax"}
 _PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "baddbmm", "einsum"}
-# After a softmax these give weights again; what else is computed from weights (an entropy, a mean) is no attention.
+# Applied to softmax results these still give weights; other functions of weights (entropy, mean) are not attention.
 _KEEP_WEIGHTS = {
     "dropout", "to", "type", "type_as", "float", "half", "double", "bfloat16", "view", "reshape", "contiguous", "clone", "detach", "mul", "__mul__",
     "mul_", "__imul__", "__rmul__", "div", "__truediv__", "div_", "__itruediv__", "masked_fill", "masked_fill_", "where", "nan_to_num", "unsqueeze", "squeeze", "flatten",
@@ -48,13 +48,13 @@ _SCALE_UP = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
 
 
 def copied(x: Tensor, name: str = "the tensor") -> Array:
-    """Returns the numbers of a tensor as they are now."""
+    """Returns a copy of a tensor's current numbers."""
     return np.array(to_numpy(x, name))
 
 
 @dataclass
 class _Op:
-    """An operation that was seen: what it was called with, and which remembered operations made that."""
+    """A recorded operation: its arguments, and the remembered operations that made them."""
 
     name: str
     args: tuple[Any, ...]
@@ -65,7 +65,7 @@ class _Op:
 
 @dataclass
 class _Site:
-    """An attention between its softmax and the end of its output projection."""
+    """An attention from its softmax to the end of its output projection."""
 
     queries: Tensor
     keys: Tensor
@@ -119,7 +119,7 @@ class Capture(Recording):
 
 
 class _Recorder(TorchFunctionMode):
-    """Sees each function of PyTorch that is called, and what it returns."""
+    """Observes each called PyTorch function and its result."""
 
     def __init__(self, recording: Recording, model: nn.Module | None, max_tokens: int) -> None:
         super().__init__()
@@ -132,22 +132,22 @@ class _Recorder(TorchFunctionMode):
         self.linears: deque[LinearCall] = deque(maxlen=_REMEMBERED_LINEARS)
         self.weights_of: dict[int, tuple[Tensor, _Site]] = {}
         self.awaiting: list[_Awaiting] = []
-        self.whole: Tensor | None = None  # weights before a dropout that changes them in place
-        self.inside = 0  # an attention function that says itself what it computes
+        self.whole: Tensor | None = None  # weights before an in-place dropout
+        self.inside = 0  # depth inside a recognized attention function
         self.dropped: list[tuple[Array, float]] = []
         self.undo: list[Callable[[], None]] = []
 
     # ---------------------------------------------------------------- beginning and end
 
     def start(self) -> None:
-        # Hooks for all modules at once: no module of the caller's gets one of its own.
+        # Global module hooks: the caller's modules get no hooks of their own.
         pre = nn.modules.module.register_module_forward_pre_hook(lambda m, _: self.stack.append(m))
         post = nn.modules.module.register_module_forward_hook(self._leave, always_call=True)
         self.undo += [pre.remove, post.remove]
         self._watch_transformers()
         if "torch._dynamo" in sys.modules and hasattr(
             torch.compiler, "set_stance"
-        ):  # what torch.compile fused cannot be seen: such models run eagerly meanwhile
+        ):  # code fused by torch.compile cannot be observed: such models run eagerly meanwhile
             stance = torch.compiler.set_stance("force_eager")
             stance.__enter__()
             self.undo.append(lambda: stance.__exit__(None, None, None))
@@ -165,14 +165,14 @@ class _Recorder(TorchFunctionMode):
             self.stack.pop()
 
     def _watch_transformers(self) -> None:
-        """Lets every attention function of transformers pass through record_function(), for as long as the capture runs."""
+        """Routes every attention function of transformers through record_function() while the capture runs."""
         if "transformers" not in sys.modules:
             return
         from transformers import modeling_utils
 
         interface = getattr(modeling_utils, "AttentionInterface", None)
         if interface is None or not hasattr(interface, "get_interface"):
-            return  # releases before: what they call is seen all the same
+            return  # older releases: the functions they call are observed anyway
         original = interface.get_interface
         recorder = self
 
@@ -189,7 +189,7 @@ class _Recorder(TorchFunctionMode):
         interface.get_interface = get_interface
         self.undo.append(lambda: setattr(interface, "get_interface", original))
 
-    # ---------------------------------------------------------------- what is seen
+    # ---------------------------------------------------------------- observed calls
 
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -224,7 +224,7 @@ class _Recorder(TorchFunctionMode):
         return args[0].detach().clone() if inplace else None
 
     def _guard(self, record: Callable[[], None]) -> None:
-        """What cannot be recorded must not stop the caller's model."""
+        """Runs `record`; a failure becomes a problem and never stops the caller's model."""
         try:
             record()
         except AttnscopeError as error:
@@ -301,7 +301,7 @@ class _Recorder(TorchFunctionMode):
         self.weights_of[id(out)] = (out, site)
 
     def _product_above(self, scores: Tensor) -> tuple[_Op, list[_Op]] | None:
-        """The nearest product of two computed tensors of the scores' shape, and the operations between."""
+        """Returns the nearest product of two computed tensors with the scores' shape, and the operations between."""
         start = self.made_by.get(id(scores))
         queue: deque[tuple[int, list[_Op]]] = deque([(start, [])] if start else [])
         seen: set[int] = set()
@@ -352,7 +352,7 @@ class _Recorder(TorchFunctionMode):
         self._finish(a, dtype_name(site.queries), w)
 
     def _leading(self, axes: tuple[int, ...]) -> tuple[int, int]:
-        """Sequences and heads of the axes before queries and keys."""
+        """Returns the numbers of sequences and heads in the axes before queries and keys."""
         if len(axes) == 2:
             return axes
         if len(axes) == 0:
@@ -372,7 +372,7 @@ class _Recorder(TorchFunctionMode):
         return a.reshape(lead[0], -1, *a.shape[-2:])
 
     def _read_scores(self, a: Attention, scores: Array, site: _Site, weights: Array) -> None:
-        """Finds scale, mask, soft-cap and bias that lead from Q·Kᵀ to the scores that entered the softmax."""
+        """Finds the scale, mask, softcap and bias between Q·Kᵀ and the softmax."""
         seen = scores > _MASKED_SCORE
         method = "negative_infinity"
         if seen.all() and not (weights != 0).all():  # masked after the softmax
@@ -380,7 +380,7 @@ class _Recorder(TorchFunctionMode):
             method = "renormalise" if np.allclose(sums, 1, atol=1e-3) else "zero_after_softmax"
             seen = weights != 0
         elif not seen.any(-1).all() and np.isfinite(scores).all():
-            method = "large_negative"  # a row that sees nothing has even weights, as the model gives them
+            method = "large_negative"  # a row with no unmasked key has uniform weights, as in the model
         same = bool((seen == seen[:, :1]).all())
         mask = recognize(seen[:, 0]) if same else None
         raw = a.scores
@@ -423,7 +423,7 @@ class _Recorder(TorchFunctionMode):
         assert a.softcap is not None
         return a.softcap * np.tanh(raw * a.factor / a.softcap)
 
-    # ---------------------------------------------------------------- functions that say what they compute
+    # ---------------------------------------------------------------- attention functions
 
     def _record_sdpa(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor, drawn: list[Array]) -> None:
         names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
@@ -515,7 +515,7 @@ class _Recorder(TorchFunctionMode):
 
     def record_function(self, function: Callable[..., Any], implementation: str, module: nn.Module, query: Tensor, key: Tensor, value: Tensor,
                         args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # fmt: skip
-        """Calls an attention function of transformers and records what it was given."""
+        """Calls an attention function of transformers and records its arguments."""
         self.inside += 1
         self.dropped = []
         try:
@@ -563,7 +563,7 @@ class _Recorder(TorchFunctionMode):
         a.observed["contexts"] = copied(context.transpose(1, 2)).reshape(*a.shape[:3], -1)
         known = None if weights is None or weights.ndim != 4 else copied(weights)[..., :n_keys].astype(np.float64)
         if known is not None and a.dropout_mask is not None:
-            known = None  # they are those after dropout
+            known = None  # they are weights after dropout
         self._finish(a, dtype_name(query), known)
 
     def _name_of(self, module: nn.Module) -> str:
@@ -578,7 +578,7 @@ class _Recorder(TorchFunctionMode):
         if training and p > 0 and before.ndim == 4:
             self.dropped.append((copied((result != 0) | (before == 0)), p))
 
-    # ---------------------------------------------------------------- computed again, compared, and led back to the projections
+    # ---------------------------------------------------------------- recomputing, comparing, finding the projections
 
     def _finish(self, a: Attention, dtype: str, weights: Array | None) -> None:
         tolerance = TOLERANCE.get(dtype, 1e-4)
@@ -605,7 +605,7 @@ class _Recorder(TorchFunctionMode):
 
     @staticmethod
     def _fill_empty_rows(a: Attention, tolerance: float) -> None:
-        """Finds what the model gives queries that see no key, such as padding: NaN, nothing, or an even share of all keys."""
+        """Finds the model's weights for queries with no unmasked key, such as padding: NaN, zeros, or uniform."""
         seen = a.observed["contexts"].astype(np.float64)
         if a.given or a.visible.any(-1).all() or np.isnan(seen).any():
             return
@@ -628,7 +628,7 @@ class _Recorder(TorchFunctionMode):
 
 
 class _Drawn(TorchDispatchMode):
-    """Sees the Bernoulli masks that are drawn inside a function of PyTorch."""
+    """Observes the Bernoulli masks drawn inside a PyTorch function."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -661,7 +661,7 @@ def difference(a: Array, b: Array) -> float:
 
 
 def _worst(a: Attention, weights: Array | None = None) -> float:
-    """Returns the largest difference from what the model computed, head by head, as all of them may be large."""
+    """Returns the largest relative difference of any head from the model's own context vectors or weights."""
     worst = 0.0
     for head in range(a.n_heads):
         one = a.only(head)
@@ -686,7 +686,7 @@ def _tensors(args: Any, kwargs: dict[str, Any]) -> Iterator[Tensor]:
 
 
 def _root(t: Any) -> nn.Parameter | None:
-    """The parameter that a tensor is, or is a transposed view of."""
+    """Returns the parameter that a tensor is, or of which it is a transposed view, if any."""
     if isinstance(t, nn.Parameter):
         return t
     base = getattr(t, "_base", None) if isinstance(t, Tensor) else None
@@ -700,7 +700,7 @@ def _parameters(args: Any, kwargs: dict[str, Any]) -> bool:
 def linear_call(
     function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor
 ) -> LinearCall | None:
-    """Returns the projection that a call is: x·W + b with a parameter W, however it is written."""
+    """Returns the projection x·W + b, with a parameter W, that a call computes, however it is written; else None."""
     if function is F.linear:
         said = dict(zip(("input", "weight", "bias"), args)) | kwargs
         return LinearCall(said["input"], said["weight"], said.get("bias"), out, False)
@@ -720,7 +720,7 @@ def linear_call(
 
 
 def _einsum_call(args: tuple[Any, ...], out: Tensor) -> LinearCall | None:
-    """A projection such as einsum("btd,hdk->bthk", x, W): the weight's axes beside d in the order of the result."""
+    """Returns a projection such as einsum("btd,hdk->bthk", x, W), the weight's other axes in the result's order."""
     operands_ = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
     equation = args[0].replace(" ", "")
     if (
@@ -744,7 +744,7 @@ def _einsum_call(args: tuple[Any, ...], out: Tensor) -> LinearCall | None:
 
 
 def operands(product: _Op, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Returns queries […, tokens, d] and keys […, tokens, d] of the product that makes the scores."""
+    """Returns queries […, tokens, d] and keys […, tokens, d] of the product that gives the scores."""
     args = product.args
     if product.name == "einsum":
         return _einsum_operands(args)
@@ -793,7 +793,7 @@ def _einsum_operands(args: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
 def value_product(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any], weights: Tensor, out: Tensor
 ) -> tuple[Tensor, Tensor] | None:
-    """Returns values […, keys, d] and context vectors […, queries, d] of a product with weights, or None where it is another."""
+    """Returns values […, keys, d] and context vectors […, queries, d] of a product with weights, else None."""
     if name == "einsum":
         tensors = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
         found = re.fullmatch(r"(\w+),(\w+)->(\w+)", args[0].replace(" ", ""))
@@ -822,7 +822,7 @@ def value_product(
 
 
 def _factors(product: _Op, steps: list[_Op]) -> tuple[float, float | None]:
-    """Returns what the product is multiplied by on its way to the softmax, and the soft-cap on it."""
+    """Returns the scale factor and the softcap between the product and the softmax."""
     scale, softcap, after_cap = 1.0, None, False
     if product.name == "baddbmm":
         scale *= float(product.kwargs.get("alpha", 1))
@@ -849,7 +849,7 @@ def _dropout_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[f
 
 
 def _mha_mask(said: dict[str, Any], a: Attention) -> Tensor:
-    """The masks of multi_head_attention_forward, where True hides, as one that is added to the scores."""
+    """Returns the masks of multi_head_attention_forward (True masks) as one additive mask."""
     n, heads, n_queries, n_keys = a.shape
     total = torch.zeros(1, 1, n_queries, n_keys, dtype=torch.float64)
     for key in ("attn_mask", "key_padding_mask"):

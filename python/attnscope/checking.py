@@ -24,7 +24,7 @@ RTOL, ATOL = 1e-5, 1e-6
 
 @dataclass(frozen=True)
 class Stage:
-    """What became of one stage in a comparison."""
+    """The result of comparing one stage."""
 
     layer: int
     name: str
@@ -36,11 +36,11 @@ class Stage:
 
 @dataclass
 class Report:
-    """The result of a comparison. It is true where everything agrees."""
+    """The result of a comparison; truthy if everything agrees."""
 
     agrees: bool
     first: str | None  # the first stage that differs
-    causes: list[str]  # names of mistakes that explain every tensor, as `attnscope mistakes` lists them
+    causes: list[str]  # names of mistakes that together explain every tensor, as in `attnscope mistakes`
     stages: list[Stage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     layer: int | None = None  # of the first difference, where several were compared
@@ -50,7 +50,7 @@ class Report:
 
     @property
     def report(self) -> str:
-        """The whole result as text."""
+        """Full report as text."""
         width = max([5, *(len(s.name) for s in self.stages)])
         lines = []
         for s in self.stages:
@@ -63,7 +63,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """The result in a sentence or two."""
+        """Result in a sentence or two."""
         if self.agrees:
             return f"Everything agrees: {len(self.stages)} stage{'' if len(self.stages) == 1 else 's'} compared."
         layer = f" of layer {self.layer}" if self.layer is not None and self._has_layers else ""
@@ -99,7 +99,7 @@ class Report:
 
 @lru_cache(maxsize=1)
 def descriptions() -> Mapping[str, str]:
-    """Returns what each known mistake is, by name."""
+    """Returns the description of each known mistake by name."""
     lines = program.run(["mistakes"]).stdout.splitlines()
     return dict(line.split("\t", 1) for line in lines if "\t" in line)
 
@@ -113,11 +113,11 @@ def check(
     causal: bool | None = None,
     **options: Any,
 ) -> Report:
-    """Compares ours with theirs, which is the reference, and names the first stage that differs and what explains it.
+    """Compares ours with theirs, the reference; names the first stage that differs and the mistake that explains it.
 
-    Each is a capture, an attention, a mapping of stages to tensors or a file (.safetensors, .npz, a session .json); the
-    reference must be one that can be computed: queries and keys, or a session. check(module, x) asks whether a module is
-    the attention that it claims to be: its own projections, 1/√d_head, and the mask that causal= says (as seen, unless given)."""
+    Each is a capture, an attention, a mapping of stages to tensors or a file (.safetensors, .npz, a session .json). The
+    reference must be computable: queries and keys, or a session. check(module, x) compares a module with the attention
+    that its parameters define: its projections, 1/√d_head, and the mask of causal= (as recorded, unless given)."""
     if _is_module(ours):
         from .modules import check_module
 
@@ -136,7 +136,7 @@ def check(
         one = _run(model.session_file(), stages, i, rtol, atol)
         total.stages += one.stages
         total.notes += [n for n in one.notes if n not in total.notes]
-        if not one.agrees:  # what follows differs because this does
+        if not one.agrees:  # later ones differ because of this one
             total.agrees, total.first, total.causes, total.layer = False, one.first, one.causes, i
             break
     return total

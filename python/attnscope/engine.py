@@ -1,9 +1,8 @@
-"""Passes of texts through a PyTorch model, with heads off and outputs that were computed elsewhere.
+"""Passes of texts through a PyTorch model, with ablated heads and outputs that were computed elsewhere.
 
-Blocks before the first change are not computed again: a stub brings their residual stream, and the model's own forward
-does the rest. With all blocks left out the same gives the prediction and the logit lens. Attention itself is computed by
-what the user chose (sdpa), or by the formula where that is not to be had; maps are made from queries and keys when they
-are looked at.
+Blocks before the first change are not recomputed: a stub supplies their residual stream, and the model's own forward
+does the rest. Skipping all blocks gives the prediction and the logit lens. Attention itself is computed by the user's
+implementation (sdpa), or by the formula where that is unavailable; maps are computed from queries and keys on demand.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ Progress = Callable[[int, int], None]
 
 
 class Cancelled(Exception):
-    """The pass is no longer wanted."""
+    """The pass was cancelled."""
 
 
 class Done(Exception):
-    """Ends a pass where nothing more of it is needed."""
+    """Ends a pass early, when the rest is not needed."""
 
 
-# transformers knows attention by name, for the whole process: the thread says whose pass it is.
+# transformers registers attention by name for the whole process; the thread tells which pass a call belongs to.
 _running = threading.local()
 
 
@@ -58,7 +57,7 @@ AttentionMaskInterface.register(NAME, _mask)
 
 @dataclass(frozen=True)
 class Edits:
-    """What is changed in a layer."""
+    """Changes to a layer."""
 
     heads_off: frozenset[int] = frozenset()
     output: Tensor | None = None  # T × d_model: attention of the layer, computed elsewhere
@@ -74,9 +73,9 @@ NO_EDITS = Edits()
 
 @dataclass
 class LayerPass:
-    """What one attention did. H heads, G groups that share keys and values, T tokens."""
+    """Record of one attention. H heads, G KV heads, T tokens."""
 
-    number: int  # of this computation, which passes share that took it over
+    number: int  # of this computation; passes that reuse it share the number
     site: Site
     inputs: Tensor  # T × d_model, after the norm
     rotary: tuple[Tensor, Tensor] | None  # cosines and sines as the model made them
@@ -88,12 +87,12 @@ class LayerPass:
     softcap: float | None
     sinks: Tensor | None  # H
     native_softmax: bool
-    window: int | None = None  # the sliding window that the model speaks of, however short the text is
+    window: int | None = None  # the model's sliding window, even if the text is shorter
     contexts: Tensor = field(default_factory=lambda: torch.empty(0))  # H × T × d_value
-    output: Tensor | None = None  # T × d_model, behind the output projection; None where that was not found
+    output: Tensor | None = None  # T × d_model, after the output projection; None where that was not found
 
     def weights(self) -> Tensor:
-        """H × T × T, in the model's own type of numbers."""
+        """Attention weights, H × T × T, in the model's own dtype."""
         s = (self.queries @ repeated(self.keys, self.queries).transpose(-1, -2)) * self.scale
         if self.softcap:
             s = torch.tanh(s / self.softcap) * self.softcap
@@ -106,7 +105,7 @@ class LayerPass:
         return (w if self.sinks is None else w[..., :-1]).to(self.queries.dtype)
 
     def added(self, row: int) -> Tensor | None:
-        """What each head writes to the residual stream at a row, H × d_model; None where that is not known."""
+        """Returns what each head adds to the residual stream at a row, H × d_model; None where unknown."""
         if self.site.problem:
             return None
         w = self.site.matrices["output"].weight().view(self.site.n_heads, self.site.d_value, -1)
@@ -115,14 +114,14 @@ class LayerPass:
 
 @dataclass
 class Pass:
-    """A text that was read, up to attention of a layer or to the end."""
+    """A text that was read, up to a layer's attention or to the end."""
 
     ids: Tensor  # T
     edits: dict[int, Edits]
     n_layers: int  # that were read
     state: int  # of the model's parameters
     layers: list[LayerPass]  # [layer], shared with earlier passes where nothing changed
-    residuals: list[Tensor]  # [block] what enters it, and what leaves the last one; 1 × T × d_model
+    residuals: list[Tensor]  # [block] its input, then the last block's output; 1 × T × d_model
     inputs: list[Tensor]  # [layer], one more than layers where the pass ends before a layer
     computed_from: int = 0  # block
 
@@ -135,7 +134,7 @@ def repeated(x: Tensor, like: Tensor) -> Tensor:
 
 
 class Engine:
-    """A model that reads texts. Not for several threads at once; the user's own use of the model is no matter."""
+    """A model that reads texts. Not thread-safe, but the user may use the model meanwhile."""
 
     def __init__(self, model: Any) -> None:
         if not hasattr(model, "config") or not hasattr(model, "set_attn_implementation"):
@@ -151,7 +150,7 @@ class Engine:
         self._take_survey()
         self._check_itself()
 
-    # ---- what the model is -------------------------------------------------------------------------------------------
+    # ---- layout of the model -----------------------------------------------------------------------------------------
 
     @torch.no_grad()
     def _take_survey(self) -> None:
@@ -163,7 +162,7 @@ class Engine:
         logging.set_verbosity_error()
         try:
             self.model.set_attn_implementation(NAME)
-        except ValueError:  # as T5 and others say that have no such interface
+        except ValueError:  # raised by T5 and others without such an interface
             raise AttnscopeError(_own_code(name)) from None
         finally:
             logging.set_verbosity(level)
@@ -245,7 +244,7 @@ class Engine:
             self.can_resume = torch.equal(base.residuals[-1], middle.residuals[-1])
 
     def _check_outputs(self, ids: Tensor) -> None:
-        """What the survey cannot see: a gate of 1 on large numbers, as Qwen3-Next's between heads and projection."""
+        """Checks for gates that are 1 on large numbers, which the survey misses: Qwen3-Next's after the heads."""
         sites = [s for s in self.sites if not s.problem]
         seen: list[Tensor] = []
         modules = {s.matrices["output"].module for s in sites}
@@ -286,7 +285,7 @@ class Engine:
     # ---- passes ------------------------------------------------------------------------------------------------------
 
     def state(self) -> int:
-        """Returns another number once parameters are others, but for writes through `.data`."""
+        """Returns a number that changes when parameters change, except by writes through `.data`."""
         return hash(tuple((id(p), p.data_ptr(), p._version) for p in self.original.parameters()))
 
     def run(
@@ -297,8 +296,8 @@ class Engine:
         passes: Iterable[Pass] = (),
         progress: Progress = lambda *_: None,
     ) -> Pass:
-        """Reads a text, up to what enters attention of layer n_layers. What it has in common with one of `passes`, of the same
-        text, is taken over. `progress(done, of)` is called before each block and may raise Cancelled."""
+        """Reads a text, up to the attention input of layer n_layers, reusing the parts that one of `passes` of the same
+        text has in common. Calls `progress(done, of)` before each block, which may raise Cancelled."""
         self.shadow.refresh()
         self._state = self.state()
         n_layers = len(self.sites) if n_layers is None else min(n_layers, len(self.sites))
@@ -311,7 +310,7 @@ class Engine:
         return self._run_from(first, base if first else None, ids, edits, n_layers, progress)
 
     def _first_difference(self, earlier: Pass, edits: dict[int, Edits], n_layers: int) -> int:
-        """The block from which on a pass is not what an earlier one has computed; n_calls when it is all there."""
+        """Returns the first block whose result differs from an earlier pass; n_calls if none does."""
         for n in range(n_layers):
             if n >= len(earlier.layers) or not earlier.edits_of(n).same(edits.get(n, NO_EDITS)):
                 return self.sites[n].call
@@ -398,7 +397,7 @@ class Engine:
         return contexts.transpose(0, 1).contiguous()[None], None
 
     def _leave_projection(self, module: nn.Module, inputs: Any, output: Tensor) -> Tensor | None:
-        """Behind an output projection, which several layers may share: it belongs to the layer that has just attended."""
+        """Records an output projection's result. Layers may share one: it belongs to the layer that attended last."""
         if self._depth is None or not self._made.layers:
             return None
         layer = self._made.layers[-1]
@@ -413,7 +412,7 @@ class Engine:
     def _added(
         self, module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, how: dict[str, Any]
     ) -> Tensor | None:
-        """The mask as numbers that are added; sdpa's is true where a key is seen, or left out where a flag says causal."""
+        """Returns the additive mask. sdpa's mask is True where unmasked, or absent where is_causal is set."""
         n, n_keys, lowest = query.shape[2], key.shape[2], torch.finfo(query.dtype).min
         if mask is None:
             causal = how.get("is_causal")
@@ -427,16 +426,16 @@ class Engine:
         return mask[0] if mask.shape[0] == 1 else mask
 
     def next(self, made: Pass, row: int, exact: bool = True) -> Tensor:
-        """The logits after a row, 1 × n_vocabulary. A product's last bits depend on how many rows it has: where they are to be
-        exact, and the text is not long, all of them are computed, as in the model's own forward."""
+        """Returns the logits after a row, 1 × n_vocabulary. A product's last bits depend on its number of rows:
+        for `exact` logits of a short text all rows are computed, as in the model's own forward."""
         whole = exact and len(made.ids) * self.n_vocabulary <= ALL_LOGITS
         rows = made.residuals[-1][0] if whole else made.residuals[-1][0, row : row + 1]
         return self.head(rows)[row if whole else 0][None]
 
     @torch.no_grad()
     def head(self, rows: Tensor) -> Tensor:
-        """Logits of rows of the residual stream behind the last block, n × n_vocabulary in float32: the model's own last norm,
-        projection, scale and cap, with all blocks left out."""
+        """Returns the logits of residual stream rows after the last block, n × n_vocabulary in float32: the model's own
+        final norm, projection, scale and softcap, with all blocks skipped."""
         try:
             self._depth, _running.masks = None, "eager"
             self._skip(len(self.blocks), rows[:, None])
@@ -455,11 +454,11 @@ def difference(a: Tensor, b: Tensor) -> float:
 
 
 def pooled(maps: Tensor, block: int) -> Tensor:
-    """The largest of each block of numbers."""
+    """Returns the largest number of each block."""
     return maps.float() if block <= 1 else F.max_pool2d(maps.unsqueeze(0).float(), block, ceil_mode=True)[0]
 
 
-# ---- a layer as matrices that are edited elsewhere -------------------------------------------------------------------
+# ---- a layer as matrices, to be edited in the window -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -484,7 +483,7 @@ class Rotary:
     sines: Tensor
 
     def frequencies(self, known: Iterable[Tensor], tolerance: float) -> Tensor | None:
-        """Returns those of the known inverse frequencies that give these cosines and sines, which are rounded in a model of 16 bits."""
+        """Returns the known inverse frequencies that give these cosines and sines (rounded in 16-bit models), or None."""
         at, length = torch.arange(len(self.cosines), dtype=torch.float64)[:, None], self.cosines[0, 0].hypot(self.sines[0, 0])
         best: Tensor | None = None
         for each in known:
@@ -509,12 +508,12 @@ class Rotary:
 class Rebuilt:
     norms: dict[str, HeadNorm]
     rotary: Rotary | None
-    difference: float  # largest, of queries, keys and values, beside their largest number
+    difference: float  # largest of queries, keys and values, relative to their largest number
     problem: str
 
 
 def norm_of(module: nn.Module, width: int) -> HeadNorm:
-    """Finds rule, weight, bias and epsilon by asking the module, whatever its class says."""
+    """Finds rule, weight, bias and epsilon by probing the module, whatever its class."""
     like = next(module.parameters(), torch.empty(0))
     def ask(x: Tensor) -> Tensor:
         return module.forward(x.to(like)[None, None])[0, 0].double().cpu()
@@ -528,7 +527,7 @@ def norm_of(module: nn.Module, width: int) -> HeadNorm:
 
 
 def projected(layer: LayerPass, name: str, n_heads: int) -> Tensor:
-    """x·W + b in float64, T × heads × columns, before norm and rotation."""
+    """Returns x·W + b in float64, T × heads × columns, before norm and rotation."""
     m = layer.site.matrices[name]
     b = m.bias()
     parts = {name: m.weight(), f"{name}.bias": torch.zeros(1) if b is None else b[None]}
@@ -539,7 +538,7 @@ def projected(layer: LayerPass, name: str, n_heads: int) -> Tensor:
 
 @torch.no_grad()
 def rebuild(layer: LayerPass) -> Rebuilt:
-    """Finds the norms and the rotation that lead from X·W to the queries and keys of a pass, if any do."""
+    """Finds the norms and the rotation between X·W and the queries and keys of a pass, if any fit."""
     site, norms, worst = layer.site, {}, 0.0
     if set(site.norms) - {"query", "key"}:
         return Rebuilt({}, None, float("inf"), "its values are normalized")
@@ -558,7 +557,7 @@ def rebuild(layer: LayerPass) -> Rebuilt:
 
     def off(rotary: Rotary | None) -> float:
         got = {n: rotary.of(x) if rotary and n != "value" else x for n, x in plain.items()}
-        # of a rotation that scales, as YaRN's does, the factor is part of the cosines
+        # the cosines include the factor of a rotation that scales, as YaRN's does
         f = {n: 1.0 if n == "value" or rotary is None else site.matrices[n].factor for n in got}
         return max(((got[n] - wanted[n] * f[n]).abs().max() / wanted[n].abs().max()).item() for n in got)
     found: Rotary | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class AttnscopeError(Exception):
-    """Something that was given cannot be used, or the program failed."""
+    """An input cannot be used, or the program failed."""
 
 
 class ProgramNotFound(AttnscopeError):
-    """The executable is neither inside the package nor where the environment says."""
+    """The executable is neither inside the package nor where the environment points to."""
 
 
 class Disagreement(AttnscopeError, AssertionError):

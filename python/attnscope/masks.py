@@ -1,4 +1,4 @@
-"""Which keys a query may see: a short rule where there is one, single cells where there is none."""
+"""Attention masks: a short rule if there is one, otherwise single cells."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 from .arrays import Array, shape_text, to_numpy
 from .errors import AttnscopeError
 
-_MASKED_SCORE = -1e4  # what is added in place of −∞ is at least as low
+_MASKED_SCORE = -1e4  # finite masked scores are at most this
 _MAX_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """A mask as the program's sessions say it; without arguments every query sees every key."""
+    """A mask as in the program's sessions; without arguments nothing is masked."""
 
     causal: bool = False
     window: tuple[int, int] | None = None  # keys from position − left to position + right; −1 is no limit
-    prefix: int = 0  # so many first keys are visible to every query
-    align: Literal["last", "first"] = "last"  # the keys at which the queries stand where there are not as many of both
-    hidden_keys: tuple[tuple[int, ...], ...] = ()  # of each sequence, as of padding
-    cells: Array | None = None  # bool [queries, keys], where no rule says it
+    prefix: int = 0  # prefix length: the first keys, unmasked for every query
+    align: Literal["last", "first"] = "last"  # the keys whose positions the queries have, if their numbers differ
+    hidden_keys: tuple[tuple[int, ...], ...] = ()  # per sequence, such as padding
+    cells: Array | None = None  # bool [queries, keys], if no rule describes it
     empty_rows: Literal["nan", "zeros"] = "nan"  # the weights of a query that has no unmasked key
 
     def visible(self, n_queries: int, n_keys: int, n_sequences: int = 1) -> Array:
-        """Returns bool [sequences, queries, keys]: True where the query sees the key."""
+        """Returns bool [sequences, queries, keys]: True where unmasked."""
         seen = self._rule(n_queries, n_keys) if self.cells is None else self.cells
         seen = np.broadcast_to(seen, (n_sequences, n_queries, n_keys))
         if any(self.hidden_keys):
@@ -52,7 +52,7 @@ class Mask:
         return not (self.causal or self.window or any(self.hidden_keys)) and self.cells is None
 
     def session(self, method: str = "negative_infinity") -> dict[str, Any]:
-        """Returns the value of the key "mask" of a session."""
+        """Returns the value of a session's key "mask"."""
         said: dict[str, Any] = {"causal": self.causal, "method": method, "empty_rows": self.empty_rows}
         if self.window:
             said["window"] = list(self.window)
@@ -85,9 +85,9 @@ class Mask:
 
 
 def recognize(visible: Array) -> Mask | None:
-    """Returns the shortest mask that shows exactly this: bool [sequences, queries, keys] or [queries, keys].
+    """Returns the shortest description of a mask: bool [sequences, queries, keys] or [queries, keys], True if unmasked.
 
-    None where sequences differ by more than keys that are hidden from every query, or where single cells would be too many."""
+    None if sequences differ by more than keys masked for every query, or if too many single cells would be needed."""
     seen = visible if visible.ndim == 3 else visible[None]
     n, n_queries, n_keys = seen.shape
     common = np.asarray(seen.any(0))
@@ -108,7 +108,7 @@ def recognize(visible: Array) -> Mask | None:
 
 def _rule_of(common: Array, has_padding: bool, seen: Array) -> Mask | None:
     n_queries, n_keys = common.shape
-    shown = common.any(0)  # padding of every sequence hides whole columns
+    shown = common.any(0)  # padding of every sequence masks whole columns
     for align in ("last", "first") if n_queries != n_keys else ("last",):
         place = np.arange(n_queries)[:, None] + (n_keys - n_queries if align == "last" else 0)
         distance = place - np.arange(n_keys)[None]
@@ -138,9 +138,9 @@ def _rule_of(common: Array, has_padding: bool, seen: Array) -> Mask | None:
 
 
 def as_mask(mask: Any, n_sequences: int, n_heads: int, n_queries: int, n_keys: int) -> tuple[Mask, Array | None]:
-    """Reads an attn_mask as PyTorch's scaled_dot_product_attention does: True shows, floats are added to the scores.
+    """Reads an attn_mask as PyTorch's scaled_dot_product_attention does: True is unmasked, floats are added.
 
-    Returns a mask and what else is added: a bias [heads or 1, queries, keys], or None."""
+    Returns a mask and the remaining bias [heads or 1, queries, keys], or None."""
     if isinstance(mask, Mask):
         return mask, None
     a = to_numpy(mask, "mask")
@@ -157,7 +157,7 @@ def as_mask(mask: Any, n_sequences: int, n_heads: int, n_queries: int, n_keys: i
             f"mask has the shape {shape_text(np.asarray(a))}, which does not fit scores of [{n_sequences}, {n_heads}, {n_queries}, {n_keys}]."
         ) from None
     if a.dtype != bool and ((a == 0) | (a == 1)).all() and (a == 1).any():
-        a = a == 1  # 1 shows and 0 hides, as tril(ones) has it
+        a = a == 1  # 1 is unmasked and 0 masked, as in tril(ones)
     if a.dtype == bool:
         seen, bias = a, None
     else:
@@ -166,7 +166,7 @@ def as_mask(mask: Any, n_sequences: int, n_heads: int, n_queries: int, n_keys: i
         seen = a > _MASKED_SCORE
         added = np.where(seen, a, 0).astype(np.float64)
         bias = added if added.any() else None
-    if not (seen == seen[:, :1]).all():  # heads hide other cells: −∞ is added there
+    if not (seen == seen[:, :1]).all():  # masks differ by head: −∞ is added there
         bias = np.where(seen, 0.0 if bias is None else bias, -np.inf)
         seen = np.asarray(seen.any(1, keepdims=True))
     found = recognize(seen[:, 0])

@@ -1,4 +1,4 @@
-"""Modules of PyTorch and models of transformers, called and recorded; and whether a module is the attention that it claims to be."""
+"""Calls and records PyTorch modules and transformers models; compares a module with its parameters' attention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .recording import Recording
 
 
 def record_call(module: nn.Module, args: Sequence[Any], options: dict[str, Any]) -> Recording:
-    """Calls a module once, without gradients, and returns the attentions inside it; the module stays as it is."""
+    """Calls a module once, without gradients, and returns the attentions inside it; the module is unchanged."""
     options = dict(options)
     tokens = options.pop("tokens", None)
     if len(args) > 1 and isinstance(args[1], str) and callable(args[0]):
@@ -90,7 +90,7 @@ def _record_text(model: nn.Module, tokenizer: Any, text: str, options: dict[str,
 
 
 def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
-    """Returns the text of each token, spaces and all; a token that is part of a character is shown as its piece."""
+    """Returns the text of each token, spaces included; for part of a character, the vocabulary's piece."""
     texts = []
     for piece, i in zip(tokenizer.convert_ids_to_tokens(list(ids)), ids):
         text = tokenizer.decode([i], clean_up_tokenization_spaces=False)
@@ -103,7 +103,7 @@ def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
 
 
 def _joined_heads(c: Capture, out: Any) -> Attention | None:
-    """Several attentions of one head each, whose context vectors are set side by side, as one of several heads."""
+    """Returns single-head attentions whose context vectors are concatenated as one multi-head attention; else None."""
     heads = list(c)
     if (
         len(heads) < 2
@@ -154,9 +154,9 @@ _ROLES = {
 
 def check_module(module: nn.Module, x: Any, *, causal: bool | None = None, heads: int | None = None, rtol: float | None = None,
                  atol: float | None = None, tokens: Any = None) -> Report:  # fmt: skip
-    """Compares what a module computes with the attention that its own parameters say: x·W, 1/√d_head, mask, softmax, heads, W_o.
+    """Compares a module with the attention that its own parameters define: x·W, 1/√d_head, mask, softmax, heads, W_o.
 
-    causal says whether later keys must be hidden; unless given, that is what the module does. heads is found in the module."""
+    causal says whether later keys must be masked (default: as in the module); heads is found in the module by default."""
     if not isinstance(x, Tensor):
         raise AttnscopeError(f"check(module, x): x is of type {type(x).__name__}; expected a tensor.")
     problems: list[str] = []
@@ -200,7 +200,7 @@ def check_module(module: nn.Module, x: Any, *, causal: bool | None = None, heads
 
 
 def _claim(module: nn.Module, x: Tensor, a: Attention | None, heads: int | None) -> Editable:
-    """The projections that a module has by their names; where names do not say it, those that were found by their numbers."""
+    """Returns a module's projections by their names, or, if names do not tell, those found by their numbers."""
     claimed = Claim(module, heads)
     if claimed.is_whole:
         n_heads = claimed.heads or (a.n_heads if a is not None else 1)
@@ -218,7 +218,7 @@ def _claim(module: nn.Module, x: Tensor, a: Attention | None, heads: int | None)
 
 
 class Claim:
-    """What the names of a module's parameters say: its projections and its number of heads."""
+    """Projections and number of heads according to the names of a module's parameters."""
 
     def __init__(self, module: nn.Module, heads: int | None) -> None:
         self.heads = heads or next(
@@ -247,7 +247,7 @@ class Claim:
 
 
 def _stages(e: Editable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Queries, keys and values of an editable model, by heads."""
+    """Returns queries, keys and values of an editable model, by head."""
     heads = int(e.settings.pop("_heads", 1))
 
     def split(x: np.ndarray, m: Linear) -> np.ndarray:

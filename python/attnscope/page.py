@@ -1,4 +1,4 @@
-"""html(): one self-contained page with every head, for a notebook's cell or a file; made from the template that the program has too."""
+"""html(): one self-contained page with every head, for a notebook cell or a file, from the program's template."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _PARTS = [
     "start.js",
 ]
 _LARGE_WEIGHTS = 400_000  # bytes of float32; more are stored in 16 bits
-_LARGE_STAGES = 1_500_000  # bytes of queries, keys and values that a page of many layers still has
+_LARGE_STAGES = 1_500_000  # bytes; queries, keys and values are included up to this in a page of many layers
 _LARGE_PAGE = 5_000_000
-_FEW_NUMBERS = 4000  # that are stored in 64 bits, if they came so
-_SEEN_ONLY = {"weights", "dropped_weights"}  # of what is masked there is nothing to store
+_FEW_NUMBERS = 4000  # up to this, float64 is stored as float64
+_SEEN_ONLY = {"weights", "dropped_weights"}  # masked positions are not stored
 HEIGHT = 520
 
 
 class Page:
-    """A page as text. A notebook shows it in a frame of its own; save() writes a file that any browser opens."""
+    """A page as text. A notebook shows it in an iframe; save() writes a file that any browser opens."""
 
     def __init__(self, text: str, picture: bytes | None = None) -> None:
         self.text, self._picture = text, picture
@@ -62,10 +62,10 @@ class Page:
         return path
 
     def iframe(self, height: int = HEIGHT) -> str:
-        """Returns the page in a frame, so that neither its styles nor its keys leak into a notebook.
+        """Returns the page in an iframe, so that neither its styles nor its key bindings leak into a notebook.
 
-        Below the frame lies a picture, which an untrusted notebook shows: there frames are removed."""
-        cell = "grid-area:1/1"  # both in one cell: the frame covers the rest where it is kept
+        Below the frame is a picture for untrusted notebooks, which remove frames."""
+        cell = "grid-area:1/1"  # both in one grid cell: the frame, if kept, covers the picture
         instead = "<p>attnscope: run this cell again, or trust the notebook, to see the attention of every head.</p>"
         if self._picture:
             data = base64.b64encode(self._picture).decode()
@@ -89,10 +89,10 @@ def html(
     select: Sequence[int] | None = None,
     **options: Any,
 ) -> Page:
-    """Returns one self-contained page with every head of every layer, its numbers, and the text that they are of.
+    """Returns one self-contained page with every head of every layer, its numbers and its text.
 
-    Takes what show() takes. layers chooses some of them; stages is "weights", "all", or "auto": queries, keys and values
-    too, where they are few. select is the [layer, head, query, key] shown first, log begins with the logarithmic scale."""
+    Takes the arguments of show(). layers selects layers; stages is "weights", "all", or "auto" (all if they are small).
+    select is the [layer, head, query, key] shown first; log starts with the logarithmic scale."""
     from .showing import recording
 
     found = (
@@ -139,7 +139,7 @@ def _picture(a: Attention) -> bytes | None:
     try:
         return a.png(numbers=False, scale=1) if a.n_sequences == 1 else None
     except AttnscopeError:
-        return None  # without the program the page is there all the same
+        return None  # the page works without the program too
 
 
 # -------------------------------------------------------------------- the template
@@ -147,13 +147,13 @@ def _picture(a: Attention) -> bytes | None:
 
 @lru_cache(maxsize=2)
 def script(computes: bool) -> str:
-    """Returns the program of a page; one that has weights alone carries no code for other stages."""
+    """Returns a page's JavaScript; with weights alone, without the code for other stages."""
     parts = "\n".join(_file(name) for name in _PARTS if computes or name != "computed.js")
     return squeezed(_file("frame.js").replace("/*PARTS*/", parts))
 
 
 def squeezed(text: str) -> str:
-    """Returns JavaScript without comments and indentation; comments fill a line or end it after two spaces."""
+    """Returns JavaScript without comments and indentation. A comment must fill a line, or end it after two spaces."""
     text = re.sub(r"^\s*(//.*|/\*\*.*)$", "", text, flags=re.M)
     text = re.sub(r"\s{2,}// .*$", "", text, flags=re.M)
     return re.sub(r"^\s+", "", text, flags=re.M)
@@ -165,7 +165,7 @@ def _file(name: str) -> str:
 
 
 def assemble(data: dict[str, Any]) -> str:
-    """Returns the page of some data."""
+    """Returns the page for some data."""
     computes = any(s["id"] in ("keys", "values") for s in data["stages"])
     page = _file("page.html")
     # A token may be "</script>", and a title may be anything.
@@ -244,7 +244,7 @@ def _names(a: Attention, sequence: int) -> dict[str, Any]:
 
 
 def _masks(attentions: list[Attention], sequence: int) -> tuple[list[Any], list[int], list[Array]]:
-    """Returns the different masks, which of them each layer has, and what each layer sees."""
+    """Returns the distinct masks, the index of each layer's mask, and each layer's unmasked positions."""
     masks: list[Any] = []
     mask_of, all_seen = [], []
     for a in attentions:
@@ -279,7 +279,7 @@ def _mask(a: Attention, seen: Array) -> Any:
 
 
 def _stage(name: str, a: Array, seen: list[Array], is_large: bool) -> dict[str, Any]:
-    """Returns one stage as JSON: [layers, heads, rows, columns], of weights only what is visible."""
+    """Returns one stage as JSON: [layers, heads, rows, columns], weights only where unmasked."""
     only_seen = name in _SEEN_ONLY and not all(s.all() for s in seen)
     stage: dict[str, Any] = {"id": name, "shape": list(a.shape), "seen": only_seen}
     store = (
@@ -305,7 +305,7 @@ def _stage(name: str, a: Array, seen: list[Array], is_large: bool) -> dict[str, 
 
 
 def packed(a: Array) -> str:
-    """Returns base64 of raw deflate over byte planes: bytes of equal rank lie together, which deflate likes."""
+    """Returns base64 of raw deflate over byte planes: bytes of equal significance together compress better."""
     planes = np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, a.itemsize).T.tobytes()
     squeeze = zlib.compressobj(9, wbits=-15)
     return base64.b64encode(squeeze.compress(planes) + squeeze.flush()).decode()

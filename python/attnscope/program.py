@@ -15,7 +15,7 @@ INSIDE = Path(__file__).parent / "bin" / "attnscope"
 
 
 def executable() -> Path:
-    """Returns the executable: $ATTNSCOPE where it is set, else the one inside the package, else that of PATH."""
+    """Returns the executable: $ATTNSCOPE if set, else the one inside the package, else the one on PATH."""
     if named := os.environ.get("ATTNSCOPE"):
         path = Path(named)
         if not os.access(path, os.X_OK) or path.is_dir():
@@ -23,7 +23,7 @@ def executable() -> Path:
         return path
     if os.access(INSIDE, os.X_OK):
         return INSIDE
-    # The script that pip installs under the same name leads back here and must not be found again.
+    # pip installs a script under the same name, which would call this package again.
     own_scripts = Path(sys.executable).parent
     for folder in os.get_exec_path():
         found = shutil.which("attnscope", path=folder)
@@ -41,7 +41,7 @@ def _is_script(path: Path) -> bool:
 
 
 def run(arguments: Sequence[str | Path], *, accept: Sequence[int] = (0,)) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the program and returns what it printed; another exit status than accepted raises its error line."""
+    """Runs a command of the program and returns its output; raises its error line on an exit status not accepted."""
     command = [str(executable()), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
     if done.returncode not in accept:
@@ -57,7 +57,7 @@ def _error_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def notes(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Returns the notes that a command wrote beside its result."""
+    """Returns the notes that a command wrote to stderr."""
     mark = "attnscope: note: "
     return [line.removeprefix(mark) for line in done.stderr.splitlines() if line.startswith(mark)]
 
@@ -69,8 +69,8 @@ def has_display() -> bool:
 def start_window(
     arguments: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Starts the window in a process of its own, which outlives Python; what it says goes into log."""
-    with log.open("wb") as said:  # a pipe would break, and end the window, when Python ends
+    """Starts the window in a separate process, which outlives Python; its output goes into log."""
+    with log.open("wb") as said:  # a pipe would break when Python ends, and end the window
         return subprocess.Popen(
             [str(executable()), *map(str, arguments)],
             env={**os.environ, **(environment or {})},

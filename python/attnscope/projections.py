@@ -1,8 +1,8 @@
-"""From recorded projections to a model that can be edited: which columns of x·W + b the queries, keys and values are.
+"""From recorded projections to an editable model: which columns of x·W + b are the queries, keys and values.
 
-No module is known by name. The columns of a stage are looked for among the columns of what projections gave, by their
-numbers; norms of heads and rotary embeddings between them are found by asking and fitting. All of it is computed again and
-compared with what the model computed; what does not agree stays given, with a sentence that says why."""
+No module is known by name. A stage's columns are searched for by their numbers among the results of projections; QK
+norms and rotary embeddings in between are found by probing and fitting. Everything is recomputed and compared with the
+model's numbers; a stage that does not agree stays given, with a sentence that says why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .arrays import Array, to_numpy
 from .attention import Attention, Editable, Linear
 from .errors import AttnscopeError
 
-_MAX_PARAMETERS = 250_000_000  # of one attention; the program would need gigabytes for more
+_MAX_PARAMETERS = 250_000_000  # per attention; the program would need gigabytes for more
 
 
 @dataclass(eq=False)
@@ -29,14 +29,14 @@ class LinearCall:
     bias: Tensor | None
     out: Tensor
     is_in_out: (
-        bool  # the weight is [d_in, d_out], as Conv1D and nn.Parameter have it, not [d_out, d_in] as nn.Linear has it
+        bool  # the weight is [d_in, d_out], as in Conv1D and nn.Parameter, not [d_out, d_in] as in nn.Linear
     )
 
     def rows(self) -> Array:
         return _numbers(self.out).reshape(-1, self.out.shape[-1])
 
     def columns(self, which: Array, factor: float = 1.0) -> Linear:
-        """Returns some output columns."""
+        """Returns some output columns as a Linear."""
         return LearnedLinear(self, which, None, factor)
 
     def input_rows(self, which: Array) -> Linear:
@@ -45,7 +45,7 @@ class LinearCall:
 
 
 class LearnedLinear(Linear):
-    """Columns of a model's parameter, read when they are asked for: a capture of a large model holds no copy of it."""
+    """Columns of a model's parameter, read on demand, so that a capture of a large model holds no copy."""
 
     def __init__(self, call: LinearCall, columns: Array | None, rows: Array | None, factor: float) -> None:
         self._parameter, self._bias, self._is_in_out = (
@@ -101,7 +101,7 @@ class _Found:
 
 
 def find_editable(a: Attention, calls: list[LinearCall], modules: list[nn.Module] | None, tolerance: float) -> None:
-    """Gives the attention its projections, if its queries, keys and values are led back to them."""
+    """Sets the attention's projections if its queries, keys and values can be traced back to them."""
     if a.given:
         a.not_editable = "its scores are not those of its queries and keys"
         return
@@ -211,7 +211,7 @@ def _find(
         return None
     for call in fitting:
         out = call.rows()
-        first = np.arange(n) * rows  # the first token of each sequence is at position 0, where nothing is rotated
+        first = np.arange(n) * rows  # the first token of each sequence has position 0, which is not rotated
         which = equal_columns(flat[first], out[first])
         if which is not None and (
             rotary := fit_rotary(out[:, which].reshape(n, rows, heads, d), stage.transpose(0, 2, 1, 3), tolerance)
@@ -234,7 +234,7 @@ def _find(
 
 
 def _stretched(call: LinearCall, columns: Array, wanted: Array, tolerance: float) -> _Found | None:
-    """A rotation that also multiplies by a factor, as YaRN's does; the factor goes into the projection."""
+    """Finds a rotation that also scales, as YaRN's does; the factor goes into the projection."""
     before = call.rows()[:, columns].reshape(wanted.shape)
     lengths, there = np.linalg.norm(wanted, axis=-1), np.linalg.norm(before, axis=-1)
     if not there.all():
@@ -247,7 +247,7 @@ def _stretched(call: LinearCall, columns: Array, wanted: Array, tolerance: float
 
 
 def _head_columns(call: LinearCall, width: int) -> list[Array]:
-    """The bands of a projection's columns that may be a stage before a norm: all of it, or one of three, or of q, k, v of fewer KV heads."""
+    """Returns candidate column bands of a stage before its norm: all, a third, or q, k, v with fewer KV heads."""
     total = call.out.shape[-1]
     if total == width:
         return [np.arange(width)]
@@ -263,7 +263,7 @@ def _head_columns(call: LinearCall, width: int) -> list[Array]:
 
 
 def equal_columns(wanted: Array, there: Array) -> Array | None:
-    """Returns which columns hold the same numbers as each wanted one, or None; equal ones are taken in their order."""
+    """Returns the column that equals each wanted one, or None; duplicates are used in order."""
     places: dict[bytes, list[int]] = {}
     for j, column in enumerate(np.ascontiguousarray(there.T)):
         places.setdefault(column.tobytes(), []).append(j)
@@ -279,7 +279,7 @@ def equal_columns(wanted: Array, there: Array) -> Array | None:
 
 
 def scaled_columns(wanted: Array, there: Array, tolerance: float) -> tuple[Array, float] | None:
-    """Returns the columns that are the wanted ones but for one factor, and the factor."""
+    """Returns the columns that equal the wanted ones up to one common factor, and the factor; else None."""
     if len(wanted) < 2:
         return None
     a, b = np.linalg.norm(wanted, axis=0), np.linalg.norm(there, axis=0)
@@ -301,7 +301,7 @@ def scaled_columns(wanted: Array, there: Array, tolerance: float) -> tuple[Array
 
 
 def _norms(modules: list[nn.Module] | None) -> list[nn.Module]:
-    """The norms inside the modules that are being computed, innermost first."""
+    """Returns the norms inside the modules being computed, innermost first."""
     found: list[nn.Module] = []
     for module in reversed(modules or []):
         found += [m for m in module.children() if "norm" in type(m).__name__.lower() and m not in found]
@@ -319,7 +319,7 @@ def _normed(
             after = _numbers(module.forward(torch.as_tensor(before).to(like)))
             norm = norm_rule(module, before.shape[-1])
     except (RuntimeError, TypeError):
-        return None  # it is of all heads at once, or of something else
+        return None  # it norms all heads at once, or something else
     if norm is None or after.shape != wanted.shape:
         return None
     close = tolerance * max(float(np.abs(wanted).max()), 1e-30)
@@ -331,17 +331,17 @@ def _normed(
 
 
 def norm_rule(module: nn.Module, width: int) -> dict[str, Any] | None:
-    """Finds rule, weight and epsilon of a norm by asking it, whatever its class says."""
+    """Finds rule, weight and epsilon of a norm by probing it, whatever its class."""
     like = next(module.parameters(), torch.empty(0))
 
     def ask(x: Array) -> Array:
         return _numbers(module.forward(torch.as_tensor(x).to(like)[None, None, None]))[0, 0, 0]
 
     epsilon = next((float(v) for k, v in vars(module).items() if "eps" in k and isinstance(v, float)), 1e-6)
-    sign = np.tile([1.0, -1.0], width)[:width]  # of mean 0 and variance 1 where the width is even
+    sign = np.tile([1.0, -1.0], width)[:width]  # mean 0 and variance 1 where the width is even
     up, down = ask(sign), ask(-sign)
     if np.abs(up + down).max() > 1e-6:
-        return None  # a bias, which a session has no place for
+        return None  # a bias, which sessions do not support
     weight = (up - down) / 2 * sign * np.sqrt(1 + epsilon)
     rule = "layer" if np.allclose(ask(sign + 3), up, atol=1e-2) else "rms"
     return {"rule": rule, "weight": weight.tolist(), "epsilon": epsilon}
@@ -361,7 +361,7 @@ def rotate(x: Array, angles: Array, pairs: str) -> Array:
 
 
 def fit_rotary(before: Array, after: Array, tolerance: float) -> dict[str, Any] | None:
-    """Returns the rotary embedding that leads from before to after, [n, tokens, heads, d] each, or None."""
+    """Returns the rotary embedding that maps before to after, both [n, tokens, heads, d], or None."""
     n, rows, _, d = before.shape
     if rows < 2:
         return None
@@ -388,7 +388,7 @@ def fit_rotary(before: Array, after: Array, tolerance: float) -> dict[str, Any] 
 
 
 def _frequencies(before: Array, after: Array, pairs: str) -> Array:
-    """The angle a token, of each pair: known roughly from one step, then ever finer from longer ones."""
+    """Returns each pair's angle per token: estimated from one step, then refined from longer ones."""
     r = before.shape[-1]
 
     def complex_pairs(x: Array) -> Array:
@@ -403,7 +403,7 @@ def _frequencies(before: Array, after: Array, pairs: str) -> Array:
 
 
 def _round_bases(frequencies: Array, dimensions: int) -> list[float]:
-    """The bases that frequencies may be of, those of few digits first."""
+    """Returns candidate bases of the frequencies, those with few digits first."""
     if len(frequencies) < 2 or not (frequencies > 0).all():
         return []
     base = float(frequencies[1] ** (-dimensions / 2))
@@ -415,7 +415,7 @@ def _round_bases(frequencies: Array, dimensions: int) -> list[float]:
 
 
 def find_output(a: Attention, call: LinearCall, tolerance: float, order: Array | None = None) -> bool:
-    """Tells whether a projection takes the context vectors of an attention, and gives it to the attention if so."""
+    """Tells whether a projection's input is an attention's context vectors; if so, sets it as output projection."""
     seen = a.observed.get("contexts")
     if seen is None and order is None:
         return False

@@ -1,4 +1,4 @@
-"""Several attentions, in the order in which they were computed: a capture, or a saved file."""
+"""Several attentions in the order of computation: a capture or a saved file."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from .showing import Window
 
 _FORMAT = "attnscope"
-_MAX_BIAS = 1 << 20  # of numbers in the header of a file
+_MAX_BIAS = 1 << 20  # numbers in the header of a file
 
 
 @dataclass(eq=False)
 class Recording:
-    """A sequence of attentions; `r[5]` is the sixth, `r["h.5.attn"]` that of a module."""
+    """A sequence of attentions; `r[5]` is the sixth, `r["h.5.attn"]` the one of a module."""
 
     attentions: list[Attention] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)  # what was seen and could not be read, a sentence each
+    problems: list[str] = field(default_factory=list)  # attentions that could not be recorded, one sentence each
 
     def __len__(self) -> int:
         return len(self.attentions)
@@ -89,7 +89,7 @@ class Recording:
     def save(self, path: str | Path, layer: int | None = None) -> Path:
         """Saves all as tensors (.safetensors), or one as a session (.json); the program opens both. Returns the path.
 
-        A session is of one attention: layer says which, where there are several."""
+        A session holds one attention; layer selects it if there are several."""
         self._require_some()
         path = Path(path)
         if path.suffix == ".json":
@@ -137,7 +137,7 @@ class Recording:
 
 
 def _describe(a: Attention, prefix: str, tensors: dict[str, Array]) -> dict[str, Any]:
-    """Puts the tensors of an attention under names that the program reads, and returns what they do not say."""
+    """Stores the tensors of an attention under names that the program reads, and returns its other settings."""
 
     def put(name: str, x: Array | None) -> None:
         if x is not None:
@@ -150,7 +150,7 @@ def _describe(a: Attention, prefix: str, tensors: dict[str, Array]) -> dict[str,
         put("scale", np.array(a.factor))
     for stage, x in a.given.items():
         put(stage, x)
-    # Softmax with sinks, and a soft-cap, are not said by any tensor that the program knows: it gets what they lead to.
+    # The program reads no tensors for sinks and softcap, so it gets the resulting stages.
     if not a.given and a.sinks is not None:
         put("weights", a.weights)
     elif not a.given and (a.softcap or a.bias is not None and a.bias.size > _MAX_BIAS):
@@ -188,7 +188,7 @@ def _describe(a: Attention, prefix: str, tensors: dict[str, Array]) -> dict[str,
 
 
 def load(path: str | Path) -> Recording:
-    """Reads what save() wrote as .safetensors, or weights and queries, keys, values of any .safetensors file that names them so."""
+    """Reads a .safetensors file of save(), or any with tensors named weights, queries, keys and values."""
     tensors, metadata = safetensors.read(Path(path))
     if _FORMAT not in metadata:
         from .showing import from_mapping

@@ -26,7 +26,7 @@ _LARGEST_HEADER = 100_000_000
 
 
 def write(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
-    """Writes a file whole or not at all: under another name first, then renamed."""
+    """Writes a file atomically: under another name first, then renamed."""
     header: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
     blocks, at = [], 0
     for name, array in tensors.items():
@@ -61,7 +61,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def read(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
-    """Returns tensors and metadata of a file; bfloat16 is widened to float32. No length that the file claims is trusted."""
+    """Returns tensors and metadata of a file; bfloat16 is widened to float32. Lengths in the file are not trusted."""
     try:
         content = path.read_bytes()
     except OSError as error:

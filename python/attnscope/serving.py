@@ -1,4 +1,4 @@
-"""attach(): a model that stays in this process, served to a window over a socket, as docs/protocol.md says."""
+"""attach(): a model in this process, served to a window over a socket as described in docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .showing import open_window, say
 from .wire import MAX_GREETING, Arrays, Closed, Frame, WireError, pack, receive
 
 PROTOCOL = 1
-ROUNDED = {torch.float16: 2e-3, torch.bfloat16: 1e-2}  # of cosines and sines
+ROUNDED = {torch.float16: 2e-3, torch.bfloat16: 1e-2}  # tolerance of cosines and sines
 PROGRESS_EVERY, WATCH_EVERY = 0.05, 0.5  # seconds
 MAX_WINDOWS = 8
 MAX_WAITING = 256
@@ -40,9 +40,9 @@ Answer = tuple[dict[str, Any], Arrays]
 
 
 class Attached:
-    """What attach() returns. Closing it ends every connection; the model is never changed.
+    """The result of attach(). Closing it ends every connection; the model is never changed.
 
-    `busy` is held during each request: `with attached.busy:` around an optimizer's step keeps a pass from being torn."""
+    `busy` is held during each request: `with attached.busy:` around an optimizer step keeps passes consistent."""
 
     def __init__(self, engine: Engine, tokenizer: Any, port: int | None) -> None:
         self.engine, self.tokenizer, self.token = engine, tokenizer, secrets.token_urlsafe(24)
@@ -83,7 +83,7 @@ class Attached:
             threading.Thread(target=connection.read, name="attnscope read", daemon=True).start()
 
     def _watch(self) -> None:
-        """Tells the windows when parameters have changed, so that they read their texts again."""
+        """Notifies the windows when parameters have changed, so that they reread their texts."""
         last = self.engine.state()
         while not self._closed.wait(WATCH_EVERY):
             with self.busy:
@@ -98,13 +98,13 @@ class Attached:
         self._free.release()
 
     def open_window(self, text: str = "") -> None:
-        """Opens one more window on the model, in a process of its own; text is what it reads at first."""
+        """Opens another window on the model, in a separate process; text is its first text."""
         log = Path(tempfile.mkdtemp(prefix="attnscope-")) / "messages.log"
         more = ["--text", text] if text else []
         open_window(["attach", self.address, *more], log, {"ATTNSCOPE_TOKEN": self.token})
 
     def close(self) -> None:
-        """Ends every connection. The windows stay with what they display."""
+        """Ends every connection. The windows keep what they display."""
         self._closed.set()
         try:
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept(), which close() alone does not
@@ -129,7 +129,7 @@ def attach(model: Any, tokenizer: Any = None, *, port: int | None = None) -> Att
 
 
 def attach_window(model: Any, tokenizer: Any, text: str, port: int | None) -> Attached:
-    """The same with a window; where there is no display, or a port is given, a line says how to open one."""
+    """Does the same and opens a window; without a display, or with a port, prints how to open one."""
     attached = attach(model, tokenizer, port=port)
     try:
         if port is None and has_display():
@@ -143,13 +143,13 @@ def attach_window(model: Any, tokenizer: Any, text: str, port: int | None) -> At
 
 
 class Connection:
-    """One window: a thread that reads and one that works, so that cancelling is seen during a pass."""
+    """The connection of one window, with a reading and a working thread so that passes can be cancelled."""
 
     def __init__(self, server: Attached, peer: socket.socket) -> None:
         self.server, self.peer, self.answers = server, peer, Answers(server.engine, server.tokenizer)
         self.waiting: queue.Queue[Frame | None] = queue.Queue(maxsize=MAX_WAITING)
         self.open: set[int] = set()  # requests that wait or are being answered
-        self.cancelled: set[int] = set()  # those of them that are no longer wanted
+        self.cancelled: set[int] = set()  # those of them that were cancelled
         self.ended = self.greeted = False
         self.sending = threading.Lock()
 
@@ -202,7 +202,7 @@ class Connection:
                 self.cancelled.add(h["request"])
             self._send({"id": h["id"]})
             return
-        if h["op"] in ("tokens", "pieces"):  # which a window waits for while it is typed in: they need no pass
+        if h["op"] in ("tokens", "pieces"):  # the window waits for these while the user types; they need no pass
             header, arrays = self._answer(frame)
             self._send({"id": h["id"], **header}, arrays)
             return
@@ -271,8 +271,8 @@ class Connection:
 
 @contextmanager
 def quick_turns() -> Iterator[None]:
-    """Lets threads take turns every 0.5 ms. PyTorch gives up the interpreter's lock in each operation, and beside a cell that
-    computes in pure Python it is 5 ms before it has it again: hundreds of operations would take seconds."""
+    """Lowers the thread switch interval to 0.5 ms. PyTorch releases the GIL in each operation and, next to a cell of pure
+    Python, gets it back only after 5 ms: hundreds of operations would take seconds."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, 0.0005))
     try:
@@ -286,7 +286,7 @@ def failure(code: str, message: str) -> Answer:
 
 
 class Answers:
-    """What one window is told. Its passes are its own, and stay until it forgets them."""
+    """Answers to one window. Its passes are private and kept until the window forgets them."""
 
     def __init__(self, engine: Engine, tokenizer: Any = None) -> None:
         self.engine, self.tokenizer = engine, tokenizer
@@ -339,7 +339,7 @@ class Answers:
         return self._told(self._ids(frame, 4096).tolist())[0], {}
 
     def _told(self, ids: list[int]) -> tuple[dict[str, Any], list[bytes]]:
-        """The pieces of tokens as the vocabulary has them, their bytes where these are others, and whether they are special."""
+        """Returns the tokens' pieces in the vocabulary, their bytes where different, and whether they are special."""
         if self.tokenizer is None:
             pieces, spelled = [str(i) for i in ids], [f" {i}".encode() for i in ids]
         else:
@@ -390,10 +390,10 @@ class Answers:
         self.passes.pop(field(frame, "pass", int), None)
         return {}, {}
 
-    # ---- what is seen in a pass --------------------------------------------------------------------------------------
+    # ---- contents of a pass ------------------------------------------------------------------------------------------
 
     def maps(self, frame: Frame) -> Answer:
-        """The heads of a layer: their weights in blocks, their roles, and what each writes to the residual stream at a row."""
+        """Returns a layer's heads: weights in blocks, roles, and what each adds to the residual stream at a row."""
         a, p, block = self._layer_pass(frame), self._pass(frame), field(frame, "block", int)
         require(0 < block <= MAX_TOKENS, "'block' must be 1 to 8,192")
         weights = a.weights().float()
@@ -407,7 +407,7 @@ class Answers:
         return {"mask": word}, arrays
 
     def layer(self, frame: Frame) -> Answer:
-        """What a layer reads in a pass, and, of a layer that was computed, how its queries, keys and values came about."""
+        """Returns a layer's input in a pass and, if it was computed, how its queries, keys and values were made."""
         p, n = self._pass(frame), self._layer(frame)
         require(n < len(p.inputs), f"the pass ends before layer {n}")
         arrays = {"inputs": to_numpy(p.inputs[n])}
@@ -439,15 +439,15 @@ class Answers:
         return header, arrays
 
     def parameters(self, frame: Frame) -> Answer:
-        """W_q, W_k, W_v (d_model × heads · d_head), W_o and biases of a layer, for x·W + b."""
+        """Returns W_q, W_k, W_v (d_model × heads · d_head), W_o and biases of a layer, for x·W + b."""
         site = self.engine.sites[self._layer(frame)]
         require(not site.problem, f"{site.path} is not editable: {site.problem}")
         arrays = {f"{name}.weight": to_numpy(m.weight()) for name, m in site.matrices.items()}
         return {}, arrays | {f"{n}.bias": to_numpy(b) for n, m in site.matrices.items() if (b := m.bias()) is not None}
 
     def stream(self, frame: Frame) -> Answer:
-        """A number of the residual stream through a layer: entering its block, as attention reads it, what the output
-        projection gives, and leaving the block."""
+        """Returns a residual stream number through a layer: entering its block, as attention reads it, the output
+        projection's result, and leaving the block."""
         p, n, row, column = self._pass(frame), self._layer(frame), self._row(frame), field(frame, "column", int)
         require(0 <= column < self.d_model, f"there is no column {column}")
         a, block = self._layer_pass(frame), self.engine.sites[n].call
@@ -459,12 +459,12 @@ class Answers:
     # ---- prediction --------------------------------------------------------------------------------------------------
 
     def next(self, frame: Frame) -> Answer:
-        """The logits of all tokens after a row."""
+        """Returns the logits of all tokens after a row."""
         p, row = self._complete(frame), self._row(frame)
         return {}, {"logits": to_numpy(self.engine.next(p, row, frame.header.get("exact") is not False))}
 
     def lens(self, frame: Frame) -> Answer:
-        """The same if the model ended before the block of each later layer; the last row is that of `next`, but for rounding."""
+        """Returns the logits if the model ended before each later layer's block; the last row is `next`, but for rounding."""
         p, row = self._complete(frame), self._row(frame)
         ends = [s.call for s in self.engine.sites[1:]] + [self.engine.n_calls]
         return {}, {"logits": to_numpy(self.engine.head(torch.stack([p.residuals[e][0, row] for e in ends])))}
@@ -475,7 +475,7 @@ class Answers:
         require(len(p.layers) == len(self.engine.sites), "the pass has not read all layers")
         return p
 
-    # ---- checks of what was asked ------------------------------------------------------------------------------------
+    # ---- checks of requests ------------------------------------------------------------------------------------------
 
     def _ids(self, frame: Frame, limit: int) -> np.ndarray[Any, np.dtype[Any]]:
         ids, n = frame.arrays.get("ids"), self.engine.n_vocabulary
@@ -508,13 +508,13 @@ class Answers:
 
 
 def told(state: int) -> int:
-    """Returns the number of a state of the parameters as it is sent, never negative."""
+    """Returns a parameter state's number as it is sent, never negative."""
     return state % (1 << 63)
 
 
 def ends_in(text: str, offsets: list[tuple[int, int]] | None, spelled: list[bytes], special: list[bool]) -> list[int]:
-    """Returns where the part of the text of each token ends, in bytes of UTF-8; all parts together are the text. A character
-    of several tokens belongs to the last of them."""
+    """Returns where each token's part of the text ends, in bytes of UTF-8; the parts join to the text. A character of
+    several tokens belongs to the last of them."""
     ends, end, at, spent = [], 0, 0, 0  # in characters; `at` in bytes
     for k, token in enumerate(spelled):
         words = token.decode(errors="replace")
@@ -533,14 +533,14 @@ def ends_in(text: str, offsets: list[tuple[int, int]] | None, spelled: list[byte
     return ends
 
 
-BYTES = [*range(33, 127), *range(161, 173), *range(174, 256)]  # that byte-level vocabularies write as they are
+BYTES = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that byte-level vocabularies write as they are
 OTHERS = [b for b in range(256) if b not in set(BYTES)]
 BYTE_OF = {chr(b): b for b in BYTES} | {chr(256 + k): b for k, b in enumerate(OTHERS)}  # Radford et al. 2019
 
 
 def bytes_of(text: str, piece: str) -> bytes:
-    """Returns the bytes of a token, of its text as the tokenizer decodes it and its piece of the vocabulary: a part of a character
-    has no text, and a tokenizer of sentencepiece leaves out the space that a piece begins with."""
+    """Returns a token's bytes from its decoded text and its vocabulary piece: part of a character has no text, and
+    sentencepiece tokenizers drop the space that a piece begins with."""
     if text and "\ufffd" not in text:
         return (f" {text}" if piece.startswith("\u2581") and not text.startswith(" ") else text).encode()
     if (fallback := re.fullmatch("<0x([0-9A-F]{2})>", piece)) is not None:
@@ -569,9 +569,9 @@ def to_numpy(t: Tensor, dtype: torch.dtype = torch.float32) -> np.ndarray[Any, n
 
 
 def roles(weights: Tensor, ids: Tensor) -> Tensor:
-    """Of each head the mean weights on keys by what they are to their query, H × 6 in float64: the previous token, the first one,
-    itself, earlier ones that are the same token, the ones after those, and the entropy of a row in bits. NaN where a text
-    has no such keys. Source of the fourth and fifth: Olsson et al. 2022."""
+    """Returns roles of heads, H × 6 in float64: mean weights on the previous token, the first token, the query itself,
+    earlier copies of its token, and the tokens after those (induction); and the mean row entropy in bits. NaN where a
+    text has no such keys. Source of the fourth and fifth: Olsson et al. 2022."""
     w, n = weights.double(), len(ids)
     at = torch.arange(n, device=ids.device)
     before = at[:, None] > at
@@ -582,7 +582,7 @@ def roles(weights: Tensor, ids: Tensor) -> Tensor:
     none = torch.full((len(w),), float("nan"), dtype=torch.float64, device=w.device)
 
     def mean(keys: Tensor, asking: Tensor) -> Tensor:
-        """The weight on such keys, of the queries that are asking."""
+        """Returns the mean weight on such keys over the queries that have any."""
         return (w * keys).sum(-1)[:, asking].mean(-1) if asking.any() else none
 
     previous, itself, start = at[:, None] == at + 1, at[:, None] == at, (at == 0).expand(n, n)
@@ -592,8 +592,8 @@ def roles(weights: Tensor, ids: Tensor) -> Tensor:
 
 
 def recognized(mask: Tensor | None, n: int, known_window: int | None = None) -> tuple[str | dict[str, int], Tensor | None]:
-    """A mask in words where it is one that has some, and what it shows where it hides anything. A window that the model speaks of
-    is said before a text is long enough to show it."""
+    """Returns the mask's name or parameters if it is a known kind, and its unmasked positions if any are masked.
+    A known sliding window is reported even if the text is shorter."""
     if mask is None:
         return "none", None
     visible = (mask > torch.finfo(mask.dtype).min / 2).cpu()

@@ -1,14 +1,14 @@
 """A shadow of a PyTorch model, and how its attention is laid out.
 
-A shadow has module objects of its own around the *same* parameters. Hooks and the choice of the attention function live on
-the shadow alone: the model itself has no hook, no changed config and no swapped weight at any moment, and can be used from
-other threads during a pass.
+A shadow has its own module objects around the *same* parameters. Hooks and the choice of the attention function live on
+the shadow alone: the model itself never has a hook, a changed config or a swapped weight, and can be used from other
+threads during a pass.
 
 The layout is found by *counting through attention*, not by names of modules. One token at position 0 goes through the
-shadow while every projection inside an attention module answers with the numbers 1, 2, 3 … At position 0 rotary embeddings
-are the identity, and norms of queries and keys are bypassed, so that the queries, keys and values that arrive at the
-attention function say of each of their columns which output feature of which projection it is: split, fused, interleaved
-by head or transposed. The output projection is found the same way.
+shadow while every projection inside an attention module returns the numbers 1, 2, 3 … At position 0 rotary embeddings
+are the identity, and QK norms are bypassed, so each column of the queries, keys and values that reach the attention
+function tells which output feature of which projection it is: split, fused, interleaved by head or transposed. The
+output projection is found the same way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from transformers.pytorch_utils import Conv1D
 
 
 class Shadow:
-    """`model` is the shadow; `refresh()` follows what the user did to the original since."""
+    """A shadow, `model`; `refresh()` applies later changes of the original."""
 
     def __init__(self, original: nn.Module) -> None:
         original = getattr(original, "_orig_mod", original)  # of torch.compile(model)
@@ -39,7 +39,7 @@ class Shadow:
 
     def _shadow(self, module: nn.Module, memo: dict[int, Any]) -> nn.Module:
         if id(module) in memo:
-            return memo[id(module)]  # modules that are shared, as ALBERT's layers, stay shared
+            return memo[id(module)]  # shared modules, such as ALBERT's layers, stay shared
         twin = memo[id(module)] = object.__new__(type(module))
         self.pairs.append((module, twin))
         twin.__dict__.update(module.__dict__)
@@ -56,7 +56,7 @@ class Shadow:
         return twin
 
     def refresh(self) -> None:
-        """Takes over buffers that were replaced, as by `model.to(device)`; `_parameters` is the same dict."""
+        """Copies references to replaced buffers, as after `model.to(device)`; the `_parameters` dict is shared."""
         for original, twin in self.pairs:
             twin.__dict__["_buffers"] = dict(original._buffers)
 
@@ -65,7 +65,7 @@ OWN = {"_parameters", "_buffers", "_modules"}
 
 
 def rebound(value: Any, memo: dict[int, Any]) -> Any:
-    """A method or partial of an original module, as accelerate leaves them in `forward`, for its twin."""
+    """Rebinds a method or partial of an original module, as accelerate puts into `forward`, to its twin."""
     if isinstance(value, types.MethodType) and id(value.__self__) in memo:
         return types.MethodType(value.__func__, memo[id(value.__self__)])
     if isinstance(value, functools.partial):
@@ -76,7 +76,7 @@ def rebound(value: Any, memo: dict[int, Any]) -> Any:
 
 
 class Skipped(nn.Module):
-    """Stands for a decoder block that is not computed; the last one before a change brings the residual stream."""
+    """Replaces a decoder block that is not computed; the last one before a change supplies the residual stream."""
 
     def __init__(self, block: nn.Module, residual: Tensor | None, returns_tuple: bool) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class Matrix:
     module: Any  # nn.Linear or Conv1D
     features: Tensor  # [column of W] → output feature of the module; of the output projection [row of W] → input feature
     is_output: bool = False
-    factor: float = 1.0  # what arrives at attention is factor · (x·W + b): OPT scales its queries early
+    factor: float = 1.0  # attention receives factor · (x·W + b): OPT scales its queries early
 
     def weight(self) -> Tensor:  # d_in × d_out
         w = self.module.weight if isinstance(self.module, Conv1D) else self.module.weight.T
@@ -112,7 +112,7 @@ class Matrix:
 
 @dataclass
 class Site:
-    """One attention of the model, numbered in the order of the computation."""
+    """One attention of the model, numbered in order of computation."""
 
     path: str
     module: nn.Module
@@ -120,14 +120,14 @@ class Site:
     n_kv_heads: int
     d_head: int
     d_value: int
-    call: int = 0  # the block call that it belongs to
+    call: int = 0  # the block call it belongs to
     matrices: dict[str, Matrix] = field(default_factory=dict)  # query, key, value, output
     norms: dict[str, nn.Module] = field(default_factory=dict)  # of queries and keys
     problem: str = ""  # why its parameters cannot be edited
 
 
 def is_matrix(module: nn.Module) -> bool:
-    """Whether a module is a projection whose entries can be read and edited: neither quantized nor offloaded."""
+    """Tells whether a module is a projection with readable and editable entries: neither quantized nor offloaded."""
     if not isinstance(module, (nn.Linear, Conv1D)):
         return False
     w = module.weight
@@ -135,7 +135,7 @@ def is_matrix(module: nn.Module) -> bool:
 
 
 class Survey:
-    """Attention function and hooks of the counting pass."""
+    """The attention function and hooks of the counting pass."""
 
     def __init__(self, model: nn.Module) -> None:
         self.paths = {m: name for name, m in model.named_modules()}
@@ -176,7 +176,7 @@ class Survey:
                 site.norms[name] = norm
 
     def hook(self) -> list[Any]:
-        """Installs the numbers; a plain pass must have found the attention modules before."""
+        """Installs the counting hooks; a plain pass must have found the attention modules before."""
         handles = []
         for attention in {site.module for site in self.sites}:
             first, codes = 1, {}

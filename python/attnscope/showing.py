@@ -1,4 +1,4 @@
-"""show(): from whatever people have in Python to the window, or to a picture where there is no display."""
+"""show(): opens tensors, modules and models in the window, or shows a picture without a display."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .attention import Attention, of_stages
 from .errors import AttnscopeError
 from .recording import Recording
 
-_LIFE_SIGN = 0.4  # seconds in which a window that cannot start has said why
+_LIFE_SIGN = 0.4  # seconds in which a window that cannot start reports why
 
 
 @dataclass(eq=False)
 class Window:
-    """A window in a process of its own; it stays open when Python ends."""
+    """A window in a separate process; it stays open when Python ends."""
 
     name: str
     attention: Attention
@@ -37,7 +37,7 @@ class Window:
         return self.process.poll() is None
 
     def close(self) -> None:
-        """Ends the window as its own close button does: what was edited is kept and offered at the next start."""
+        """Closes the window like its close button: edits are kept and offered at the next start."""
         if self.is_open:
             self.process.terminate()
             self.process.wait(10)
@@ -53,7 +53,7 @@ class Window:
 
 
 class _Windows:
-    """The windows that this process has started, by name."""
+    """Windows started by this process, by name."""
 
     def __init__(self) -> None:
         self._open: dict[str, Window] = {}
@@ -63,7 +63,7 @@ class _Windows:
         with self._lock:
             if before := self._open.pop(name, None):
                 before.close()
-            # The window outlives Python, and its document may be saved: it gets files of its own.
+            # The window outlives Python, and its document may be saved, so it gets its own files.
             folder = Path(tempfile.mkdtemp(prefix="attnscope-"))
             file, log = folder / f"{_file_name(a.name)}.json", folder / "messages.log"
             a.write_session(file)
@@ -74,8 +74,8 @@ class _Windows:
 def open_window(
     arguments: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Starts the window; what lies in the folder of its log goes with it, unless it was saved again. Raises what the window
-    says where it does not open."""
+    """Starts the window. The files in its log's folder are removed with it, unless saved again. Raises the window's
+    error if it does not open."""
     written = {f: f.stat().st_mtime_ns for f in log.parent.iterdir()}
     process = program.start_window(arguments, log, environment)
     try:
@@ -91,7 +91,7 @@ def open_window(
 
 
 def _watch(process: subprocess.Popen[bytes], written: dict[Path, int], log: Path) -> None:
-    """Removes the files of a window when it has ended."""
+    """Waits for a window to end and removes its files."""
     process.wait()
     _remove(written, log)
 
@@ -123,8 +123,8 @@ def show(*what: Any, name: str | None = None, layer: int = 0, **options: Any) ->
     show(cache)                                               a mapping with TransformerLens' names, or of stages to tensors
     show(capture), show(attention)                            what capture() recorded
 
-    layer says which attention, where there are several. A second call with the same name replaces the window; without a
-    name each call opens one. Without a display the attention is returned instead, which a notebook shows as a picture."""
+    layer selects the attention if there are several. A second call with the same name replaces the window; without a name
+    each call opens one. Without a display it returns the attention, which a notebook shows as a picture."""
     found = recording(*what, **options)
     found._require_some()
     a = found[layer]
@@ -137,12 +137,12 @@ def show(*what: Any, name: str | None = None, layer: int = 0, **options: Any) ->
 
 
 def say(text: str) -> None:
-    """Writes a line to stderr; in a notebook, where that looks like a failure, below the cell."""
+    """Writes a line to stderr, or, in a notebook, where stderr looks like an error, below the cell."""
     print(f"attnscope: {text}", file=sys.stdout if "ipykernel" in sys.modules else sys.stderr)
 
 
 def recording(*what: Any, **options: Any) -> Recording:
-    """Returns the attentions that the arguments of show() are of."""
+    """Returns the attentions described by the arguments of show()."""
     if not what:
         return Recording([of_stages(**_renamed(options))])
     first = what[0]
@@ -169,7 +169,7 @@ def recording(*what: Any, **options: Any) -> Recording:
 
 
 def _renamed(options: dict[str, Any]) -> dict[str, Any]:
-    """Takes the short names of the arguments too."""
+    """Replaces short argument names by the full ones."""
     short = {"q": "queries", "k": "keys", "v": "values", "attn_mask": "mask", "is_causal": "causal"}
     renamed = {short.get(key, key): value for key, value in options.items()}
     known = set(of_stages.__annotations__) - {"return"}
@@ -200,7 +200,7 @@ _NUMBERED = re.compile(r"^(?:.*?[._])?(\d+)[._](?:.*[._])?([A-Za-z_]+)$")
 
 
 def from_mapping(mapping: Mapping[Any, Any], tokens: Any = None, **options: Any) -> Recording:
-    """Returns the attentions of a mapping with TransformerLens' names, or with names of stages, a layer's number before them."""
+    """Returns the attentions of a mapping with TransformerLens' names, or with stage names after a layer number."""
     layers: dict[int, dict[str, Any]] = {}
     is_lens = False
     for key, x in mapping.items():
@@ -230,7 +230,7 @@ def from_mapping(mapping: Mapping[Any, Any], tokens: Any = None, **options: Any)
 
 
 def _from_hooks(layer: int, hooks: Mapping[str, Any], tokens: Any, options: dict[str, Any]) -> Attention | None:
-    """An attention of TransformerLens' activations: queries, keys and values are [batch, tokens, heads, d_head]."""
+    """Returns the attention of TransformerLens' activations: queries, keys, values [batch, tokens, heads, d_head]."""
 
     def heads(*names: str) -> Array | None:
         for hook in names:

@@ -1,6 +1,6 @@
-"""Frames between the window and an attached model: one JSON header and named arrays, as docs/protocol.md says.
+"""Frames between the window and an attached model: a JSON header and named arrays, as described in docs/protocol.md.
 
-NumPy alone. Every length is checked before it is trusted, and nothing that arrives is executed or unpickled."""
+NumPy alone. Every length is checked before use, and nothing received is executed or unpickled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAGIC = b"ATNS"
 PREFIX = struct.Struct("<4sIQ")  # magic, bytes of the header, bytes of the payload
 MAX_HEADER = 1 << 20
 MAX_PAYLOAD = 256 << 20
-MAX_GREETING = 4 << 10  # of a whole frame, before the window has shown its token
+MAX_GREETING = 4 << 10  # of a whole frame, before the window has sent its token
 MAX_ARRAYS = 1024
 CHUNK = 1 << 20
 
@@ -32,11 +32,11 @@ Arrays = dict[str, Array]
 
 
 class WireError(Exception):
-    """The bytes are no frame of this protocol; the connection ends."""
+    """The bytes are not a frame of this protocol; the connection ends."""
 
 
 class Closed(Exception):
-    """The other side has hung up between two frames."""
+    """The other side has closed the connection between two frames."""
 
 
 @dataclass
@@ -120,8 +120,8 @@ def parse_json(text: memoryview, what: str) -> dict[str, Any]:
 
 
 def receive(connection: socket.socket, limit: int | None = None, patience: float = 30) -> Frame:
-    """Waits for one frame. Sizes are checked before memory is taken, and memory grows with the bytes that
-    really arrive. Once a frame has begun, a silence of `patience` seconds ends the connection."""
+    """Waits for one frame. Sizes are checked before memory is allocated, and memory grows with the bytes
+    received. Once a frame has begun, a silence of `patience` seconds ends the connection."""
     first = receive_exactly(connection, 1, patience) if limit else connection.recv(1)
     if not first:
         raise Closed

@@ -1,5 +1,5 @@
-// How long attention takes at n_tokens/width/n_heads: causal, projections without bias, output projection on.
-// The medians that scripts/bench prints are measured here.
+// Attention times at n_tokens/width/n_heads: causal, projections without bias, with output projection.
+// Source of the medians that scripts/bench prints.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -47,12 +47,12 @@ Model model_of(const benchmark::State& state, Precision precision = Precision::f
   return model;
 }
 
-/// Every stage at once, by the formulas.
+/// Times all stages by the reference formulas.
 void reference(benchmark::State& state) {
   const Model model = model_of(state);
   for (auto _ : state) {
     const core::attention::Trace trace = core::attention::attend(model);
-    const auto* address = &trace;  // a value that holds constants cannot be handed over itself
+    const auto* address = &trace;  // a value with const members cannot be passed itself
     benchmark::DoNotOptimize(address);
     benchmark::ClobberMemory();
   }
@@ -67,7 +67,7 @@ void full_pass(benchmark::State& state, const Model& model) {
   }
 }
 
-/// A full pass of the engine, with the output.
+/// Times a full pass of the engine, with the output.
 void forward(benchmark::State& state) {
   full_pass(state, model_of(state));
 }
@@ -75,7 +75,7 @@ void forward_float32(benchmark::State& state) {
   full_pass(state, model_of(state, Precision::float32));
 }
 
-/// The same with four groups of heads and rotary positions.
+/// Times the same with four KV heads and RoPE.
 void grouped_rotary(benchmark::State& state) {
   Model model = model_of(state);
   model.n_kv_heads = 4;
@@ -85,15 +85,15 @@ void grouped_rotary(benchmark::State& state) {
   full_pass(state, model);
 }
 
-/// The same with a window of 128 keys.
+/// Times the same with a sliding window of 128 keys.
 void windowed(benchmark::State& state) {
   Model model = model_of(state);
   model.mask.window.left = 127;
   full_pass(state, model);
 }
 
-/// Updates after one number of a matrix is another: to and fro along a row of models, each the one before it
-/// but for a random entry. The time is that of the update; making such a model is measured by edit_alone.
+/// Times updates after one matrix entry changed, back and forth along a list of models that each differ from
+/// the previous one in a random entry. edit_alone times making such a model.
 template <class Matrix>
 void edit(benchmark::State& state, Matrix matrix, bool with_output, Precision precision) {
   std::mt19937 random(1);
@@ -115,7 +115,7 @@ void edit(benchmark::State& state, Matrix matrix, bool with_output, Precision pr
   }
 }
 
-/// The edit itself: a new model that shares all but one matrix with the old one.
+/// Times the edit itself: a new model that shares all but one matrix with the old one.
 void edit_alone(benchmark::State& state) {
   Model model = model_of(state);
   core::editing::SetCell edit;
@@ -125,7 +125,7 @@ void edit_alone(benchmark::State& state) {
   }
 }
 
-/// record() alone, in a history that is filled to its budget, so that each step pushes old ones out.
+/// Times record() alone, in a full history, so that each step evicts old ones.
 void record(benchmark::State& state) {
   Model model = model_of(state);
   core::editing::History history;
@@ -141,7 +141,7 @@ void record(benchmark::State& state) {
   state.counters["MiB"] = static_cast<double>(history.bytes()) / 0x1p20;
 }
 
-/// Multiplications with additions of doubles that one core can do, with nothing to load or store.
+/// Measures the peak rate of float64 multiply-adds of one core, without loads or stores.
 void peak(benchmark::State& state) {
   const Kernels<double>& kernels = core::attention::fast::kernels_of_this_processor<double>().front();
   constexpr std::size_t n_rounds = 100000;

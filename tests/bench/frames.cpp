@@ -1,4 +1,4 @@
-// How long frames take in the real window: printed, not asserted. Needs a display.
+// Frame times in the real window: printed, not asserted. Needs a display.
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -34,8 +34,7 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// Processor time of all threads so far, in milliseconds; of the children that have ended, where they are
-/// asked for.
+/// Returns the CPU time of all threads so far in milliseconds, or of ended children for RUSAGE_CHILDREN.
 double processor_ms(int whose = RUSAGE_SELF) {
   rusage usage{};
   ::getrusage(whose, &usage);
@@ -45,11 +44,11 @@ double processor_ms(int whose = RUSAGE_SELF) {
   return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
-/// What was measured, by name.
+/// Measured values with a name.
 struct Result {
   std::string name, words;
   std::vector<double> values;
-  double processor_ms = 0;  ///< of all threads, for one of the values
+  double processor_ms = 0;  ///< of all threads, per value
   const char* unit = "ms";
 
   double at(double share) const {
@@ -59,7 +58,7 @@ struct Result {
   }
 };
 
-/// Prints every result at once, and writes all of them.
+/// Results, printed as they are added and written together.
 class Results {
  public:
   void add(Result result) {
@@ -70,7 +69,7 @@ class Results {
     std::fflush(stdout);
     all_.push_back(std::move(result));
   }
-  /// What a function gives, with the processor time that it takes.
+  /// Adds the values that a function returns, with its CPU time.
   template <class Function>
   void measure(std::string name, std::string words, Function&& function) {
     const double before = processor_ms();
@@ -98,7 +97,7 @@ class Results {
 
 constexpr int width = 1600, height = 1000;
 
-/// Causal, without biases, with an output projection, drawn as layers are initialised.
+/// Returns a causal model without biases, with an output projection and randomly initialized weights.
 Model initialized_model(std::size_t n_tokens, std::size_t d_model, std::size_t n_heads) {
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal;
@@ -119,13 +118,13 @@ Model initialized_model(std::size_t n_tokens, std::size_t d_model, std::size_t n
   return model;
 }
 
-/// The pointer's circle through the middle of the window, a step a frame.
+/// Returns the pointer position on an ellipse around the middle of the window, one step per frame.
 ImVec2 pointer_at(int frame) {
   const float turn = static_cast<float>(frame) * 0.07f;
   return {width * (0.5f + 0.2f * std::cos(turn)), height * (0.5f + 0.35f * std::sin(turn))};
 }
 
-/// The window as a person uses it; every measure gives one number a frame.
+/// Window under simulated use; each measurement returns one number per frame.
 class Bench {
  public:
   Bench(app::platform::Window& window, app::Store& store, app::Loop& loop)
@@ -150,7 +149,7 @@ class Bench {
     store_.dispatch(app::ShowDialog{app::Dialog::none});
     settle();
   }
-  /// The frames from the press that switches a head off until the prediction is there.
+  /// Returns frame times from ablating or enabling a head until the prediction is ready.
   std::vector<double> switching_heads(int count) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i) {
@@ -168,7 +167,7 @@ class Bench {
     return times;
   }
 
-  /// From the edit of a random number to the frame that shows it.
+  /// Returns times from the edit of a random number to the frame that shows it.
   std::vector<double> editing(int count) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i) {
@@ -198,8 +197,8 @@ class Bench {
     return times;
   }
 
-  /// One number changes in every frame, as while it is dragged: what the frames take with their edits, and
-  /// how often the pictures follow.
+  /// Changes a number in every frame, as in a drag; returns the times of frames with their edits, and the
+  /// times between picture updates.
   using Slider = void (Bench::*)();
   std::pair<std::vector<double>, std::vector<double>> dragging(double seconds, Slider slider) {
     std::vector<double> times, renewed;
@@ -218,7 +217,7 @@ class Bench {
     return {times, renewed};
   }
 
-  /// The frames after an edit, until nothing is under way beside the window.
+  /// Returns frame times after an edit until no background work is left.
   std::vector<double> after_edits(int count) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i) {
@@ -228,7 +227,7 @@ class Bench {
     return times;
   }
 
-  /// The wheel over the picture of that name: into it, and out again.
+  /// Returns frame times while the wheel zooms into a picture and out again.
   std::vector<double> zooming(const std::string& picture, int count) {
     const auto place = loop_.landmarks().find(picture);
     if (!place) throw std::runtime_error(picture + " is not on the screen");
@@ -243,7 +242,7 @@ class Bench {
     return times;
   }
 
-  /// The kept state in place of the live one for a while, and back, some times.
+  /// Returns frame times while the snapshot replaces the live state and back, `count` times.
   std::vector<double> holding_space(int count) {
     std::vector<double> times;
     for (int i = 0; i < count; ++i)
@@ -254,7 +253,7 @@ class Bench {
     return times;
   }
 
-  /// Processor time while nothing happens, in per cent of one processor.
+  /// Returns the CPU time while nothing happens, in percent of one processor.
   double idle(double seconds) {
     const auto start = Clock::now();
     const double used = processor_ms();
@@ -280,7 +279,7 @@ class Bench {
     store_.dispatch(
         app::ApplyEdit{core::editing::SetCell{{}, row, 0, std::sin(static_cast<double>(random_() % 1000))}});
   }
-  /// Frames until everything is done that was begun, or some seconds are over.
+  /// Runs frames until no work is left; after 3 s, only until the trace is up to date.
   std::vector<double> settle() {
     constexpr double most_ms = 3000;
     const auto start = Clock::now();
@@ -300,7 +299,7 @@ class Bench {
   std::mt19937 random_{5};
 };
 
-/// From the start of a process until it says that its first frame is on the screen.
+/// Returns the time from starting a process until it reports its first displayed frame.
 double ms_to_first_frame(const char* program) {
   int ends[2];
   if (::pipe(ends) != 0) throw std::runtime_error("cannot make a pipe");
@@ -343,7 +342,7 @@ void measure_heads(Bench& b, Results& results) {
   }
 }
 
-/// The whole model that the environment names, on 256 tokens, else the one that the program brings.
+/// Measures the whole model in ATTNSCOPE_BENCH_MODEL, or else the bundled one, on 256 tokens.
 void measure_layers(Bench& b, Results& results) {
   const char* named = std::getenv("ATTNSCOPE_BENCH_MODEL");
   std::string text = "egg";
@@ -381,7 +380,7 @@ void measure_views_of(Bench& b, const Size& size, Results& results) {
                                   {Tab::compare, "compare"},
                                   {Tab::laboratory, "laboratory"}}) {
     if (tab == Tab::compare && is_large)
-      continue;  // every stage of both states would take more than most machines have
+      continue;  // all stages of both states need more memory than most machines have
     b.show(tab);
     if (tab == Tab::laboratory) b.drop(0.1);
     results.measure(name + of, "frames after an edit", [&] { return b.after_edits(is_large ? 1 : 3); });

@@ -18,19 +18,19 @@ import sys
 import tempfile
 import time
 
-# Whatever a shell says of threads and of kernels would be said for one peer and not for another.
+# Environment settings of threads and kernels would affect some peers and not others.
 for variable in list(os.environ):
     if re.match(r"(OPENBLAS|GOTO|BLIS|MKL|OMP|KMP|NUMEXPR|ATEN)_", variable):
         del os.environ[variable]
 
 SIZES = [(6, 3, 1), (64, 64, 4), (256, 768, 12), (1024, 768, 12), (2048, 768, 12)]
-SHARES = [0.06, 0.06, 0.13, 0.25, 0.5]  # of the time, in which at least one round of each size is made
+SHARES = [0.06, 0.06, 0.13, 0.25, 0.5]  # of the time; each size gets at least one round
 OURS = ["forward", "forward_float32", "edit_embedding", "edit_query_weight", "edit_value_weight", "edit_embedding_with_output",
         "edit_query_weight_with_output", "edit_embedding_float32", "edit_query_weight_float32", "edit_embedding_with_output_float32"]
 REFERENCE_UP_TO = 1024  # tokens; beyond, every stage at once takes many seconds and gigabytes
-ONE_THREAD_UP_TO = 64  # tokens; so small that the peers are measured with one thread too, and the faster counts
+ONE_THREAD_UP_TO = 64  # tokens; up to this size the peers are also measured with one thread, and the faster result counts
 PROCESSORS = len(os.sched_getaffinity(0))
-# What models of today add, beside PyTorch's fused attention: grouped heads with rotary positions, and a window.
+# Modern options, next to PyTorch's fused attention: GQA with RoPE, and a sliding window.
 GROUPED, WINDOWED = (1024, 768, 12), (4096, 64, 4)  # tokens, width, heads
 GROUPS, WINDOW = 4, 128
 OURS_TODAY = {
@@ -42,7 +42,7 @@ OURS_TODAY = {
 
 
 def output_within(command, seconds):
-    """What a command prints. It is ended with all that it started when it takes longer."""
+    """Returns the output of a command; kills it and its children after the given time."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             out, error = process.communicate(timeout=seconds)
@@ -55,7 +55,7 @@ def output_within(command, seconds):
 
 
 def benchmark(program, pattern, seconds):
-    """Runs some of our benchmarks; {name: milliseconds}, and what peak counted."""
+    """Runs some of our benchmarks; returns {name: milliseconds} and the counted peak."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         output_within([program, f"--benchmark_filter={pattern}", f"--benchmark_min_time={seconds}", f"--benchmark_out={report}",
@@ -66,12 +66,12 @@ def benchmark(program, pattern, seconds):
 
 
 def settle():
-    """Waits until the threads of whoever was measured before no longer turn on the processors for more work."""
+    """Waits until the previous peer's threads have stopped spinning for more work."""
     time.sleep(0.1)
 
 
 def timed(function, at_least=0.05):
-    """Milliseconds of one call, as the mean of as many as fill a twentieth of a second, after one to warm up where that is quick."""
+    """Returns milliseconds per call, the mean over a twentieth of a second, after a warm-up call if that is quick."""
     settle()
     start = time.perf_counter()
     function()
@@ -106,13 +106,13 @@ def numpy_pass(size):
 
 
 def numpy_tuned(size):
-    """The same numbers with every buffer made beforehand, in place where NumPy allows it."""
+    """Returns a function with the same results, preallocated buffers and, if NumPy allows, in-place operations."""
     import numpy as np
     n, d, heads = size
     d_head = d // heads
     random = np.random.default_rng(1)
     x, w = random.standard_normal((n, d)), random.standard_normal((d, 3 * d)) / math.sqrt(d)
-    w[:, :d] /= math.sqrt(d_head)  # the scale, once and for all
+    w[:, :d] /= math.sqrt(d_head)  # the scale, applied once
     wo = random.standard_normal((d, d)) / math.sqrt(d)
     mask = np.triu(np.full((n, n), -np.inf), 1)
     qkv, scores, rows = np.empty((n, 3 * d)), np.empty((heads, n, n)), np.empty((heads, n, 1))
@@ -134,7 +134,7 @@ def numpy_tuned(size):
 
 
 def book_class(size, dtype):
-    """The class as books print it: a mask buffer, masked_fill_, softmax, dropout of rate 0, contexts, projection."""
+    """Returns the class as printed in books: mask buffer, masked_fill_, softmax, dropout of rate 0, contexts, projection."""
     import torch
     n, d, heads = size
 
@@ -168,7 +168,7 @@ def library_module(size, dtype):
 
 
 def fused(size, dtype, window=None):
-    """PyTorch's own attention in one call, which keeps neither scores nor weights; a window is a mask, there is no other on a processor."""
+    """Returns PyTorch's fused attention, which keeps neither scores nor weights; on a CPU a sliding window must be a mask."""
     import torch
     n, d, heads = size
     torch.manual_seed(1)
@@ -185,7 +185,7 @@ def fused(size, dtype, window=None):
 
 
 def tuned_by_hand(size, dtype):
-    """The same numbers with every buffer made beforehand, in place where PyTorch allows it."""
+    """Returns a function with the same results, preallocated buffers and, if PyTorch allows, in-place operations."""
     import torch
     n, d, heads = size
     d_head = d // heads
@@ -209,7 +209,7 @@ def tuned_by_hand(size, dtype):
 
 
 def fused_grouped_rotary(dtype):
-    """Projections, pairs of halves turned, and the fused attention with enable_gqa; it keeps neither scores nor weights."""
+    """Returns projections, RoPE in pairs of halves, and fused attention with enable_gqa, without scores or weights."""
     import torch
     n, d, heads = GROUPED
     d_head = d // heads
@@ -247,7 +247,7 @@ def peers_of(torch):
 
 
 def measure_today(program, torch, rounds):
-    """{name: median milliseconds} of everything, in turns; attnscope keeps all scores in float64."""
+    """Returns {name: median milliseconds} of everything, in turns; attnscope keeps all scores in float64."""
     calls, times = peers_of(torch) if torch else {}, {}
     pattern = "^(" + "|".join(OURS_TODAY.values()) + ")$"
     for _ in range(rounds):
@@ -268,12 +268,12 @@ def print_today(times):
 
 
 def import_peers():
-    """{name: module} of what is installed, and a line for each that is not."""
+    """Returns {name: module} of installed peers, and a line for each missing one."""
     found, missing = {}, []
     for name, module in (("NumPy", "numpy"), ("PyTorch", "torch")):
         try:
             found[name] = __import__(module)
-        except Exception as error:  # a package that is broken is as good as none
+        except Exception as error:  # a broken package counts as missing
             missing.append(f"{name} is not measured: {sys.executable} has none that can be imported ({error}); --python PATH takes another")
     if "PyTorch" in found:
         found["PyTorch"].set_num_threads(PROCESSORS)
@@ -282,7 +282,7 @@ def import_peers():
 
 
 def others(size, peers):
-    """{name: function} of what is installed."""
+    """Returns {name: function} of the installed peers."""
     found = {}
     if "NumPy" in peers:
         found["NumPy float64"] = numpy_pass(size)
@@ -299,14 +299,14 @@ def others(size, peers):
 
 
 def mapped_libraries(pattern):
-    """Paths of the libraries of this process whose names fit."""
+    """Returns the paths of loaded libraries with matching names."""
     lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
     paths = {line.split(maxsplit=5)[5] for line in lines if len(line.split(maxsplit=5)) == 6}
     return sorted(path for path in paths if re.search(pattern, os.path.basename(path)))
 
 
 def ask_openblas(path, name, kind, *arguments):
-    """What a function of an OpenBLAS that is loaded gives; builds call it by several names, or have none."""
+    """Returns the result of a function of a loaded OpenBLAS, whose name depends on the build, or None."""
     library = ctypes.CDLL(path)
     for symbol in (f"{prefix}openblas_{name}{suffix}" for prefix in ("", "scipy_") for suffix in ("", "64_", "_64", "_64_")):
         if hasattr(library, symbol):
@@ -317,7 +317,7 @@ def ask_openblas(path, name, kind, *arguments):
 
 
 def set_threads(count, peers):
-    """How many threads every peer may use."""
+    """Sets the number of threads of every peer."""
     for path in mapped_libraries(r"openblas.*[.]so"):
         ask_openblas(path, "set_num_threads", None, count)
     if "PyTorch" in peers:
@@ -325,7 +325,7 @@ def set_threads(count, peers):
 
 
 def processor():
-    """The name of the processor and the widest of its vectors."""
+    """Returns the name of the processor and its widest vector extension."""
     try:
         text = pathlib.Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -337,7 +337,7 @@ def processor():
 
 
 def settings(peers, missing):
-    """What is measured with, line by line."""
+    """Returns lines that describe the setup of the measurement."""
     lines = [f"{processor()}; {PROCESSORS} processors; {platform.system()} {platform.release()}",
              f"Python {platform.python_version()} ({sys.executable})"]
     lines += [f"{name} {module.__version__}" for name, module in peers.items()]
@@ -353,7 +353,7 @@ def causal_multiply_adds(size):
 
 
 def medians_of(times):
-    """{name: median}, of a peer that was measured with several counts of threads the least."""
+    """Returns {name: median}; for a peer measured with several thread counts, the smallest."""
     medians = {}
     for key, values in times.items():
         name = key[0] if isinstance(key, tuple) else key
@@ -362,7 +362,7 @@ def medians_of(times):
 
 
 def measure(bin_folder, size, rounds, seconds, peers):
-    """{name: median milliseconds}, each round one turn of everything, and how many rounds the seconds were enough for."""
+    """Returns {name: median milliseconds} and the number of rounds that fit the time; a round measures everything once."""
     program, name = str(bin_folder / "attnscope_bench"), "/".join(map(str, size))
     wanted = OURS + (["reference"] if size[0] <= REFERENCE_UP_TO else [])
     pattern = "^(" + "|".join(wanted) + ")/" + name + "$|^peak$"
@@ -388,7 +388,7 @@ def measure(bin_folder, size, rounds, seconds, peers):
 
 
 def frames(bin_folder):
-    """What attnscope_frames prints of the window, line by line, or a line that says why it printed nothing."""
+    """Returns the lines that attnscope_frames prints about the window, or a line that says why there are none."""
     command = ["xvfb-run", "-a", "-s", "-screen 0 1920x1080x24", str(bin_folder / "attnscope_frames")]
     try:
         return output_within(command, 300).splitlines()
@@ -399,7 +399,7 @@ def frames(bin_folder):
 
 
 def peak_memory(bin_folder, size):
-    """Mebibytes at most in memory during a full pass, and all scores of the size in float64."""
+    """Returns the peak memory of a full pass in MiB, and that of all scores in float64."""
     pattern = "^forward/" + "/".join(map(str, size)) + "$"
     code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, "
             "stderr=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")

@@ -1,15 +1,14 @@
-// How long a whole model takes: a text read from its beginning, one more token, a head ablated, a layer
-// edited.
+// Times of a whole model: reading a text from its beginning, one more token, a head ablated, a layer edited.
 //   attnscope_bench_whole MODEL THREADS
-// One command a line on standard input, one answer a line: seconds of the clock and of the processors, each
-// as often as was asked.
-//   read N REPEATS   a text of N tokens up to the logits of what may follow it
-//   one N REPEATS    one token behind N, whose keys and values are kept
-//   off N REPEATS    a head of the last layer but one ablated in a text of N tokens
-//   edit L N REPEATS a number of a projection of layer L dragged in a text of N tokens, up to all that the
-//   window shows of it logits N, onelogits N, memory   the numbers themselves; the most KiB that were
-//   resident
-// tests/bench/whole.py makes the model and asks the same of others.
+// Reads one command per line and prints one line each: wall-clock and CPU seconds of every repeat.
+//   read N REPEATS      a text of N tokens up to the logits of the next one
+//   one N REPEATS       one token after N with cached keys and values
+//   off N REPEATS       a head of the second-to-last layer ablated in a text of N tokens
+//   edit L N REPEATS    a query weight of layer L dragged in a text of N tokens, up to all displayed readings
+//   logits N            logits of the token after a text of N tokens
+//   onelogits N         the same after one more token with cached keys and values
+//   memory              peak resident memory in KiB
+// tests/bench/whole.py makes the model and runs the same on other programs.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -28,7 +27,7 @@ namespace {
 
 using namespace core::transformer;
 
-/// A model, and what is asked of it.
+/// Model that answers the commands.
 class Bench {
  public:
   Bench(const std::string& path, std::size_t n_threads)
@@ -90,7 +89,7 @@ class Bench {
     return result;
   }
   Means means() { return {pool_, progress_}; }
-  /// Takes over from passes that are kept.
+  /// Returns the logits after a text and stores its pass; reuses computations of kept passes.
   arma::frowvec logits_of(const std::vector<std::size_t>& text, const std::vector<Edit>& edits,
                           PassRef& pass) {
     pass = model_->run(text, edits, means());

@@ -1,7 +1,7 @@
-"""A GPT-2 of 124 million random numbers, as every program of whole.py takes it: whole_model.py FOLDER
+"""A GPT-2 of 124 million random numbers in the formats of every program of whole.py: whole_model.py FOLDER
 
-Writes a folder of Hugging Face's; f32.gguf, f16.gguf and q8_0.gguf where gguf is installed; model.onnx, with a cache, where onnx is;
-ctranslate2 where CTranslate2 is. What is not installed is left out.
+Writes a Hugging Face folder; f32.gguf, f16.gguf and q8_0.gguf if gguf is installed; model.onnx, with a cache, if onnx is;
+ctranslate2 if CTranslate2 is.
 """
 import importlib.util
 import json
@@ -17,7 +17,7 @@ NORMS = (("attn_norm", "ln_1"), ("ffn_norm", "ln_2"))
 
 
 def tokens_of_bytes():
-    """The vocabulary of single bytes, filled up, as what is timed begins with numbers of tokens."""
+    """Returns a vocabulary of single bytes plus fillers, because the benchmark starts from token IDs."""
     kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
     moved = [b for b in range(256) if b not in kept]
     table = {b: chr(b) for b in kept} | {b: chr(256 + k) for k, b in enumerate(moved)}
@@ -41,7 +41,7 @@ def random_weights():
 
 
 def write_folder(folder, weights):
-    """A folder of Hugging Face's. The safetensors are written by hand, so that nothing needs to be installed."""
+    """Writes a Hugging Face folder. The safetensors are written by hand, so that nothing needs to be installed."""
     named = {"wte.weight": weights["token_embd.weight"], "wpe.weight": weights["position_embd.weight"],
              "ln_f.weight": weights["output_norm.weight"], "ln_f.bias": weights["output_norm.bias"]}
     for layer in range(LAYERS):
@@ -88,7 +88,7 @@ def write_gguf(folder, weights):
 
 
 def write_onnx(folder, weights):
-    """The graph with ONNX Runtime's own attention, its cache, and the logits of the last token alone."""
+    """Writes the graph with ONNX Runtime's own attention, its cache, and the logits of the last token alone."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
     nodes, constants = [], []
@@ -133,7 +133,7 @@ def write_onnx(folder, weights):
 
 
 def write_ctranslate2(folder, weights):
-    """The converter of CTranslate2's own loader; its vocabulary is the numbers of the tokens."""
+    """Writes the model with CTranslate2's converter; its vocabulary is the token IDs."""
     import ctranslate2
     import transformers
     from ctranslate2.converters import transformers as converters

@@ -1,6 +1,6 @@
 """Other programs as servers for whole.py: whole_peers.py NAME FOLDER THREADS, with the commands of whole.cpp.
 
-The folder is one that whole_model.py made. A peer that is not installed ends with one line that says so.
+The folder is made by whole_model.py. A peer that is not installed ends with one line that says so.
 """
 import os
 import resource
@@ -42,7 +42,7 @@ def pytorch_runner(folder, threads):
 def llama_runner(file, threads):
     import ctypes
     import llama_cpp as llama
-    llama_runner.silent = llama.llama_log_callback(lambda *_: None)  # kept, as it goes on being called
+    llama_runner.silent = llama.llama_log_callback(lambda *_: None)  # kept alive, because it is still called
     llama.llama_log_set(llama_runner.silent, ctypes.c_void_p(0))
     llama.llama_backend_init()
     of_model = llama.llama_model_default_params()
@@ -71,7 +71,7 @@ def ctranslate2_runner(folder, threads):
     import numpy as np
     generator = ctranslate2.Generator(f"{folder}/ctranslate2", device="cpu", intra_threads=threads, compute_type="float32")
 
-    def generate(ids, count):  # it has no cache that one could keep: a token more is the difference of two
+    def generate(ids, count):  # its cache cannot be kept: the time of one more token is a difference of two calls
         generator.generate_batch([[str(token) for token in ids]], min_length=count, max_length=count, include_prompt_in_result=False)
 
     def logits(ids):

@@ -70,7 +70,7 @@ TEST(CheckCommand, TakesTensorsInsteadOfAModel) {
   EXPECT_THAT(said.err, HasSubstr("causal, as said, scale 1, as said"));
   EXPECT_EQ(said.status, 0) << said.out << said.err;
   EXPECT_EQ(run({"check", fixture("causal.json"), "--ours", ours, "--theirs", theirs}).status, 2);
-  // Of all that an export holds, what follows from queries, keys and values is compared.
+  // Only tensors computed from queries, keys and values are compared from an export.
   ASSERT_EQ(run({"export", fixture("causal.json"), "--out", ours, "--format", "npz"}).status, 0);
   EXPECT_THAT(run({"check", "--ours", ours, "--theirs", theirs}).out, HasSubstr("Likely cause: no_scale"));
 }
@@ -95,7 +95,7 @@ void put_npy(const std::filesystem::path& path, const std::vector<std::size_t>& 
   support::put_bytes(path, bytes);
 }
 
-/// A case of a file of right tensors as a folder of its own.
+/// Writes one case of a file of reference tensors to a folder and returns its path.
 std::string tensors_of(const TemporaryDirectory& dir, const char* model, const std::string& wanted) {
   const auto file = core::formats::open_tensors(fixture(model));
   const std::filesystem::path folder = dir / wanted;

@@ -1,6 +1,5 @@
-// Put before the C library by LD_PRELOAD: lets one call of a function fail, and each that follows if that is
-// asked for.
-//   ATTNSCOPE_FAULT="NAME NUMBER ERROR once|on" ATTNSCOPE_FAULT_LOG=FILE, which is made when it has failed
+// Preloaded before the C library by LD_PRELOAD: makes one call of a function fail, or it and all later ones.
+//   ATTNSCOPE_FAULT="NAME NUMBER ERROR once|on" ATTNSCOPE_FAULT_LOG=FILE, which is created at the failure
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -52,7 +51,7 @@ extern "C" {
 ssize_t write(int descriptor, const void* bytes, size_t count) {
   if (is_regular(descriptor) && fails("write")) {
     const int error = errno;
-    // A disk that becomes full takes some of the bytes first.
+    // A disk that becomes full accepts some of the bytes first.
     if (count > 1) real<ssize_t(int, const void*, size_t)>("write")(descriptor, bytes, count / 2);
     errno = error;
     return -1;

@@ -1,5 +1,5 @@
-// Every call of the system that writes fails once, and from then on: the program says so in a line, and what
-// was there before is there afterwards.
+// Every system call that writes fails, once or from then on: the program reports it in one line and leaves
+// existing files unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,10 +26,10 @@ using Files = std::map<std::string, std::string>;
 struct Fault {
   const char* call;
   int error;
-  const char* words;  ///< in which it is said
+  const char* words;  ///< expected in the message
 };
 
-/// A variable of the environment, for the programs that are run meanwhile.
+/// Environment variable for programs started while it lives.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }
@@ -63,7 +63,7 @@ struct Faults : testing::Test {
       if (fs::is_regular_file(dir / name)) put_bytes(dir / name, bytes);
   }
 
-  /// Runs the program with the call of that number failing; nothing when it has no such call.
+  /// Runs the program with one call failing; returns nullopt if it makes no such call.
   std::optional<Outcome> run_with(const Fault& fault, int number, const char* times,
                                   const std::vector<std::string>& words) const {
     const fs::path log = elsewhere / "failed";
@@ -76,7 +76,7 @@ struct Faults : testing::Test {
     return outcome;
   }
 
-  /// Lets each call fail, one after the other, and gives how many there are.
+  /// Makes each call fail, one after the other, and returns how many there are.
   int inject(const Fault& fault, const std::vector<std::string>& words, int most = 1000) {
     const Files old_files = files();
     int n_calls = 0;
@@ -88,7 +88,7 @@ struct Faults : testing::Test {
         ++n_calls;
         SCOPED_TRACE(testing::Message()
                      << fault.call << " " << number << " " << times << ": " << outcome->err);
-        if (outcome->status == 0) continue;  // it was tried again, or did not matter
+        if (outcome->status == 0) continue;  // the call was retried or did not matter
         EXPECT_EQ(outcome->status, 1);
         EXPECT_THAT(outcome->err, StartsWith("attnscope: "));
         EXPECT_THAT(outcome->err, HasSubstr(fault.words));

@@ -1,4 +1,4 @@
-// What the built program takes for files that are made to take much: the column of memory under "Limits".
+// Memory of the built program for files made to need much of it: the memory column under "Limits".
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -15,10 +15,10 @@ using support::TemporaryDirectory;
 
 constexpr double mib = 1 << 20;
 
-/// Of any command, with room for other releases of libraries.
+/// Bytes that any command needs, with room for other releases of libraries.
 constexpr double of_the_program = 32 * mib;
 
-/// So much of something, again and again, as fits into some bytes.
+/// Repeats a unit until the text has at least `bytes` bytes.
 std::string filled(const std::string& unit, std::size_t bytes = 6 << 20) {
   std::string text;
   for (text.reserve(bytes + unit.size()); text.size() < bytes;) text += unit;
@@ -32,18 +32,18 @@ std::string header_of(const std::string& json) {
   core::formats::append_little_endian(length, std::uint64_t{json.size()});
   return length + json;
 }
-/// A GGUF file of one list of bytes.
+/// Returns a GGUF file of one list of bytes.
 std::string list_in_gguf(std::size_t n) {
   std::string file = "GGUF";
   const auto short_number = [&](std::uint32_t value) { core::formats::append_little_endian(file, value); };
   const auto long_number = [&](std::uint64_t value) { core::formats::append_little_endian(file, value); };
   short_number(3), long_number(0), long_number(1);       // version, tensors, keys
-  long_number(1), file += 'a', short_number(9);          // a key, which is a list
+  long_number(1), file += 'a', short_number(9);          // a key with a list
   short_number(0), long_number(n), file.append(n, '1');  // of bytes
   return file;
 }
 
-/// A .safetensors file of one tensor, a byte a number.
+/// Returns a .safetensors file of one tensor, one byte per number.
 std::string tensor_of(const std::string& name, std::size_t n_rows, std::size_t n_columns) {
   const std::string n = std::to_string(n_rows * n_columns);
   const std::string shape = std::to_string(n_rows) + "," + std::to_string(n_columns);
@@ -56,7 +56,7 @@ struct Hungry {
   const char* what;
   const char* name;  ///< of the file
   std::string (*bytes)();
-  double bytes_of_a_byte, at_once_mib = 0;  ///< that may be taken
+  double bytes_of_a_byte, at_once_mib = 0;  ///< limits: bytes per byte of the file, and MiB in addition
   friend std::ostream& operator<<(std::ostream& out, const Hungry& of) { return out << of.what; }
 };
 
@@ -81,7 +81,7 @@ const Hungry hungry[] = {
     {"a list in GGUF", "a.gguf", [] { return list_in_gguf(6 << 20); }, 16},
 };
 
-/// The most that this process had, in bytes; until it runs the program, a new one counts that as its own.
+/// Returns the peak memory of this process in bytes, which a child inherits until it runs the program.
 double of_this_process() {
   struct rusage usage {};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -1,5 +1,4 @@
-// The real program without a display: its commands, pipes, links, names that strangers chose, its manual, its
-// binary.
+// The real program without a display: commands, pipes, links, untrusted names, manual and binary.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <link.h>
@@ -21,7 +20,7 @@ using Names = std::set<std::string>;
 using support::put_bytes;
 using support::TemporaryDirectory;
 
-/// The whole of standard error is this one line, and nothing was said on standard output.
+/// Expects exactly this line on standard error and nothing on standard output.
 void expect_failure(const Outcome& outcome, int status, const std::string& line) {
   EXPECT_EQ(outcome.status, status);
   EXPECT_EQ(outcome.err, "attnscope: " + line + "\n");
@@ -62,7 +61,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-/// Runs a line of the shell in a folder, where $A is the program; its exit status.
+/// Runs a shell command in a folder, with $A as the program, and returns its exit status.
 int shell(const TemporaryDirectory& dir, const std::string& line) {
   const int status = std::system(("cd '" + dir.path().string() + "' && A='" PROGRAM "' && " + line).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -71,7 +70,7 @@ int shell(const TemporaryDirectory& dir, const std::string& line) {
 TEST(Pipes, AreReadOnceAndWhole) {
   const TemporaryDirectory dir;
   std::string rows;
-  for (int k = 0; k < 3000; ++k) rows += std::to_string(k) + " 0.5\n";  // longer than what is looked at first
+  for (int k = 0; k < 3000; ++k) rows += std::to_string(k) + " 0.5\n";  // more than is inspected first
   put_bytes(dir / "rows.txt", rows);
   ASSERT_EQ(shell(dir, "$A session /dev/stdin <rows.txt --out of_file.json 2>/dev/null"), 0);
   ASSERT_EQ(shell(dir, "cat rows.txt | $A session /dev/stdin --out of_pipe.json 2>/dev/null"), 0);
@@ -98,7 +97,7 @@ TEST(Output, ToWhatTheProgramHasOpenIsWrittenBehindWhatIsThere) {
 TEST(Pipes, ThatGiveNothingCanBeLeft) {
   const TemporaryDirectory dir;
   ASSERT_EQ(shell(dir, "mkfifo f; exec 3<>f; timeout -k 5 -s TERM 1 $A /dev/fd/3; echo $? >status"), 0);
-  EXPECT_EQ(bytes_of(dir / "status"), "124\n");  // and not 137, of SIGKILL
+  EXPECT_EQ(bytes_of(dir / "status"), "124\n");  // SIGTERM sufficed; SIGKILL gives 137
 }
 
 TEST(Output, OfAModelGivesATerminalNothingThatItObeys) {
@@ -122,7 +121,7 @@ TEST(Output, OfASingleMatrixGoesToWhatTheProgramHasOpen) {
   EXPECT_THAT(bytes_of(dir / "err"), HasSubstr("/dev/stdout: expected a directory for "));
 }
 
-/// OpenBLAS has begun threads of its own before the program could hold signals back in them.
+/// OpenBLAS starts its threads before the program can block signals in them.
 TEST(Output, ThatIsInterruptedIsClearedAwayWhateverThreadTheSignalComesTo) {
   const TemporaryDirectory dir;
   for (int round = 0; round < 3; ++round) {
@@ -160,7 +159,7 @@ TEST(NamesOfTensors, DoNothingToATerminalAndForgeNoLine) {
   for (const char* raw : {"\x1b", "\n\x1b[31m", "\u009b", "\u202e"}) EXPECT_THAT(report, Not(HasSubstr(raw)));
 }
 
-/// Every word of a text that begins with two hyphens.
+/// Returns every word of a text that begins with two hyphens.
 std::set<std::string> options_in(const std::string& text) {
   std::set<std::string> options;
   for (std::size_t at = text.find("--"); at != text.npos; at = text.find("--", at + 2)) {
@@ -179,7 +178,7 @@ std::string manual(const char* kind) {
 
 TEST(Manual, HasEveryCommandAndOptionThatHelpHas) {
   std::string man = manual("man");
-  for (std::size_t at = 0; (at = man.find("\\-", at)) != man.npos;) man.erase(at, 1);  // its own hyphens
+  for (std::size_t at = 0; (at = man.find("\\-", at)) != man.npos;) man.erase(at, 1);  // escaped hyphens
   const std::string bash = manual("bash"), zsh = manual("zsh"), fish = manual("fish"),
                     markdown = manual("markdown");
   for (const char* command : {"export", "session", "check", "program", "figure", "draw"}) {
@@ -226,14 +225,14 @@ Record record_at(const std::string& bytes, std::size_t at) {
   return record;
 }
 
-/// Calls look() with each part of a program. Source: System V ABI, Program Header and Dynamic Linking.
+/// Calls look() with each program header. Source: System V ABI, Program Header and Dynamic Linking.
 void each_part(const std::string& bytes, const auto& look) {
   const auto header = record_at<ElfW(Ehdr)>(bytes, 0);
   for (std::size_t k = 0; k < header.e_phnum; ++k)
     look(record_at<ElfW(Phdr)>(bytes, header.e_phoff + k * header.e_phentsize));
 }
 
-/// The tags of its dynamic section, with their values.
+/// Returns the tags of the dynamic section, with their values.
 std::multimap<long, std::uint64_t> dynamic_tags(const std::string& bytes) {
   std::multimap<long, std::uint64_t> tags;
   each_part(bytes, [&](const ElfW(Phdr) & part) {

@@ -25,13 +25,12 @@ constexpr bool is_sanitized = false;
 #endif
 
 struct Outcome {
-  int status;  ///< what the program returned, or -1 when a signal ended it
+  int status;  ///< exit status, or -1 if a signal ended the program
   std::string out, err;
-  double most_memory =
-      0;  ///< in bytes; not less than what this process had, which counts until it runs the program
+  double most_memory = 0;  ///< in bytes; at least the peak of this process, which a child inherits until exec
 };
 
-/// Whether a process handles Ctrl+C, as /proc says.
+/// Returns whether a process catches SIGINT but not SIGTERM, according to /proc.
 inline bool waits_for_interrupts(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string word; status >> word;)
@@ -40,7 +39,7 @@ inline bool waits_for_interrupts(pid_t process) {
   return false;
 }
 
-/// Sends Ctrl+C as soon as the process waits for it, unless it ends before.
+/// Sends SIGINT as soon as the process catches it, unless it ends before.
 inline void interrupt(pid_t process) {
   siginfo_t ended{};
   while (::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -53,7 +52,7 @@ inline void interrupt(pid_t process) {
   }
 }
 
-/// Runs attnscope with no display; out_path replaces what its standard output goes to.
+/// Runs attnscope without a display, writes its standard output to out_path if given, and calls meanwhile().
 inline Outcome run(std::vector<std::string> arguments, const char* out_path = nullptr,
                    void (*meanwhile)(pid_t) = nullptr) {
   const support::TemporaryDirectory dir;
@@ -74,7 +73,7 @@ inline Outcome run(std::vector<std::string> arguments, const char* out_path = nu
         !std::string(*variable).starts_with("WAYLAND_DISPLAY=") &&
         !std::string(*variable).starts_with("XDG_RUNTIME_DIR="))
       environment.push_back(*variable);
-  std::string runtime = "XDG_RUNTIME_DIR=" + dir.path().string();  // GLFW's Wayland misses it aloud
+  std::string runtime = "XDG_RUNTIME_DIR=" + dir.path().string();  // else GLFW's Wayland prints errors
   environment.push_back(runtime.data());
   environment.push_back(nullptr);
 

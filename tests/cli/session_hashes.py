@@ -1,10 +1,10 @@
-"""Makes a session of every layer of the checkpoint fixtures and compares it, byte by byte, with those that were made before.
+"""Makes a session of every layer of the checkpoint fixtures and compares it, byte by byte, with a recorded one.
 
     session_hashes.py PROGRAM FIXTURES TABLE           prints what differs from the table, exit 1 if anything does
-    session_hashes.py PROGRAM FIXTURES TABLE --write   writes the table anew, for a change of formats that is meant
+    session_hashes.py PROGRAM FIXTURES TABLE --write   rewrites the table, after an intended change of the format
 
-A line of the table is a fixture, options of `attnscope session` and the first 16 digits of the SHA-256 of the session, or "refused";
-what was assumed is left out of it, as that is words.
+A line of the table is a fixture, options of `attnscope session` and the first 16 digits of the SHA-256 of the session, or "refused".
+The sentences about assumptions are not hashed.
 """
 import concurrent.futures
 import hashlib

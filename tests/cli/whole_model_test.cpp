@@ -100,8 +100,7 @@ TEST(WholeModel, GuessesMaskedWords) {
                   "cls.predictions.transform.dense.weight");
 }
 
-/// A copy of GPT-2's model in which one number of the embedding of token 300, which no text here has, is
-/// none.
+/// Copy of the GPT-2 model with one number replaced in the embedding of token 300, which no text here has.
 struct Broken {
   explicit Broken(const std::string& number) {
     for (const auto& entry : std::filesystem::directory_iterator(models + "gpt2"))
@@ -136,7 +135,7 @@ TEST(WholeModel, TellsWhatHeadsDo) {
   const Outcome outcome = run({"heads", tiny_gpt, "--text", names});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 17);
-  const std::size_t head = outcome.out.find("\n0,2,");  // which looks at the token before, says its card
+  const std::size_t head = outcome.out.find("\n0,2,");  // the previous-token head of the model card
   EXPECT_GT(std::stod(outcome.out.substr(head + 5)), 0.95);
 }
 

@@ -1,7 +1,7 @@
-"""The documents: what is generated in them, the figures that the program draws for them, and what can be wrong with them.
+"""The documents: their generated parts, the figures that the program draws for them, and checks for mistakes.
 
-    documents.py PROJECT PROGRAM           prints what is wrong or stale, exit 1 if anything is
-    documents.py PROJECT PROGRAM --write   writes the generated parts and the figures anew
+    documents.py PROJECT PROGRAM           prints what is wrong or outdated, exit 1 if anything is
+    documents.py PROJECT PROGRAM --write   rewrites the generated parts and the figures
 """
 import concurrent.futures
 import csv
@@ -28,7 +28,7 @@ def program(*arguments):
     return done.stdout
 
 
-# --- What the bugs of the gallery are shown in: a preset, or one with a change ---
+# --- Models that show the bugs of the gallery: a preset, or one with a change ---
 
 BASES = {
     "biases": ("multi-head", {"projections": {part: {"bias": [0.5, -0.5, 0.25, 1]} for part in ("query", "key", "value")}}),
@@ -42,7 +42,7 @@ BASES = {
     "cross": ("modern-cross", {"mask": {"causal": True, "align": "first"}}),
 }
 
-# Bug: the base, and the options of `figure` that show it. A rounding is shown by what it changes.
+# Bug: the base model, and the options of `figure` that show it. Rounding is shown by the difference it makes.
 ROUNDED = ("004-causal", "rounding")
 IN_WEIGHTS = "--stage weights"
 GALLERY = {
@@ -89,11 +89,11 @@ GALLERY = {
         "dropout_off": ("004-causal-dropout", "--stage dropped_weights"),
     },
 }
-FIGURES = {"strip": ["--preset", "004-causal", "--strip"]}  # beside the gallery
+FIGURES = {"strip": ["--preset", "004-causal", "--strip"]}  # besides the gallery
 
 
 def merged(value, change):
-    """A JSON merge patch, without removal."""
+    """Applies a JSON merge patch, without removals."""
     if not isinstance(value, dict) or not isinstance(change, dict):
         return change
     return {**value, **{key: merged(value.get(key), part) for key, part in change.items()}}
@@ -108,7 +108,7 @@ def base_session(name, folder):
 
 
 def differences(base, wrong, folder, name):
-    """The weights with the bug minus those without, as a table."""
+    """Returns the weights with the bug minus those without, as a table."""
     tables = []
     for session in (base, wrong):
         out = pathlib.Path(folder) / f"{name}.{session.stem}.csv"
@@ -129,7 +129,7 @@ def wrong_name(bug):
 
 
 def draw_bug(bug, base, options, folder):
-    """The figures of one bug: (path below docs/pictures, bytes)."""
+    """Returns the figures of one bug: (path below docs/pictures, bytes)."""
     wrong = pathlib.Path(folder) / f"{bug.replace(':', '-')}.json"
     program("session", base, "--mistake", bug, "--out", wrong)
     out = wrong.with_suffix(".svg")
@@ -141,7 +141,7 @@ def draw_bug(bug, base, options, folder):
 
 
 def figures():
-    """Every figure that the program draws for the documents, by its path below docs/pictures."""
+    """Returns every figure that the program draws for the documents, by its path below docs/pictures."""
     drawn = {}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         rows = {bug: row for part in GALLERY.values() for bug, row in part.items()}
@@ -210,10 +210,10 @@ def with_generated_parts(path):
     return text
 
 
-# --- What can be wrong ---
+# --- Checks ---
 
 def anchor(title):
-    """The anchor that GitHub and Python-Markdown give a heading."""
+    """Returns the anchor that GitHub and Python-Markdown give a heading."""
     title = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title.strip().lower())
     return re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
 
@@ -280,7 +280,7 @@ def wrong_versions():
 
 
 def wrong_contents():
-    """mkdocs.yml lists every document."""
+    """Checks that mkdocs.yml lists every document."""
     listed = set(re.findall(r"[\w-]+\.md", (PROJECT / "mkdocs.yml").read_text()))
     there = {path.name for path in (PROJECT / "docs").glob("*.md")}
     for name in sorted(listed ^ there):
@@ -290,7 +290,7 @@ def wrong_contents():
 # --- The commands that the documents give ---
 
 def tensor_bytes(name, numbers, shape):
-    """A file of one tensor in float64: NumPy's, or as safetensors."""
+    """Returns a file of one float64 tensor, .npy or .safetensors."""
     data = struct.pack(f"<{len(numbers)}d", *numbers)
     if name.endswith(".npy"):
         header = repr({"descr": "<f8", "fortran_order": False, "shape": shape}).ljust(117) + "\n"
@@ -300,7 +300,7 @@ def tensor_bytes(name, numbers, shape):
 
 
 def commands_of(path):
-    """Those of a document that need no window, as a shell takes them."""
+    """Returns the shell commands of a document that need no window."""
     verbs = [*re.findall(r"^### attnscope (\w+)", (PROJECT / "docs/command-line.md").read_text(), re.M), "--help", "--version"]
     text = path.read_text()
     lines = re.findall(r"^    (?:\$ )?((?:attnscope|cat) .*)$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M)
@@ -310,7 +310,7 @@ def commands_of(path):
         for words, thing in (("COMMAND", "export"), ("MODEL", "model"), ("NAME", "004-causal"), ("…", "egg jam f"), ("--heads 12", "--heads 4"),
                              ("5.1", "2.1")):
             command = command.replace(words, thing)
-        is_attached = "127.0.0.1:" in command  # of a model that no document serves
+        is_attached = "127.0.0.1:" in command  # of an attached model that no document serves
         if command.startswith("cat ") or ([*command.split(), ""][1] in verbs and not is_attached):
             yield command
 
@@ -334,7 +334,7 @@ def wrong_commands():
         program("export", "--preset", "004-causal", "--mistake", "mask_after_softmax", "--stages", "weights", "--out", folder / "mine.npz")
         program("export", "--preset", "004-causal", "--out", folder / "right.npz")
         for path in documents():
-            if path.name == "CHANGELOG.md":  # what was is history
+            if path.name == "CHANGELOG.md":  # old paths are history
                 continue
             for command in commands_of(path):
                 done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, cwd=folder,
@@ -346,7 +346,7 @@ def wrong_commands():
 
 
 def wrong_paths():
-    """Files of the project that documents name are there."""
+    """Checks that project files named in documents exist."""
     for path in documents():
         for name in re.findall(r"`((?:app|assets|cmake|core|docs|python|scripts|shaders|tests)/[\w./-]+)`", path.read_text()):
             if path.name != "CHANGELOG.md" and not any(PROJECT.glob(name)) and not any(PROJECT.glob(name + ".*")):

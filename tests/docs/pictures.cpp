@@ -1,4 +1,4 @@
-// The pictures of the window in the documents, taken from the real window.
+// Takes the documentation's pictures from the real window.
 //   attnscope_pictures FOLDER            writes FOLDER/NAME.ppm, and the film's FOLDER/frame000.ppm …
 //   attnscope_pictures --check FOLDER    compares with FOLDER/NAME.png: exit status 1 when they are stale
 #define STB_IMAGE_IMPLEMENTATION
@@ -36,12 +36,12 @@ void write_ppm(const fs::path& path, const Image& image) {
   if (!file) throw std::runtime_error(path.string() + ": cannot be written");
 }
 
-/// A window with a person in front of it, whose pointer can be filmed.
+/// Window with a simulated user whose pointer can be filmed.
 class Scene : public walk::Walk {
  public:
   Scene() : Walk(width, height) {}
 
-  /// Frames until nothing is under way.
+  /// Runs frames until no work is left.
   void settle() {
     support::settle(store, [&] { run(1); });
     run();
@@ -54,7 +54,7 @@ class Scene : public walk::Walk {
     store.open(tiny_gpt, prompt, 2);
     settle();
   }
-  void rest_pointer() { play(support::move_to({width * 0.75f, 8})); }  // in the menu bar, on nothing
+  void rest_pointer() { play(support::move_to({width * 0.75f, 8})); }  // empty part of the menu bar
 
   // The film: each call writes frames of frame_ms.
   void film_into(const fs::path& folder, int first = 0) { film_ = folder, number_ = first; }
@@ -86,7 +86,7 @@ class Scene : public walk::Walk {
     std::snprintf(name, sizeof name, "frame%03d.ppm", number_++);
     write_ppm(film_ / name, image);
   }
-  /// The usual arrow, which the window itself does not draw.
+  /// Draws the usual arrow, which the window itself does not draw.
   void draw_pointer(Image& image) const {
     for (int y = 0; y < 22; ++y)
       for (int x = 0; x <= y * 2 / 3 && x < 15; ++x) {
@@ -105,7 +105,7 @@ class Scene : public walk::Walk {
   ImVec2 pointer_{0, 0};
 };
 
-/// Tensors of an implementation whose softmax runs over the wrong axis.
+/// Writes tensors of an implementation with softmax over the wrong axis and returns their path.
 fs::path tensors_with_a_bug(const fs::path& folder) {
   const std::string session = (folder / "bug.json").string(), tensors = (folder / "mine.npz").string();
   const std::string line = "'" PROGRAM
@@ -186,8 +186,7 @@ Image taken(const Picture& picture) {
   return ui.window.read_pixels();
 }
 
-/// A number is dragged and the weights follow; then heads of a model are ablated and its next word is
-/// another.
+/// Films a dragged number and its weights, then ablated heads that change the next word of a model.
 void film(const fs::path& folder) {
   int n_frames = 0;
   {
@@ -219,7 +218,7 @@ void film(const fs::path& folder) {
   }
 }
 
-/// The share of blocks of pixels whose mean differs: letters of another release look alike then.
+/// Returns the share of pixel blocks with another mean, which ignores how font releases differ in detail.
 double share_that_differs(const Image& a, const Image& b) {
   if (a.width != b.width || a.height != b.height) return 1;
   constexpr int side = 16;

@@ -2,9 +2,9 @@
 
     schema.py PROJECT PROGRAM     exit status: 0 good, 1 different, 77 jsonschema or NumPy is missing
 
-Every session of the fixtures and every one that the program and the Python package write must be valid. Then one value after the other
-is replaced, removed or added to, and those that stand in the C++ tests are read: what the schema refuses the program refuses too, and what
-the program refuses for its type or range the schema refuses.
+Every session of the fixtures and of the program and the Python package must be valid. Then single values are replaced, removed or
+added, and the sessions in the C++ tests are read: the program must refuse what the schema refuses, and the schema what the
+program refuses for its type or range.
 """
 import concurrent.futures
 import copy
@@ -28,13 +28,13 @@ from any_session import session as any_session  # noqa: E402
 
 SCHEMA = json.loads((PROJECT / "docs/session.schema.json").read_text())
 RANDOM_SESSIONS = 100
-# Complaints about values that fit the format and not each other: no schema can say these.
+# Complaints about values that fit the format but not each other, which no schema can express.
 CONSISTENCY = re.compile(
     r"as in the first row|one for each|as of the stage before|divides|d_head|each (cell|key|head) once|below \d|at most \d+ keys"
     r"|one of the lists|does not lead to|a stage that the model has|another stage|more than \d+, got|above low|\(.*\), got \d+×"
     r"|even number|as many queries|cannot be (read|opened)|no such file|known width|cells? of \d|matrix of|as there are no projections"
     r"|has no|expected \d+ (columns|numbers|matrices|rows)|expected \d+×\d+|\bgot both\b|does not tell|of each position|tokens\[0\]: expected a string"
-    r"|does not lie beside|\(context_length\)|a factor for each of|as many factors as|from 0 to \d+, got \d+$")  # the last: 1e3, which is no whole number to the program
+    r"|does not lie beside|\(context_length\)|a factor for each of|as many factors as|from 0 to \d+, got \d+$")  # the last: 1e3, which the program does not read as an integer
 
 
 def program(*arguments, **options):
@@ -42,7 +42,7 @@ def program(*arguments, **options):
 
 
 def complaint(document, folder, number):
-    """What the program says against a session, or "" when it takes it."""
+    """Returns the program's complaint about a session, or "" if it accepts it."""
     path = pathlib.Path(folder) / f"{number}.json"
     path.write_text(json.dumps(document))
     done = program("session", str(path), "--out", str(path.with_suffix(".out")))
@@ -63,7 +63,7 @@ def fixtures():
 
 
 def written(folder):
-    """Sessions that the program writes: presets, one with each mistake, and layers of checkpoints."""
+    """Returns sessions that the program writes: presets, one with each mistake, and layers of checkpoints."""
     mistakes = [line.split("\t")[0] for line in program("mistakes").stdout.splitlines()]
     presets = [line.split("\t")[0] for line in program("presets").stdout.splitlines()]
     commands = [["--preset", name] for name in presets]
@@ -76,7 +76,7 @@ def written(folder):
         out = pathlib.Path(folder) / f"written{number}.json"
         done = program("session", *arguments, "--out", str(out))
         if done.returncode == 1 and "--mistake" in arguments:
-            return None  # nothing in this preset can go wrong like that
+            return None  # the mistake does not apply to this preset
         assert done.returncode == 0, (arguments, done.stderr)
         return " ".join(arguments), out
 
@@ -88,7 +88,7 @@ def written(folder):
 
 
 def written_by_python(folder):
-    """Sessions that the Python package writes: queries, keys and values with every rule, and stages alone."""
+    """Returns sessions that the Python package writes: queries, keys and values with every rule, and stages alone."""
     sys.path.insert(0, str(PROJECT / "python"))
     from attnscope.attention import of_stages
     from attnscope.masks import Mask
@@ -106,7 +106,7 @@ def written_by_python(folder):
 
 
 def of_tests():
-    """Sessions as they stand in the C++ tests, whole or as the members of one, most of them wrong."""
+    """Returns the sessions in the C++ tests, whole or as the members of one, most of them wrong."""
     small = {"embeddings": [[1, 2], [3, 4]]}
     for path in sorted((PROJECT / "tests").rglob("*.cpp")):
         text = path.read_text()
@@ -118,7 +118,7 @@ def of_tests():
 
 
 def parsed(text, members):
-    """The session as JSON, or None where it is none, or is of a whole model, which the window opens."""
+    """Returns the session as JSON, or None if it is none or is of a whole model, which the window opens."""
     try:
         document = {**members, **json.loads(text)}
     except ValueError:
@@ -127,7 +127,7 @@ def parsed(text, members):
 
 
 def with_everything():
-    """Sessions that together have every key of the format."""
+    """Returns sessions that together have every key of the format."""
     x = [[1, 2, 3, 4], [0.5, 0, 1, -1], [2, 1, 0, 0.25]]
     square = [[float(i == j) for j in range(4)] for i in range(4)]
     linear = {"weight": square, "bias": [0, 1, 2, 3]}
@@ -170,7 +170,7 @@ def with_everything():
 
 def places(value, path=()):
     yield path
-    if isinstance(value, list):  # of equals one stands for all
+    if isinstance(value, list):  # one item represents a list of a single type
         value = dict(enumerate(value[:1] if len({type(item) for item in value}) == 1 else value))
     for key, member in value.items() if isinstance(value, dict) else ():
         if path[:1] != ("view",) and path + (key,) not in [("projections", "key"), ("projections", "value"), ("projections", "output")]:

@@ -1,5 +1,5 @@
-// fuzz_seeds FOLDER FOUND: writes the seeds of every target into a folder of its name, and makes those of
-// what was found; and a dictionary for libFuzzer, NAME.words, of each.
+// fuzz_seeds FOLDER FOUND: writes the seeds of every target to FOLDER/NAME and its libFuzzer dictionary to
+// FOLDER/NAME.words, and creates FOUND/NAME.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     for (const std::string& seed : target.seeds())
       std::ofstream(folder / ("seed" + std::to_string(k++)), std::ios::binary) << seed;
     std::ofstream words(std::filesystem::path(argv[1]) / (std::string(target.name) + ".words"));
-    words << "# " << target.name << "\n";  // libFuzzer refuses a file without a character
+    words << "# " << target.name << "\n";  // libFuzzer refuses an empty file
     for (const std::string word : target.words) words << '"' << escaped(word) << "\"\n";
   }
 }

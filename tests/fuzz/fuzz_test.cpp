@@ -1,5 +1,5 @@
-// The fuzzers' targets without a fuzzer: their seeds, inputs that once went wrong, and some thousand changes
-// of the seeds.
+// The fuzz targets without a fuzzer: their seeds, inputs that once failed, and some thousand mutations of
+// the seeds.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A seed with a few bytes changed, left out, doubled or replaced by what files are often wrong in.
+/// Returns a seed with a few bytes changed, removed, doubled or replaced by common mistakes.
 std::string changed(std::string bytes, std::mt19937& random) {
   const auto below = [&](std::size_t n) {
     return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);

@@ -1,4 +1,4 @@
-// What libFuzzer calls: one target, whose name the build gives.
+// libFuzzer's entry point for one target, named by the build.
 #include <cstdint>
 
 #include "tests/fuzz/targets.hpp"

@@ -19,7 +19,7 @@ using namespace core::formats;
 using core::Token;
 using core::tokenizers::Tokenizer;
 
-/// Any tokenizer gives tokens whose texts together are the text.
+/// Expects the texts of a tokenizer's tokens to join to the text.
 void use_tokenizer(const Tokenizer& tokenizer) {
   for (const Bytes text : {"the  cat's 12, caf\u00e9\u0301 \u6f22\U0001F642\n", " <s>[MASK]</s> ", ""})
     attempt([&] {
@@ -50,9 +50,9 @@ Seeds tokenizer_seeds() {
   return seeds;
 }
 
-/// A folder with vocab.json and merges.txt, or vocab.txt: what stands before and behind the first NUL.
+/// Opens a folder with vocab.json and merges.txt (before and after the first NUL), or vocab.txt without NUL.
 void run_merges(Bytes bytes) {
-  // Made once, as that takes longer than the rest.
+  // Created once, because that takes longer than the rest.
   static const support::TemporaryDirectory one_file, two_files;
   const std::size_t at = bytes.find('\0');
   const auto& folder = at == bytes.npos ? one_file : two_files;
@@ -84,7 +84,7 @@ void run_gguf(Bytes bytes) {
   });
 }
 
-// A GGUF file written by hand, as the fixtures are longer than what is tried.
+// A hand-written GGUF file, because the fixtures are longer than the inputs tried.
 std::string bytes_of(auto number) {
   std::string bytes;
   append_little_endian(bytes, number);
@@ -102,7 +102,7 @@ std::string list(const char* key, std::uint32_t type, const std::vector<std::str
   return pair(key, 9, bytes_of(type) + bytes_of(std::uint64_t{items.size()}) + all);
 }
 
-/// Each kind of tokenizer, and some kinds of blocks.
+/// Returns a file for each kind of tokenizer, with some block types.
 Seeds gguf_seeds() {
   struct Held {
     const char* name;
@@ -180,7 +180,7 @@ Seeds config_seeds() {
   return seeds;
 }
 
-/// A file of tensors of which a line "NAME 2x3x4" tells each; its numbers are made up.
+/// Returns a file with a tensor of made-up numbers for each line "NAME 2x3x4".
 TensorFile described(Bytes text) {
   std::vector<TensorFile::Entry> entries;
   while (!text.empty() && entries.size() < 64) {
@@ -188,7 +188,7 @@ TensorFile described(Bytes text) {
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     TensorInfo info{std::string(line.substr(0, line.rfind(' '))), Dtype::f32, {}};
     const auto has_name = [&](const TensorFile::Entry& entry) { return entry.info.name == info.name; };
-    if (std::ranges::any_of(entries, has_name)) continue;  // two of one name are refused at once
+    if (std::ranges::any_of(entries, has_name)) continue;  // duplicate names are refused at once
     const Bytes lengths = line.substr(std::min(info.name.size(), line.size()));
     for (const char c : lengths) {
       if (c == 't') info.dtype = Dtype::text;
@@ -211,7 +211,7 @@ TensorFile described(Bytes text) {
   return {"/nowhere/a.safetensors", "safetensors", std::move(entries)};
 }
 
-/// What names and shapes may be taken for: layers of a checkpoint, stages, what a whole model was seen to do.
+/// Reads names and shapes as layers of a checkpoint, as stages, and as a dump of a whole model.
 void run_names(Bytes bytes) {
   attempt([&] {
     const TensorFile file = described(bytes);
@@ -242,13 +242,13 @@ Seeds names_seeds() {
       "q 1x3x2x4\nk 1x3x2x4\nv 1x3x2x4\nattn_mask 3x3\nscale \ntokens t3", "weights 4x2x3x3\nscores 2x3x3"};
 }
 
-/// What comes from a process that serves a model: frames, until the connection ends.
+/// Receives frames, as from a process that serves a model, until the connection ends.
 void run_frames(Bytes bytes) {
   int ends[2];
   expect(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "two sockets");
   const core::system::Socket there(core::system::Descriptor{ends[0]}),
       here(core::system::Descriptor{ends[1]});
-  there.send(bytes.substr(0, 1 << 15));  // which the system holds until it is read
+  there.send(bytes.substr(0, 1 << 15));  // buffered by the system until it is read
   there.shut_down();
   attempt([&] {
     while (true) {

@@ -29,7 +29,7 @@ Seeds session_seeds() {
   return seeds;
 }
 
-/// What can be read can be written, and is the same when it is read again.
+/// Expects any session that can be read to survive writing and rereading.
 void run_session(Bytes bytes) {
   attempt([&] {
     const Session session = parse_session(bytes, "/nowhere/a.json");
@@ -51,7 +51,7 @@ Seeds json_seeds() {
   return {R"({"a": [1, -0, 1e-5, "b\u202e", null, true, {}]})", "[[[[]]]]", "1e400"};
 }
 
-/// A session of a whole model, as far as it is read before the model is open.
+/// Reads the part of a whole-model session that is read before the model is opened.
 void run_experiment(Bytes bytes) {
   attempt(
       [&] { core::experiment::parse_experiment(bytes, "/nowhere/a.json", core::UntrustedPaths::refused); });
@@ -64,7 +64,7 @@ Seeds experiment_seeds() {
       R"( "view": {"tab": "layers"}})"};
 }
 
-/// What is read of a journal is the same when it is written and read again, and its session is read as any.
+/// Expects a journal to survive writing and rereading, and reads its session.
 void run_journal(Bytes bytes) {
   attempt([&] {
     const app::JournalHead head = app::journal_head(bytes, "a.journal");
@@ -88,8 +88,7 @@ Seeds journal_seeds() {
           app::journal_text(in_lesson, {session, session})};
 }
 
-/// What was looked at is taken over as far as it makes sense, and what is written of it then is the same when
-/// it is read again.
+/// Restores the valid parts of a view, and expects them to survive writing and rereading.
 void run_view(Bytes bytes) {
   app::View view;
   attempt([&] {
@@ -108,7 +107,7 @@ Seeds view_seeds() {
           R"({"tab": "tokens", "pinned": {"stage": "weights", "row": 1, "column": 0}})"};
 }
 
-/// Lines of "key=value", as the window's settings are kept.
+/// Reads lines of "key=value", the format of the window's settings.
 void run_settings(Bytes bytes) {
   std::map<std::string, std::string> settings;
   for (std::size_t at = 0; at < bytes.size();) {

@@ -15,34 +15,34 @@ namespace fuzz {
 using Bytes = std::string_view;
 using Seeds = std::vector<std::string>;
 
-/// Something that takes bytes of strangers, and bytes that it accepts, to begin with.
+/// A function of untrusted bytes, with valid inputs as seeds.
 struct Target {
   const char* name;
-  void (*run)(Bytes bytes);  ///< throws nothing, whatever the bytes are; ends the program when wrong
+  void (*run)(Bytes bytes);  ///< never throws; ends the program on a bug
   Seeds (*seeds)();
-  std::vector<const char*> words = {};  ///< that a fuzzer may put in, as it would not find them
+  std::vector<const char*> words = {};  ///< dictionary of words that a fuzzer would not find
 };
 
-/// All of them, family by family.
+/// Returns all targets, family by family.
 std::vector<Target> targets();
 
-/// The target of that name. Ends the program when there is none.
+/// Returns the target of that name. Ends the program if there is none.
 Target target_called(std::string_view name);
 
-/// Files of tensors, the unpickler, an index of several files; what people type, paste or put behind options.
+/// Returns the targets of tensor files, the unpickler, shard indexes, and typed, pasted or command-line text.
 std::span<const Target> tensor_targets();
-/// Sessions, JSON, what a window remembers.
+/// Returns the targets of sessions, JSON and the window's saved state.
 std::span<const Target> session_targets();
-/// GGUF, tokenizers, configurations, and the names of tensors: of checkpoints and of dumps of whole models.
+/// Returns the targets of GGUF, tokenizers, configs, and tensor names of checkpoints and whole-model dumps.
 std::span<const Target> model_targets();
 
-/// Ends the program when it does not hold, so that a fuzzer keeps what led there.
+/// Ends the program unless `holds`, so that a fuzzer keeps the input.
 void expect(bool holds, const char* what);
 
-/// An error is one line that can be shown.
+/// Expects an error to be one displayable line.
 void expect_line(const std::string& line);
 
-/// Does what may throw core::Error and nothing else.
+/// Runs an action that may throw core::Error and nothing else.
 template <class Action>
 void attempt(Action action) {
   try {
@@ -52,7 +52,7 @@ void attempt(Action action) {
   }
 }
 
-/// A file without a name that holds the bytes.
+/// An unnamed file that holds the bytes.
 class MemoryFile {
  public:
   explicit MemoryFile(Bytes bytes);
@@ -62,10 +62,10 @@ class MemoryFile {
   core::system::Descriptor descriptor_;
 };
 
-/// Reads all of a file whose tensors claim no more numbers than a small one has.
+/// Reads all tensors of a file that claim no more numbers than a small file has.
 void read_all(const core::formats::TensorFile& file);
 
-/// The bytes of files under tests/fixtures.
+/// Reads files under tests/fixtures.
 Seeds fixtures(std::initializer_list<const char*> names);
 
 }  // namespace fuzz

@@ -19,7 +19,7 @@ namespace {
 using namespace core::formats;
 using core::Token;
 
-/// Opens the bytes with a reader, and reads all of them.
+/// Opens the bytes with a reader and reads all tensors.
 template <TensorFile (*open)(const std::filesystem::path&, const Token&)>
 void open_bytes(Bytes bytes) {
   attempt([&] {
@@ -117,7 +117,7 @@ Seeds sentence_seeds() {
   return {"Your journey starts with one step.", "I'm 3.5 \"漢字\"\n🙂"};
 }
 
-/// Text of a clipboard, as a matrix that is pasted.
+/// Parses clipboard text as a pasted matrix.
 void run_pasted(Bytes bytes) {
   for (const bool decimal_comma : {false, true})
     attempt([&] {
@@ -130,13 +130,13 @@ Seeds pasted_seeds() {
   return {"1\t2\n3\t4", "1,5;2\n3;4", "[[1, 2], [3, 4]]", "tensor([0.5, inf])", "\"a\nb\"\t1\n"};
 }
 
-/// Arguments, a line each. A command that is wrong is answered in one line.
+/// Parses arguments, one per line. A wrong command must get a one-line error.
 void run_arguments(Bytes bytes) {
   std::vector<std::string> arguments(1);
   for (const char c : bytes) {
     if (c == '\n')
       arguments.emplace_back();
-    else if (c != '\0')  // which no argument can have
+    else if (c != '\0')  // arguments cannot contain NUL
       arguments.back() += c;
   }
   const app::Arguments parsed = app::parse_arguments(arguments);

@@ -24,13 +24,13 @@ Linear linear_of(const Fixture& f, const std::string& letter, bool bias) {
   return linear;
 }
 
-/// The columns of one head.
+/// Returns the columns of one head.
 arma::mat head_of(const arma::mat& all, std::size_t head, std::size_t n_heads) {
   const std::size_t width = all.n_cols / n_heads;
   return all.cols(head * width, (head + 1) * width - 1);
 }
 
-/// The stages a head, by the fixture's names.
+/// Stages with one matrix per head, by the fixture's names.
 const std::map<std::string, Stage> head_stages{
     {"scores", Stage::scores},
     {"scaled", Stage::scaled_scores},

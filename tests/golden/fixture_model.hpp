@@ -5,13 +5,13 @@
 
 namespace golden {
 
-/// The model that a fixture's config and parameters describe.
+/// Returns the model that a fixture's config and parameters describe.
 core::attention::Model model_of(const support::Fixture& fixture);
 
-/// Expects every tensor of the fixture in the model's stages, for as many sequences as the fixture holds.
+/// Expects every tensor of the fixture in the model's stages, for every sequence of the fixture.
 void expect_stages(const support::Fixture& fixture, const core::attention::Model& model);
 
-/// The same, of the engine that the window computes large models with.
+/// Does the same with the engine that the window uses for large models.
 void expect_stages_of_engine(const support::Fixture& fixture, const core::attention::Model& model);
 
 /// Expects the numbers that the notebook prints.

@@ -8,7 +8,7 @@
 namespace golden {
 namespace {
 
-/// The ids of the cases that hold every stage.
+/// Returns the IDs of the cases with every stage.
 std::vector<std::string> full_cases() {
   std::vector<std::string> ids;
   for (const auto& [id, schema] : support::fixture_schemas())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes fixtures/sessions: sessions with every option, and what every stage of them must be.
+"""Writes fixtures/sessions: sessions with every option, and the expected numbers of every stage.
 
-The stages are worked out from the paper's formulas in the machine's longest float (64 bits of mantissa on x86) by
-tests/python/check_attention.py, with no line shared with the program. NAME.json is the session, NAME.expected.json maps
-"<stage>", "<stage>.head<h>" or, in a batch, "sequence<s>/<stage>.head<h>" to rows; "nan" and "-inf" stand for what
-JSON cannot write. Also writes fixtures/formats/two_by_three.npy, a file of NumPy's own.
+tests/python/check_attention.py computes the stages from the paper's formulas in the machine's longest float (64 bits of
+mantissa on x86), sharing no code with the program. NAME.json is the session, NAME.expected.json maps "<stage>",
+"<stage>.head<h>" or, in a batch, "sequence<s>/<stage>.head<h>" to rows, with "nan" and "-inf", which JSON lacks, as text.
+Also writes fixtures/formats/two_by_three.npy with NumPy.
 
     python3 make_sessions.py
 """
@@ -22,7 +22,7 @@ check_attention.REAL = np.longdouble
 
 
 def stages_of(session, sequence):
-    """Each matrix with its name."""
+    """Yields each matrix with its name."""
     with np.errstate(all="ignore"):
         stages = check_attention.attention(session, sequence, check_attention.dropout_masks(session, sequence))
     heads = [name for name, value in stages.items() if np.ndim(value) == 3]

@@ -1,5 +1,4 @@
-// Attention as today's models compute it, against cases that were computed by loops over its definitions in
-// NumPy.
+// Attention with modern options, against cases computed from the definitions by loops in NumPy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +24,7 @@ namespace {
 using core::formats::Json;
 namespace attention = core::attention;
 
-constexpr double rounding = 1e-12;  // of float64, in other orders
+constexpr double rounding = 1e-12;  // float64 sums in other orders
 
 struct Case {
   attention::Model model;

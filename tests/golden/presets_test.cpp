@@ -65,7 +65,7 @@ attention::Model preset(const std::string& name) {
   return found->make();
 }
 
-/// Inputs to the last bit, every stage within its tolerance, and the printed numbers.
+/// Expects inputs equal to the last bit, every stage within its tolerance, and the printed numbers.
 void expect_case(const std::string& id, const attention::Model& model) {
   const auto fixture = support::read_fixture(id);
   expect_same_inputs(model, model_of(fixture));
@@ -103,7 +103,7 @@ TEST(NotebookClasses, EqualTheirFixturesAtTheSmallSize) {
               notebooks::multi_head_class(small, attention::CombineRule::reshape_without_transpose));
 }
 
-/// Numbers of all sequences and heads, row after row.
+/// Appends the numbers of a matrix, row by row.
 void append(std::vector<double>& numbers, const arma::mat& m) {
   const arma::mat by_rows = m.t();
   numbers.insert(numbers.end(), by_rows.begin(), by_rows.end());
@@ -171,7 +171,7 @@ void expect_average(const char* name, const char* id) {
 
 TEST(Averaging, ByATriangleDividedByItsRowSumsEqualsVersionOne) {
   expect_average("002-average", "s002_v1_uniform");
-  // The notebook sums rows of the mask itself; here the mask multiplies weights of 1/8, eight times as small.
+  // The notebook sums rows of the mask itself; here the mask multiplies weights of 1/8.
   const auto sums = support::read_fixture("s002_v1_uniform").tensors.at("row_sums").matrix();
   const attention::Trace trace = attention::attend(preset("002-average"));
   EXPECT_TRUE(is_near(arma::sum(*trace.at(Stage::mask), 1), sums, 0));

@@ -1,4 +1,4 @@
-"""Sessions with options chosen at random, small enough for their numbers to be written out."""
+"""Sessions with random options, small enough for their numbers to be written out."""
 
 import math
 
@@ -10,7 +10,7 @@ def pick(random, *options):
 
 
 def mask_rules(random, batch, tokens, keys):
-    """Some of the mask's rules beside the causal one."""
+    """Returns some of the mask's rules besides the causal one."""
     hidden = [sorted({int(random.integers(keys)) for _ in range(int(random.integers(3)))}) for _ in range(batch)]
     every = {
         "window": [int(random.integers(-1, 3)), int(random.integers(-1, 3))],
@@ -46,7 +46,7 @@ def rotary(random, d_head):
 
 
 def score_bias(random, *shape):
-    """Numbers, at times with −∞ in some cells and in a whole row."""
+    """Returns random numbers, sometimes with −∞ in some cells and in a whole row."""
     bias = random.normal(size=shape)
     if random.random() < 0.4:
         bias[random.random(size=shape) < 0.2] = -numpy.inf
@@ -55,7 +55,7 @@ def score_bias(random, *shape):
 
 
 def additions(random, heads, groups, d_head, tokens, keys):
-    """Some of what models of today add to the paper."""
+    """Returns some of the options of modern models."""
     normal = lambda *shape: random.normal(size=shape).tolist()
     positions = {}
     if d_head > 1 and random.random() < 0.5:
@@ -104,7 +104,7 @@ def session(random):
         heads = groups = 1
         d_head = d_in
     cells = sorted({(int(random.integers(tokens)), int(random.integers(keys))) for _ in range(int(random.integers(4)))})
-    if random.random() < 0.3:  # a query that has no unmasked key
+    if random.random() < 0.3:  # a query with no unmasked key
         cells = [(0, column) for column in range(keys)]
     dropout = {
         "rate": pick(random, 0, 0.1, 0.5, 1),

@@ -1,4 +1,4 @@
-"""What scripts share that ask the check about tensors of their own."""
+"""Shared by scripts that run the check on their own tensors."""
 import json
 import re
 import subprocess
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def bfloat16(x):
-    """The numbers rounded to bfloat16, to nearest even."""
+    """Returns the numbers rounded to bfloat16, to nearest even."""
     x = np.asarray(x, np.float64)
     bits = np.where(np.isfinite(x), x, 0).astype(np.float32).view(np.uint32).astype(np.uint64)
     kept = (((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
@@ -19,7 +19,7 @@ def numbers_of(sentence):
 
 
 def asked(program, name, session, dump):
-    """The report of the check about a dump, or None and what it wrote where it failed; `name` is that of both files without an end."""
+    """Returns the check's report on a dump, or None and its stderr if it failed; `name` is both files' name without extension."""
     session_file, dump_file = f"{name}.json", f"{name}.npz"
     with open(session_file, "w", encoding="utf-8") as file:
         json.dump(session, file)

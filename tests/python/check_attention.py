@@ -1,5 +1,5 @@
-"""Computes sessions with options chosen at random by loops over the definitions, in NumPy and without a line of ours, and compares
-every stage with what attnscope exports. tests/golden/make_sessions.py computes its fixtures by the same loops.
+"""Computes random sessions by loops over the definitions, in NumPy and without attnscope's code, and compares every stage
+with attnscope's export. tests/golden/make_sessions.py computes its fixtures by the same loops.
 
 usage: check_attention.py ATTNSCOPE    exit status: 0 equal, 1 different, 77 NumPy is missing
 """
@@ -20,11 +20,11 @@ except ImportError as error:
 from any_session import session
 
 SESSIONS = 400
-REAL = numpy.float64  # in which everything is computed
+REAL = numpy.float64  # the type of all computations
 
 
 def matrices(numbers):
-    """One matrix for each sequence."""
+    """Returns one matrix per sequence."""
     array = numpy.array(numbers, REAL)
     return array if array.ndim == 3 else array[None]
 
@@ -37,7 +37,7 @@ def project(x, linear):
 
 
 def normed(rows, norm, factors, head, every):
-    """Rows of a head; every: of all heads, which a norm may be taken over."""
+    """Normalizes the rows of a head; every: rows of all heads, for norms over all heads."""
     result, over = [], norm.get("over", "head")
     factors, d = numpy.array(norm[factors]), rows.shape[1]
     for i, row in enumerate(rows):
@@ -50,7 +50,7 @@ def normed(rows, norm, factors, head, every):
 
 
 def frequency(rule, pair, d, length):
-    """Of a pair of d columns in a text of that length, as transformers computes it."""
+    """Returns the frequency of a pair of d columns for a text of that length, as in transformers."""
     if "inverse_frequencies" in rule:
         return rule["inverse_frequencies"][pair]
     scaling, base = rule.get("scaling") or {}, rule["base"]
@@ -205,7 +205,7 @@ def one_head(s, h, x, all_q, all_k, all_v, see, dropout_mask):
 
 
 def dropout_masks(s, sequence):
-    """The factors of given masks, or ones."""
+    """Returns the factors of given dropout masks, or ones."""
     batch = numpy.array(s["embeddings"], float).ndim == 3
     dropout, shape = s.get("dropout", {}), matrices(s["embeddings"]).shape
     given = numpy.array(dropout.get("mask", numpy.ones((shape[0] if batch else 1, s.get("n_heads", 1), shape[1], shape[1]))), REAL)
@@ -215,7 +215,7 @@ def dropout_masks(s, sequence):
 
 
 def attention(s, sequence, dropout_masks):
-    """Every stage of one sequence; the drawn dropout masks are taken as they are, other scripts compare them with PyTorch."""
+    """Returns every stage of one sequence. Sampled dropout masks are taken as given; other scripts check them."""
     x = matrices(s["embeddings"])[sequence]
     memory = matrices(s["key_embeddings"])[sequence] if "key_embeddings" in s else x
     heads, parts = s.get("n_heads", 1), s.get("projections") or {}
@@ -260,7 +260,7 @@ def check(program, s, directory):
         for name, expected in attention(s, sequence, masks).items():
             expected = numpy.array(expected)
             if name in ("keys", "values", "normed_keys", "rotated_keys"):
-                expected = expected[:: heads // groups]  # one matrix for each group
+                expected = expected[:: heads // groups]  # one matrix per KV head
             worst = max(worst, compare(name, found[name][sequence], expected))
     return worst
 

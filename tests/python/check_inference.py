@@ -1,6 +1,6 @@
-"""check_inference.py ATTNSCOPE: random sessions with random mistakes, made by an attention of its own (loops over heads), and how many of them
-the check names with their numbers. Each mistake has a pattern and the numbers that a right answer must hold; strange changes that no rule
-says must get no cause. ATTNSCOPE_TRIALS=1000 tries more of them, ATTNSCOPE_SEED others.
+"""check_inference.py ATTNSCOPE: random sessions with random mistakes, computed by its own attention (loops over heads); counts how many
+the check names with their numbers. Each mistake has a pattern and the numbers that a right answer must contain; strange changes that no
+rule describes must get no cause. ATTNSCOPE_TRIALS=1000 tries more of them, ATTNSCOPE_SEED others.
 """
 import collections
 import concurrent.futures
@@ -78,7 +78,7 @@ def session(g):
 
 
 def theirs(s, bugs, precision):
-    """Somebody's attention, head by head, with bugs {name: parameter}."""
+    """Computes attention head by head, with bugs {name: parameter}."""
     R, has = ROUND[precision], lambda n: n in bugs
     X = np.array(s["embeddings"])
     Xk = np.array(s["key_embeddings"]) if "key_embeddings" in s else X
@@ -103,7 +103,7 @@ def theirs(s, bugs, precision):
     if has("swapped"):
         a, b = bugs["swapped"]
         W[a], W[b], B[a], B[b] = W[b], W[a], B[b], B[a]
-    if has("fused"):  # stored by head (or as bands), cut the other way
+    if has("fused"):  # stored by head (or as bands), split the other way
         q, k, v = (np.vstack([W[n], B[n]]) for n in ("query", "key", "value"))
         if bugs["fused"] == "stored by head":
             strip = np.concatenate([np.concatenate([q[:, g_ * (H // G) * d:(g_ + 1) * (H // G) * d], k[:, g_ * d:(g_ + 1) * d], v[:, g_ * d:(g_ + 1) * d]], 1) for g_ in range(G)], 1)
@@ -423,7 +423,7 @@ def theirs(s, bugs, precision):
 
 
 def bug_list():
-    """name: (draw(g, s) -> parameter or None, what a right answer says (pattern), its numbers)."""
+    """Returns name: (draw(g, s) -> parameter or None, pattern of a right answer, its numbers)."""
     L = {}
     def add(name, draw, pattern, nums=lambda v, s: []):
         L[name] = (draw, pattern, nums)
@@ -534,14 +534,14 @@ BUGS = bug_list()
 
 
 def differs(a, b, least):
-    """Whether a mistake shows in a stage at all: by more than the precision can hide."""
+    """Returns whether a mistake changes a stage by more than the rounding can hide."""
     a, b = (np.nan_to_num(x, neginf=-9e9) for x in (a, b))
     size = np.abs(b[b > -1e9]).max() if (b > -1e9).any() else 1.0
     return np.abs(a - b).max() > least * size
 
 
 def shown_in(bugs, s, precision, keep):
-    """The mistakes that show in what is kept: others cannot be asked for."""
+    """Returns the mistakes that show in the kept stages; others cannot be found."""
     least = {"float64": 1e-7, "float32": 1e-4, "bfloat16": 3e-2}[precision]
     wrong = theirs(s, bugs, "float64")
     showing = {}
@@ -557,7 +557,7 @@ KEPT = {"out": ["output"], "attn": ["weights"], "hooks": ["queries", "keys", "va
 
 
 def drawn(g):
-    """A session, the precision, which stages are kept, the mistakes that show and their tensors; None where nothing does."""
+    """Samples a session, precision, kept stages, the mistakes that show and their tensors; None if none shows."""
     s = session(g)
     precision = str(g.choice(["float64", "float64", "float32", "bfloat16"]))
     n = 1 if g.random() < 0.72 else 2

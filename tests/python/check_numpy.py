@@ -31,7 +31,7 @@ def same_bits(a, b):
 
 
 def matrices(array, per_head, batch):
-    """Each matrix of an array with the name of the file that holds it alone."""
+    """Yields each matrix of an array with the name of the file that holds it alone."""
     sequences = array if batch else array[numpy.newaxis]
     for s, sequence in enumerate(sequences):
         folder = f"sequence{s}/" if batch else ""

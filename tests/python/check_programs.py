@@ -25,7 +25,7 @@ FLOAT32 = float(numpy.finfo(numpy.float32).eps)
 
 
 def difference(ours, theirs):
-    """The largest difference of two arrays as a share of the largest number, NaN and infinities being equal to themselves."""
+    """Returns the largest difference relative to the largest number; NaN and infinities equal themselves."""
     if not numpy.array_equal(numpy.isnan(ours), numpy.isnan(theirs)):
         return float("inf")
     infinite = numpy.isinf(ours) | numpy.isinf(theirs)

@@ -1,6 +1,6 @@
-"""check_reports.py ATTNSCOPE: bugs that people reported of public attention code, each rebuilt with small random numbers by an attention of
-our own of which single steps are replaced. A row says where it was reported, what was wrong, and what a right answer of the check holds.
-Each is asked with all stages, in float32 as people keep them, and with the output alone. ATTNSCOPE_KEEP=FOLDER keeps sessions and dumps.
+"""check_reports.py ATTNSCOPE: reported bugs of public attention code, each rebuilt with small random numbers by replacing single steps of
+an attention written here. A row gives the place of the report, the bug, and the contents of a right answer of the check. Each is
+checked with all stages, in float32 as usual, and with the output alone. ATTNSCOPE_KEEP=FOLDER keeps sessions and dumps.
 """
 import concurrent.futures
 import os
@@ -17,7 +17,7 @@ except ImportError:
 
 from asking import asked, bfloat16, numbers_of
 
-# An attention: arrays are [batch, head, row, column]. A report replaces steps by its own.
+# An attention: arrays are [batch, head, row, column]. A report replaces some steps.
 
 def linear(name, x, weight, bias):
     return x @ weight + bias
@@ -39,7 +39,7 @@ def frequencies(rotary, d):
     if "inverse_frequencies" in rotary:
         return np.array(rotary["inverse_frequencies"])
     inverse, scaling = plain(rotary["base"], rotary.get("dimensions", d)), rotary.get("scaling")
-    if scaling:  # Llama 3: long waves are stretched, short ones kept
+    if scaling:  # Llama 3: long wavelengths are stretched, short ones kept
         original, low, high = scaling["original"], scaling["low"], scaling["high"]
         kept = np.clip((original * inverse / (2 * np.pi) - low) / (high - low), 0, 1)
         inverse = kept * inverse + (1 - kept) * inverse / scaling["factor"]
@@ -51,7 +51,7 @@ def angles(name, positions, inverse):
 
 
 def turn(name, x, angle, apart=None):
-    """Rotates columns p and p + `apart`, half of those that are rotated."""
+    """Rotates columns p and p + `apart` (default: half of the rotated columns)."""
     n = angle.shape[-1]
     apart, y = apart or n, x.copy()
     a, b = x[..., :n], x[..., apart:apart + n]
@@ -142,7 +142,7 @@ STEPS = (linear, split, norm, frequencies, angles, turn, turned, repeat, dots, s
 
 
 def attention(s, **replaced):
-    """The stages of a session by name. `turn_all` rotates where the model has no positions; `whole` gives context vectors at once."""
+    """Returns the stages of a session by name. `turn_all` rotates without the model's positions; `whole` computes context vectors at once."""
     step = types.SimpleNamespace(**({f.__name__: f for f in STEPS} | replaced))
     x = np.array(s["embeddings"])
     batched = x.ndim == 3
@@ -191,7 +191,7 @@ def attention(s, **replaced):
 
 
 def session(seed, n_tokens=9, heads=4, kv_heads=None, d=8, n_keys=None, batch=None, bias=False, mask=None, width=20, **more):
-    """A model of random numbers, causal unless `mask` says otherwise; with `n_keys`, of key embeddings of its own."""
+    """Returns a random model, causal unless `mask` says otherwise; with `n_keys`, with separate key embeddings."""
     g = np.random.default_rng(seed)
     kv_heads = kv_heads or heads
 
@@ -217,7 +217,7 @@ def rope(base=10000.0, **more):
 ALL = dict(causal=False)
 
 
-# Steps as people had them.
+# Steps as in the reported code.
 
 def tables_of_neighbors(name, x, angle):
     c, s = (np.repeat(f(angle), 2, -1) for f in (np.cos, np.sin))
@@ -250,7 +250,7 @@ def softmax_with_zeros(n):
 
 
 def chunks_merged(first):
-    """Two blocks of keys, whose log-sum-exp is of base 2 and is taken for a natural one."""
+    """Merges two blocks of keys, taking their base-2 log-sum-exp for a natural one."""
     def merged(scores):
         parts = scores[..., :first], scores[..., first:]
         log2 = [np.log2(np.exp(part).sum(-1, keepdims=True)) for part in parts]
@@ -304,12 +304,12 @@ def rows_kept(n):
 
 
 def summed_over(n):
-    """Only the heads of the first of `n` processes reach the output."""
+    """Keeps only the heads of the first of `n` processes in the output."""
     return lambda contexts: merge(contexts * (np.arange(contexts.shape[1]) < contexts.shape[1] // n)[:, None, None])
 
 
 def over_heads(q, k, v, scale):
-    """Attention of each token's heads to each other."""
+    """Computes attention between the heads of each token."""
     q, k, v = (y.swapaxes(1, 2) for y in (q, k, v))
     return (softmax(q @ k.swapaxes(2, 3) * scale) @ v).swapaxes(1, 2)
 
@@ -319,7 +319,7 @@ def nan_rows(scores):
 
 
 def reports():
-    """(where, what was wrong, the model, the steps as they were, what a right answer says: patterns, each with its numbers)"""
+    """Returns (where, bug, model, replaced steps, right answer: patterns, each with its numbers)."""
     table = []
 
     def add(where, wrong, s, steps, *answers):
@@ -490,7 +490,7 @@ def reports():
     return table
 
 
-# What the check does not name yet: by report what is given, and what it says instead.
+# Not yet named by the check: by report the given tensors, and the check's answer instead.
 NOT_YET = {
     "gazelle93/Transformer-Various-Positional-Encoding#1": ("all output", "nothing: no rule mixes a batch and its heads"),
     "lightseekorg/tokenspeed#759": ("output", "two unlikely factors (of the input, of the weights) whose products are the right ones"),
@@ -502,7 +502,7 @@ NOT_YET = {
 
 
 def is_right(cause, answers):
-    """Whether the sentences of one cause hold every pattern with its numbers (a list: one of them)."""
+    """Returns whether one cause's sentences contain every pattern with its numbers (a list: one of them)."""
     def holds(sentence, pattern, numbers):
         have = numbers_of(sentence)
         return re.search(pattern, sentence) and all(
@@ -538,7 +538,7 @@ def main(program):
     print(f"{named} of {count} questions about {len(reports())} reports are answered")
     for failure in failures:
         print(*failure, sep=": ")
-    sys.exit(len(failures) > 2)  # a search has a limit in processor time, which a slow machine may reach first
+    sys.exit(len(failures) > 2)  # searches are limited in processor time, which a slow machine may exhaust
 
 
 main(sys.argv[1])

@@ -1,5 +1,5 @@
-"""Draws every stage of some presets, and tokens that XML would stumble over, and writes programs of sessions whose names and tokens would
-like to be code; reads the files with Python's own parsers.
+"""Draws every stage of some presets and tokens with XML syntax, and writes programs of sessions with code in names and tokens; reads the
+files with Python's own parsers.
 
 usage: check_figures.py ATTNSCOPE    exit status: 0 right, 1 wrong
 """

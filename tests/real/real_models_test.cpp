@@ -1,5 +1,5 @@
-// Models that people use, fetched by scripts/test --models, against what transformers and tokenizers make of
-// them (tests/fixtures/real/make_real.py).
+// Public models, fetched by scripts/test --models, against transformers and tokenizers
+// (tests/fixtures/real/make_real.py).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 using goldens::Golden;
 
-/// The folder that the models were fetched into.
+/// Returns the folder that the models were fetched into.
 std::string models() {
   const char* folder = std::getenv("ATTNSCOPE_MODELS");
   if (!folder) throw std::runtime_error("ATTNSCOPE_MODELS is not set; run scripts/test --models");

@@ -2,7 +2,7 @@
 
     rooms.py PROJECT     prints what breaks the rule, exit 1 if anything does
 
-Also checks that libraries stay behind their doors and that every source is listed in a CMakeLists.txt.
+Also checks that guarded libraries are included only where allowed, and that every source is listed in a CMakeLists.txt.
 """
 import pathlib
 import re
@@ -30,9 +30,9 @@ app/window      core/* app/session app/theme app/screen app/ui
 app             core/base core/system app/cli app/window
 """
 GUARDED = "tbb/ imgui epoxy/ GLFW/ backends/imgui_impl fontconfig/ cairo zip.h nlohmann/ CLI/ stb_ pcre2 utf8proc cblas".split()
-# These take seconds to compile, so that one source includes them and no header does.
+# These take seconds to compile, so only one source includes them, and no header.
 SLOW = ["nlohmann/json.hpp", "CLI/"]
-# Dear ImGui's releases differ in these; imgui_compat evens them out.
+# Dear ImGui's releases differ in these; imgui_compat hides the difference.
 COMPAT = "->FontSize ->Ascent ImGui::PushFont( ImGui::SetCursorScreenPos( ImGui::SetKeyboardFocusHere(".split()
 COMPAT_FILES = ["app/theme/imgui_compat.cpp", "app/theme/imgui_compat.hpp"]
 INNER_FILES = ["app/theme/imgui_compat.cpp", "app/screen/window.cpp"]

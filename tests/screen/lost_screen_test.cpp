@@ -1,4 +1,4 @@
-// What the window lives beside goes away: the X server, and whoever owns the clipboard.
+// The X server or the clipboard's owner goes away while the window is open.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ namespace {
 
 using support::TemporaryDirectory;
 
-/// Asks again and again, for a minute at most.
+/// Polls a condition for at most a minute; returns whether it came true.
 template <class Question>
 bool comes_true(Question question) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -43,7 +43,7 @@ bool comes_true(Question question) {
   return true;
 }
 
-/// attnscope, started by somebody who has just that display and that home.
+/// Process of attnscope with its own display and home.
 class Started {
  public:
   Started(const std::string& display, const std::filesystem::path& home) {
@@ -55,7 +55,7 @@ class Started {
                                "XDG_RUNTIME_DIR=" + home.string()};
     std::vector<char*> environment;
     for (std::string& variable : variables) environment.push_back(variable.data());
-    for (char** other = environ; *other; ++other) {  // sanitizers have options there
+    for (char** other = environ; *other; ++other) {  // keeps sanitizer options
       const std::string name(*other, std::strcspn(*other, "=") + 1);
       const bool is_own = std::ranges::any_of(
           variables, [&](const std::string& variable) { return variable.starts_with(name); });
@@ -79,9 +79,9 @@ class Started {
     ::waitpid(process_, nullptr, 0);
   }
 
-  /// Asks it to end.
+  /// Sends SIGTERM.
   void end() const { ::kill(process_, SIGTERM); }
-  /// How it ended, as waitpid says it, once it has.
+  /// Returns its status from waitpid(), once it has ended.
   std::optional<int> status() {
     if (int status = 0; !status_ && ::waitpid(process_, &status, WNOHANG) == process_) status_ = status;
     return status_;
@@ -110,7 +110,7 @@ TEST(LostScreen, EndsTheWindowAndItsWorkIsOfferedByTheNext) {
     screen::Neighbour hand(server.display());
     ASSERT_TRUE(comes_true([&] { return hand.window_called("attnscope").has_value(); }));
     EXPECT_FALSE(has_journal(state));
-    hand.press(*hand.window_called("attnscope"), 'c');  // the causal mask
+    hand.press(*hand.window_called("attnscope"), 'c');  // toggles the causal mask
     ASSERT_TRUE(comes_true([&] { return has_journal(state); }));
   }
   EXPECT_FALSE(window.status());

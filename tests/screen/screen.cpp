@@ -36,7 +36,7 @@ void Server::kill() {
   if (process_ == 0) return;
   ::kill(process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
-  // A server that is killed leaves these behind.
+  // A killed server leaves these behind.
   ::unlink(("/tmp/.X" + display_.substr(1) + "-lock").c_str());
   ::unlink(("/tmp/.X11-unix/X" + display_.substr(1)).c_str());
   process_ = 0;

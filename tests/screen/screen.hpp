@@ -8,18 +8,18 @@
 
 namespace screen {
 
-/// An X server of the test's own.
+/// Private X server of a test.
 class Server {
  public:
-  /// Throws std::runtime_error where none can be started.
+  /// Throws std::runtime_error if none can be started.
   Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() { kill(); }
 
-  /// What DISPLAY is for whoever is to be shown on it.
+  /// Value of DISPLAY for its clients.
   const std::string& display() const { return display_; }
-  /// Ends it at once, as a crash would.
+  /// Kills the server, as a crash would.
   void kill();
 
  private:
@@ -27,22 +27,22 @@ class Server {
   std::string display_;
 };
 
-/// Another program on that screen.
+/// Another client of an X server.
 class Neighbour {
  public:
-  /// Throws std::runtime_error when there is no such display.
+  /// Throws std::runtime_error if there is no such display.
   explicit Neighbour(const std::string& display);
   Neighbour(const Neighbour&) = delete;
   Neighbour& operator=(const Neighbour&) = delete;
   ~Neighbour();
 
-  /// The window with a title, if it is shown.
+  /// Returns the window with a title, if it is shown.
   std::optional<unsigned long> window_called(const std::string& title) const;
-  /// Presses the key of a letter over a window, and lets it go.
+  /// Presses and releases the key of a letter in a window.
   void press(unsigned long window, char letter);
-  /// Says that the clipboard is this program's.
+  /// Makes this client the owner of the clipboard.
   void take_clipboard();
-  /// Whether it is anybody's.
+  /// Returns whether the clipboard has an owner.
   bool clipboard_is_taken() const;
 
  private:

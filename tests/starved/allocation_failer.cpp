@@ -11,7 +11,7 @@ namespace {
 std::atomic<bool> is_armed{false}, goes_on{false};
 std::atomic<std::size_t> failing{0}, count{0};
 
-/// Whether this allocation is to fail.
+/// Counts an allocation and returns whether it must fail.
 bool fails() {
   if (!is_armed.load(std::memory_order_relaxed)) return false;
   const std::size_t number = count.fetch_add(1, std::memory_order_relaxed);
@@ -37,13 +37,13 @@ std::size_t AllocationFailer::n_allocations() const {
 
 }  // namespace starved
 
-// What C++ asks for.
+// Allocations of C++.
 void* operator new(std::size_t size) {
   void* memory = starved::fails() ? nullptr : std::malloc(size > 0 ? size : 1);
   if (!memory) throw std::bad_alloc();
   return memory;
 }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {  // as std::stable_sort asks
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {  // used by std::stable_sort
   return starved::fails() ? nullptr : std::malloc(size > 0 ? size : 1);
 }
 void operator delete(void* memory) noexcept {
@@ -55,7 +55,7 @@ void operator delete(void* memory, std::size_t) noexcept {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-// What Armadillo and the engine's buffers ask for.
+// Allocations of Armadillo and the engine's buffers.
 extern "C" {
 void* __libc_memalign(std::size_t alignment, std::size_t size);
 

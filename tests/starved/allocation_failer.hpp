@@ -4,8 +4,8 @@
 
 namespace starved {
 
-/// Lets the allocation of that number fail, counted from 0 over all threads, and perhaps all that follow, as
-/// long as it lives. One at a time.
+/// Makes one allocation fail, counted from 0 over all threads, and optionally all later ones, while it lives.
+/// Only one may exist at a time.
 class AllocationFailer {
  public:
   AllocationFailer(std::size_t number, bool and_all_that_follow);
@@ -13,7 +13,7 @@ class AllocationFailer {
   AllocationFailer(const AllocationFailer&) = delete;
   AllocationFailer& operator=(const AllocationFailer&) = delete;
 
-  /// Allocations since it began.
+  /// Returns the number of allocations since the construction.
   std::size_t n_allocations() const;
 };
 

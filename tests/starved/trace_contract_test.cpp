@@ -1,4 +1,4 @@
-// Whatever throws in an update, the trace that can be seen is that of the model which is said to be shown.
+// Whatever an update throws, the visible trace belongs to the displayed model.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Edit {
   std::function<void(Model&)> make;
 };
 
-/// One edit for each way in which an engine goes from a model to the next.
+/// Returns one edit for each way in which an engine updates to the next model.
 std::vector<Edit> edits() {
   return {{"embedding", [](Model& m) { m.sequences[0].embeddings.set(1, 2, 2.5); }},
           {"query weight", [](Model& m) { m.projections->query.weight.set(1, 3, 1.5); }},
@@ -54,7 +54,7 @@ std::vector<Model> models() {
   return {plain, today};
 }
 
-/// Calls action() with each of its allocations failing, alone or with all that follow, then look() with
+/// Calls action() with each of its allocations failing, alone or with all later ones, then look() with
 /// enough memory.
 void fail_each(const std::function<void()>& prepare, const std::function<void()>& action,
                const std::function<void()>& look) {
@@ -64,7 +64,7 @@ void fail_each(const std::function<void()>& prepare, const std::function<void()>
     try {
       action();
     } catch (const std::bad_alloc&) {
-    } catch (const std::runtime_error&) {  // Armadillo's words for the same
+    } catch (const std::runtime_error&) {  // Armadillo's form of the same error
     }
     return failer.n_allocations();
   };
@@ -78,7 +78,7 @@ void fail_each(const std::function<void()>& prepare, const std::function<void()>
     }
 }
 
-/// The trace is that of the model which is held, which is the old or the new one.
+/// Expects the held model to be the old or the new one, and the trace to belong to it.
 void expect_true(const Model& held, const Trace& trace, const Model& before, const Model& after) {
   ASSERT_TRUE(held == before || held == after);
   ASSERT_TRUE(core::attention::fast::agree(held, trace, core::attention::attend(held), 1e-12));
@@ -107,7 +107,7 @@ TEST(TraceContract, HoldsWhateverAllocationOfAnUpdateOfTheEngineFails) {
 TEST(TraceContract, HoldsWhenARuleRefusesTheModel) {
   const Model before = models().front();
   Model after = before;
-  after.n_heads = 3;  // 8 columns
+  after.n_heads = 3;  // does not divide 8 columns
   Engine engine(2);
   engine.compute(before);
   EXPECT_THROW(engine.update(after), core::Error);
@@ -117,7 +117,7 @@ TEST(TraceContract, HoldsWhenARuleRefusesTheModel) {
 TEST(TraceContract, HoldsInWhatTheWindowShows) {
   support::Random random(6);
   const Model before =
-      core::attention::fast::calm_model(random, 170, 4, 8, 2);  // too large for the formulas alone
+      core::attention::fast::calm_model(random, 170, 4, 8, 2);  // large enough for the engine
   Model after = before;
   after.sequences[0].embeddings.set(1, 2, 2.5);
   app::Jobs jobs;

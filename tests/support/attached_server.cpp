@@ -54,7 +54,7 @@ Array row_of(const std::string& name, const arma::mat& row) {
   array.shape = {row.n_elem};
   return array;
 }
-/// Matrices of one shape, one after the other.
+/// Returns matrices of one shape as a stacked array.
 Array stack_of(const std::string& name, const std::vector<arma::fmat>& matrices) {
   Array all{name, "F32", {matrices.size(), matrices.front().n_rows, matrices.front().n_cols}, {}};
   for (const auto& matrix : matrices) all.bytes += array_of("", matrix).bytes;
@@ -109,7 +109,7 @@ void AttachedServer::accept() {
     client.thread = std::jthread([this, &client] {
       try {
         serve(client);
-      } catch (const Error&) {  // it has hung up
+      } catch (const Error&) {  // the client disconnected
       }
       client.socket.shut_down();
       n_passes_ -= client.passes.size();

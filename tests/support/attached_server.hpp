@@ -16,7 +16,7 @@
 
 namespace support {
 
-/// Serves a model of our own by docs/protocol.md, as attnscope.attach() serves one of PyTorch.
+/// Server of attnscope's own model by docs/protocol.md, as attnscope.attach() serves one of PyTorch.
 class AttachedServer {
  public:
   explicit AttachedServer(const std::string& model);
@@ -24,18 +24,18 @@ class AttachedServer {
 
   std::string address() const { return directory_ / "model"; }
   const core::transformer::Transformer& model() const { return *model_; }
-  /// Says that the parameters of the model are others.
+  /// Tells all clients that the parameters of the model have changed.
   void change_parameters();
-  /// Ends every connection, and takes no more.
+  /// Closes every connection and accepts no more.
   void end();
-  /// The operations that were asked for since the last call.
+  /// Returns the operations requested since the last call.
   std::vector<std::string> take_operations();
   std::size_t n_passes() const { return n_passes_; }
 
   std::string token = "right";
   std::string not_rebuilt;  ///< why layers have no projections
   std::atomic<int> pass_ms = 0, maps_ms = 0;
-  /// Changes the bytes of an answer.
+  /// Changes the bytes of a response.
   std::function<std::string(const std::string& operation, std::string bytes)> distort;
 
  private:
@@ -66,7 +66,7 @@ class AttachedServer {
   core::ThreadPool pool_{1};
   core::Token progress_;
   core::transformer::Means means_{pool_, progress_};
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::map<std::shared_ptr<const void>, std::uint64_t> numbers_;
   std::vector<std::string> operations_;
   std::list<Client> clients_;

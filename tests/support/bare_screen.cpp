@@ -10,7 +10,7 @@ BareImGui::BareImGui(ImVec2 size) {
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
   io.DisplaySize = size;
-  // As the window's OpenGL has it: no limit of 65 536 vertices.
+  // Like the window's OpenGL: no limit of 65,536 vertices.
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   support::name_keys(io);
 #if IMGUI_VERSION_NUM >= 19200
@@ -42,7 +42,7 @@ bool BareScreen::prepare_fonts(float scale) {
   if (!has_fonts || scale == font_scale_) return false;
   fonts_ = app::platform::load_fonts(*ImGui::GetIO().Fonts, font_scale_ = scale, app::platform::Glyphs::all);
   app::platform::follow_first_font();
-  for (ImFont* font : ImGui::GetIO().Fonts->Fonts) app::platform::ascent(font);  // makes what comes when used
+  for (ImFont* font : ImGui::GetIO().Fonts->Fonts) app::platform::ascent(font);  // loads lazy glyphs
   return true;
 }
 

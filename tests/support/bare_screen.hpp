@@ -9,7 +9,7 @@
 
 namespace support {
 
-/// Dear ImGui without a window and without OpenGL, for as long as this lives.
+/// Dear ImGui context without a window or OpenGL.
 class BareImGui {
  public:
   explicit BareImGui(ImVec2 size);
@@ -18,13 +18,13 @@ class BareImGui {
   BareImGui& operator=(const BareImGui&) = delete;
 };
 
-/// Gives ImGui a texture that nobody draws.
+/// Painter that gives ImGui a texture that is never drawn.
 class NoPainter : public app::render::Painter {
  public:
   ImTextureID paint(const app::render::Picture&) override;
 };
 
-/// Draws a panel in a window of its own without any decoration.
+/// Draws a panel in its own window without decoration.
 template <class Draw>
 void in_window(const char* name, ImVec2 min, ImVec2 max, const Draw& draw) {
   ImGui::SetNextWindowPos(min);
@@ -34,7 +34,7 @@ void in_window(const char* name, ImVec2 min, ImVec2 max, const Draw& draw) {
   ImGui::End();
 }
 
-/// A window without a display: nothing happens in it but what tests say.
+/// Window without a display, driven only by tests.
 class BareScreen : public app::platform::Screen {
  public:
   explicit BareScreen(ImVec2 size) { imgui_.emplace(size); }
@@ -54,10 +54,10 @@ class BareScreen : public app::platform::Screen {
   std::vector<app::KeyPress> take_keys() override { return {}; }
   std::vector<std::filesystem::path> take_dropped_files() override { return std::exchange(dropped, {}); }
 
-  bool has_fonts = false;                      ///< the program's, else ImGui's own in every size
-  bool closes = false;                         ///< the window is asked to close
-  std::string title;                           ///< the last one
-  std::vector<std::filesystem::path> dropped;  ///< files that fall on the window
+  bool has_fonts = false;                      ///< true: the program's; false: ImGui's own in every size
+  bool closes = false;                         ///< the user closes the window
+  std::string title;                           ///< last title set
+  std::vector<std::filesystem::path> dropped;  ///< files dropped on the window
 
  private:
   std::optional<BareImGui> imgui_;

@@ -12,7 +12,7 @@ namespace {
 
 using app::platform::letters_of;
 
-/// Asks for no letter that is not there: it would be made, and others would move in the atlas.
+/// Reads only letters that are loaded, because loading one would move others in the atlas.
 bool is_mono(ImFont* font) {
   const auto& letters = letters_of(font)->Glyphs;
   return std::all_of(letters.begin(), letters.end(), [&](const ImFontGlyph& g) {
@@ -20,7 +20,7 @@ bool is_mono(ImFont* font) {
   });
 }
 
-/// Where a letter begins and on which line it stands, along the way it is read.
+/// Start of a letter along the reading direction, and its line across it.
 struct Place {
   float pen, line;
 };
@@ -37,7 +37,7 @@ void include(DrawnText& text, const ImDrawVert* v) {
   }
 }
 
-/// The number of blanks between the end of a text and a place, or −1 when it does not go on there.
+/// Returns the number of spaces between the end of a text and a place, or −1 if it does not continue there.
 int blanks_between(ImFont* font, const Place& end, const Place& next, int most) {
   if (std::abs(next.line - end.line) > 0.1f) return -1;
   const float gap = next.pen - end.pen, blank = letters_of(font)->GetCharAdvance(' ');
@@ -48,7 +48,7 @@ int blanks_between(ImFont* font, const Place& end, const Place& next, int most) 
 
 }  // namespace
 
-/// A text that grows letter by letter, and where its next letter would stand.
+/// Text that grows letter by letter, and the place of its next letter.
 struct TextReader::Growing {
   DrawnText text;
   ImFont* font = nullptr;
@@ -70,7 +70,7 @@ void TextReader::read_letters() {
 
 void TextReader::read_command(const ImDrawList& list, const ImDrawCmd& cmd,
                               std::vector<Growing>& texts) const {
-  bool goes_on = false;  // the last text
+  bool goes_on = false;  // whether the last text may continue
   const ImDrawIdx* index = list.IdxBuffer.Data + cmd.IdxOffset;
   for (unsigned k = 0; k + 6 <= cmd.ElemCount;) {
     const ImDrawIdx* i = index + k;

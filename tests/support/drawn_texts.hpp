@@ -9,22 +9,22 @@
 
 namespace support {
 
-/// A run of letters that ImGui was told to draw, read back from its triangles.
+/// Run of letters drawn by ImGui, read back from its triangles.
 struct DrawnText {
   std::string text;
   ImVec2 min, max;      ///< of the ink
   float size = 0;       ///< of its font, in pixels
-  bool mono = false;    ///< all letters of its font are of one width
-  bool turned = false;  ///< by a quarter
-  ImVec4 clip;          ///< what of the screen it may be seen in
+  bool mono = false;    ///< the font is monospaced
+  bool turned = false;  ///< rotated by 90°
+  ImVec4 clip;          ///< clip rectangle on the screen
 };
 
-/// Reads texts back from ImGui's triangles, for as long as the fonts are the same.
+/// Reads texts back from ImGui's triangles while the fonts stay the same.
 class TextReader {
  public:
   TextReader();
-  /// All texts of the last frame. Words of a font with one width are apart, others are as long as blanks
-  /// allow.
+  /// Returns all texts of the last frame. In monospaced fonts each word is a text; in others, up to two
+  /// spaces join words.
   std::vector<DrawnText> texts();
 
  private:
@@ -37,7 +37,7 @@ class TextReader {
   void read_letters();
   void read_command(const ImDrawList& list, const ImDrawCmd& cmd, std::vector<Growing>& texts) const;
 
-  std::map<std::array<float, 4>, Letter> letters_;  ///< by their place in the atlas
+  std::map<std::array<float, 4>, Letter> letters_;  ///< by texture coordinates in the atlas
 };
 
 }  // namespace support

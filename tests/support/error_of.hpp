@@ -6,7 +6,7 @@
 
 namespace support {
 
-/// The message of the core::Error that the action throws, or "no error".
+/// Returns the message of the core::Error that the action throws, or "no error".
 template <class Action>
 std::string error_of(Action action) {
   try {

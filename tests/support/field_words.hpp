@@ -5,7 +5,7 @@
 
 namespace support {
 
-/// What a text says in a word of our own where the field has a term, or "".
+/// Returns the first phrase of a text for which the field has a standard term, or "".
 inline std::string own_word(const std::string& text) {
   static const std::regex words(
       "\\b(positions that turn|turning circle|who listens|who is heard|by rms|by deviation|by distance|asking|is asked|"

@@ -8,7 +8,7 @@
 
 namespace support {
 
-/// What a person can do with a window whose landmarks are known; gestures at a name that is nowhere throw.
+/// User gestures on a window with known landmarks; gestures at an unknown name throw std::runtime_error.
 class Hands {
  public:
   virtual ~Hands() = default;
@@ -18,7 +18,7 @@ class Hands {
   void run(int frames = 2) {
     for (int i = 0; i < frames; ++i) frame({});
   }
-  /// Plays a gesture, a frame each.
+  /// Plays a gesture frame by frame.
   virtual void play(const Gesture& gesture) {
     for (const InputFrame& input : gesture) frame(input);
   }
@@ -34,7 +34,7 @@ class Hands {
   void type(const std::string& text) { play(support::type(text)); }
   void key(app::Key key, Modifiers m = {}) { play(support::press({key, m.ctrl, m.shift, m.alt})); }
 
-  /// Writes over what a field holds and hands it in.
+  /// Replaces the text of a field and submits it.
   void fill_in(const std::string& field, const std::string& text) {
     click(field);
     key(app::Key::a, {.ctrl = true});

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-/// Scripted input as each release of Dear ImGui takes it, to be given before ImGui::NewFrame.
+/// Scripted input for every release of Dear ImGui, passed before ImGui::NewFrame.
 namespace support {
 
-/// A context without a backend knows no keys in old releases: call this once before put_key.
+/// Maps keys for a context without a backend, which has none in old releases; call once before put_key.
 inline void name_keys([[maybe_unused]] ImGuiIO& io) {
 #if IMGUI_VERSION_NUM < 18700
   for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
@@ -67,7 +67,7 @@ inline void put_text(ImGuiIO& io, const char* utf8) {
   io.AddInputCharactersUTF8(utf8);
 }
 
-/// The OpenGL name of a texture in a draw list.
+/// Returns the OpenGL name of a texture in a draw list.
 inline unsigned texture_name(ImTextureID texture) {
   return static_cast<unsigned>((std::intptr_t)texture);
 }

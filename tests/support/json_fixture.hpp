@@ -6,16 +6,15 @@
 #include <string>
 #include <vector>
 
-/// What the reference files under tests/fixtures hold, as plain values; a file that is missing or misses a
-/// key throws.
+/// Contents of the reference files under tests/fixtures as plain values; a missing file or key throws.
 namespace support {
 
 /// Numbers in row-major order, the last index fastest.
 struct Tensor {
   std::vector<std::size_t> shape;
   std::vector<double> data;
-  double absolute = 0, relative = 0;  ///< how far a right value may be away
-  /// The last two dimensions at the given leading indices; a tensor of one dimension is one row.
+  double absolute = 0, relative = 0;  ///< tolerances
+  /// Returns the last two dimensions at the given leading indices; a tensor of one dimension is one row.
   arma::mat matrix(const std::vector<std::size_t>& leading = {}) const;
 };
 
@@ -41,7 +40,7 @@ struct Fixture {
   std::map<std::string, Sample> samples;
 };
 
-/// One op of the generator: all its numbers, or parts of them, or which ones dropout kept.
+/// One op of the generator: all its numbers, or a sample of them, or the positions that dropout kept.
 struct Draws {
   std::string name, op;
   std::vector<std::size_t> shape;
@@ -60,14 +59,14 @@ struct GeneratorFile {
   std::map<std::string, std::vector<Draws>> sequences;
 };
 
-/// What a query asks of keys.
+/// Weights of a text query over text keys.
 struct TextDemo {
   std::vector<std::string> keys;
   std::string query;
   std::vector<double> weights;
 };
 
-/// One query worked out token by token.
+/// One query computed token by token.
 struct Walkthrough {
   std::size_t query = 0;
   double dot_with_first = 0;
@@ -80,7 +79,7 @@ Walkthrough read_walkthrough(const std::string& id);
 TextDemo read_text_demo(const std::string& id);
 GeneratorFile read_generator_file(const std::string& name);
 
-/// The schema of every .json file of tests/fixtures, by id.
+/// Returns the schema of every .json file of tests/fixtures, by ID.
 std::map<std::string, std::string> fixture_schemas();
 
 }  // namespace support

@@ -8,12 +8,12 @@
 
 namespace support {
 
-/// Where the model of the lessons about a whole model lies.
+/// Returns the directory of the model in lessons about a whole model.
 inline std::filesystem::path model_of_lessons() {
   return std::filesystem::path(FIXTURES) / "../../assets/examples/tiny_gpt";
 }
 
-/// What "try it" asks for in a step of a lesson, as commands of a person.
+/// Returns the user commands for "try it" in a step of a lesson.
 inline std::vector<app::Command> tried(const core::lessons::Lesson& lesson, std::size_t step) {
   using Commands = std::vector<app::Command>;
   if (lesson.model.empty()) {

@@ -8,8 +8,7 @@
 
 namespace support {
 
-/// What is loaded now stays in memory after the last window: a leak checker can only name what is still
-/// there.
+/// Keeps loaded libraries in memory after the last window, because a leak checker can only name those.
 inline void keep_drivers_loaded() {
   std::vector<std::string> names;
   dl_iterate_phdr(

@@ -14,7 +14,7 @@ void set_changed(app::Store& store, app::View& after) {
   if (text != app::to_text(now)) store.dispatch(app::command_of(text));
 }
 
-/// Changes the view by the verbs that set its fields, as they would be written down.
+/// Changes the view with the text form of the verbs that set its fields.
 template <class Change>
 void look(app::Store& store, const Change& change) {
   app::View after = store.view();

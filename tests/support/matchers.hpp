@@ -6,7 +6,7 @@
 
 namespace support {
 
-/// Whether every number is within its tolerance; minus infinity only equals itself and a NaN is never right.
+/// Returns whether every number is within its tolerance; ±∞ only equals itself and NaN is never right.
 testing::AssertionResult is_near(const arma::mat& found, const arma::mat& expected, double absolute,
                                  double relative = 0);
 

@@ -8,7 +8,7 @@
 
 namespace support {
 
-/// A hidden window's OpenGL context, current from its construction to its destruction.
+/// OpenGL context of a hidden window, current from construction to destruction.
 class GlContext {
  public:
   GlContext();
@@ -21,7 +21,7 @@ class GlContext {
   GLFWwindow* window_;
 };
 
-/// A painted picture read back from the graphics card.
+/// Painted picture read back from the graphics card.
 struct Painted {
   int width = 0, height = 0;
   std::vector<app::Rgb> pixels;  ///< top row first
@@ -31,10 +31,10 @@ struct Painted {
   }
 };
 
-/// Paints and reads back.
+/// Paints a picture and reads it back.
 Painted painted(app::render::HeatmapRenderer& renderer, const app::render::Picture& picture);
 
-/// The largest difference in one channel.
+/// Returns the largest difference in one channel.
 int difference(app::Rgb a, app::Rgb b);
 
 }  // namespace support

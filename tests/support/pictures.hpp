@@ -8,7 +8,7 @@
 
 namespace support {
 
-/// The whole matrix on cells of that size; range 0 … 1, of signed stages −1 … 1.
+/// Returns a picture of the whole matrix, cell sizes in pixels; range 0 … 1, in signed maps −1 … 1.
 inline app::render::Picture whole_picture(const arma::mat& numbers, app::render::ColorMap map, int cell_width,
                                           int cell_height) {
   app::render::Picture p;
@@ -20,12 +20,12 @@ inline app::render::Picture whole_picture(const arma::mat& numbers, app::render:
   return p;
 }
 
-/// What RowView ask for: eˣ of n numbers, by the standard library.
+/// Replaces n numbers x by eˣ for RowView, with the standard library.
 inline void exponentials(double* numbers, std::size_t n) {
   for (std::size_t k = 0; k < n; ++k) numbers[k] = std::exp(numbers[k]);
 }
 
-/// The blocks of a picture, all of them read.
+/// Returns the blocks of a picture, all of them read.
 inline app::render::PooledMatrix pooled(const app::render::Picture& p) {
   core::ThreadPool threads(3);
   app::render::PooledMatrix m;
@@ -34,7 +34,7 @@ inline app::render::PooledMatrix pooled(const app::render::Picture& p) {
   return m;
 }
 
-/// The pixels of a picture of the same numbers as a matrix, made at once.
+/// Returns the pixels of a picture whose numbers are read from a matrix at once.
 inline std::vector<std::uint32_t> pixels_of(const arma::mat& numbers, app::render::Picture p) {
   core::ThreadPool threads(3);
   app::render::HeatmapImage image(threads);

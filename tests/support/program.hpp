@@ -13,21 +13,21 @@
 
 namespace gui {
 
-/// The program with its real loop, but without a display and without OpenGL.
+/// Program with its real loop, but without a display or OpenGL.
 class Program : public support::Hands {
  public:
-  /// painter is a test's own, or nullptr: then nothing is painted; draw is what fills the window.
+  /// Paints nothing if painter is nullptr; draw fills the window.
   explicit Program(ImVec2 size = {1600, 1000}, double at_once_ms = app::LiveTrace::frame_ms,
                    app::render::Painter* painter = nullptr, app::Loop::Draw draw = app::draw_window);
   ~Program() override { set_traces(Traces::come); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// What becomes of the traces of models that follow.
+  /// Fate of traces of later models.
   enum class Traces {
     come,
-    wait,  ///< what is computed beside the window takes until this is another
-    fail   ///< there is no memory for any
+    wait,  ///< background computation blocks until this value changes
+    fail   ///< computation throws std::bad_alloc
   };
   void set_traces(Traces traces) {
     traces_ = traces;
@@ -37,15 +37,15 @@ class Program : public support::Hands {
  private:
   void before_computing() const;
 
-  std::atomic<Traces> traces_ = Traces::come;  // before the store, which asks it
+  std::atomic<Traces> traces_ = Traces::come;  // before the store, which reads it
   const std::thread::id window_thread_ = std::this_thread::get_id();
 
  public:
   support::BareScreen screen;
   app::Store store;
-  bool waits = true;  ///< in every frame, for what is read, written and worked out beside it
+  bool waits = true;  ///< every frame waits for background reading, writing and computing
 
-  /// A gesture, and the frames in which it shows.
+  /// Plays a gesture and the frames that show its effect.
   void play(const support::Gesture& gesture) override {
     Hands::play(gesture);
     run();
@@ -53,7 +53,7 @@ class Program : public support::Hands {
   void ctrl(app::Key k) { key(k, {true}); }
   void edit(const core::editing::Edit& edit);
 
-  /// Whether the loop waits for anything but the trace.
+  /// Returns whether the loop waits for anything but the trace.
   bool is_working() const { return loop_.is_working(); }
   const app::Landmarks& landmarks() const override { return loop_.landmarks(); }
 
@@ -64,8 +64,7 @@ class Program : public support::Hands {
   app::Loop loop_;
 };
 
-/// Some panels of the window alone, drawn and carried out by the program's own loop; what they ask for is
-/// kept.
+/// Some panels of the window alone, run by the program's own loop; their commands are recorded.
 class Panels : public Program {
  public:
   explicit Panels(app::Loop::Draw draw, ImVec2 size = {1600, 1000});
@@ -74,17 +73,17 @@ class Panels : public Program {
   const app::View& view() const { return store.view(); }
   const app::Message& message() const { return store.message(); }
 
-  // What is done here is drawn at once.
+  // These draw their result at once.
   void look(const std::function<void(app::View&)>& change) {
     support::look(store, change);
     run();
   }
   void change(const std::function<void(core::attention::Model&)>& change);
   void show(core::attention::Model model);
-  /// A preset in place of all work.
+  /// Loads a preset and discards all work.
   void load(const std::string& preset);
 
-  /// What was asked for since the last call, of one kind.
+  /// Returns the commands of one kind since the last forget().
   template <class Kind>
   std::vector<Kind> asked() const {
     std::vector<Kind> found;
@@ -92,7 +91,7 @@ class Panels : public Program {
       if (const auto* kind = command.get_if<Kind>()) found.push_back(*kind);
     return found;
   }
-  /// The edits of one kind among them.
+  /// Returns the edits of one kind among them.
   template <class Kind>
   std::vector<Kind> edits() const {
     std::vector<Kind> found;
@@ -102,7 +101,7 @@ class Panels : public Program {
   }
   void forget() { asked_->clear(); }
 
-  /// Of the last frame.
+  /// Returns the number of vertices of the last frame.
   int vertices() const { return ImGui::GetDrawData()->TotalVtxCount; }
 
  private:
@@ -112,10 +111,10 @@ class Panels : public Program {
   Asked asked_;
 };
 
-/// The menu bar, MODEL over EDIT at the left, and the dialogs, as the window places them.
+/// Draws the menu bar, MODEL over EDIT at the left, and the dialogs, as the window places them.
 void draw_side_panels(const app::Frame& frame);
 
-/// The strip in a window of its own.
+/// Draws the strip in its own window.
 void draw_strip(const app::Frame& frame);
 
 }  // namespace gui

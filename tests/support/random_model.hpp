@@ -10,7 +10,7 @@ namespace support {
 
 using Random = std::mt19937;
 
-/// 0 … n − 1, the same on every machine.
+/// Returns a number from 0 to n − 1, the same on every machine.
 inline std::size_t below(Random& random, std::size_t n) {
   return random() % n;
 }
@@ -19,7 +19,7 @@ inline bool coin(Random& random) {
   return below(random, 2) == 1;
 }
 
-/// A number from −2 to 2.
+/// Returns a number from −2 to 2.
 inline double number(Random& random) {
   return static_cast<double>(random()) / 0x1p30 - 2;
 }
@@ -37,7 +37,7 @@ inline core::attention::Linear linear(Random& random, std::size_t d_in, std::siz
   return l;
 }
 
-/// Causal, with projections, without dropout: n_sequences of n_tokens × d_in, projected to d_out columns.
+/// Returns a causal model with projections: n_sequences of n_tokens × d_in, projected to d_out columns.
 inline core::attention::Model model(Random& random, std::size_t n_tokens, std::size_t d_in, std::size_t d_out,
                                     std::size_t n_heads, std::size_t n_sequences = 1) {
   core::attention::Model m;
@@ -52,7 +52,7 @@ inline core::attention::Model model(Random& random, std::size_t n_tokens, std::s
   return m;
 }
 
-/// A mask of zeros and ones.
+/// Returns a mask of zeros and ones.
 inline arma::mat zeros_and_ones(Random& random, std::size_t n_queries, std::size_t n_keys) {
   arma::mat m(n_queries, n_keys);
   for (double& x : m) x = coin(random) ? 1 : 0;
@@ -66,14 +66,14 @@ inline core::attention::MaskWindow mask_window(Random& random) {
   return window;
 }
 
-/// Whole numbers below 3.
+/// Returns n document IDs below 3.
 inline std::vector<std::size_t> documents(Random& random, std::size_t n) {
   std::vector<std::size_t> numbers(n);
   for (std::size_t& document : numbers) document = below(random, 3);
   return numbers;
 }
 
-/// [sequence]: about a quarter of the keys; nothing where there would be none.
+/// Returns a padding mask [sequence] of about a quarter of the keys, or nothing if none is masked.
 inline std::vector<std::vector<std::size_t>> hidden_keys(Random& random, std::size_t n_sequences,
                                                          std::size_t n_keys) {
   std::vector<std::vector<std::size_t>> all(n_sequences);
@@ -84,7 +84,7 @@ inline std::vector<std::vector<std::size_t>> hidden_keys(Random& random, std::si
   return all;
 }
 
-/// Gives the mask some of the rules beside the causal one.
+/// Adds some rules to the mask besides the causal one.
 inline void add_mask_rules(Random& random, core::attention::Model& m) {
   if (coin(random)) m.mask.align = core::attention::MaskAlignment::first;
   if (coin(random)) m.mask.window = mask_window(random);
@@ -93,7 +93,7 @@ inline void add_mask_rules(Random& random, core::attention::Model& m) {
   if (coin(random)) m.mask.hidden_keys = hidden_keys(random, m.sequences.size(), m.n_keys());
 }
 
-/// Random numbers for a stage in the shape that the model's own has.
+/// Returns random numbers for a stage, in the shape that it has in the model.
 inline core::attention::GivenStage given_stage(Random& random, const core::attention::Model& model,
                                                core::attention::Stage stage) {
   const auto shape = core::attention::shape_of(model, stage);
@@ -103,9 +103,9 @@ inline core::attention::GivenStage given_stage(Random& random, const core::atten
   return given;
 }
 
-// What models of today add to the paper, at random.
+// Random additions of modern models to the original attention.
 
-/// Other rows for keys and values, as of cross-attention or a cache; before anything that has a size of keys.
+/// Adds a cross-attention source or cache; call before adding anything whose size depends on the keys.
 inline void add_memory(Random& random, core::attention::Model& m) {
   const std::size_t n_keys = 1 + below(random, 7), width = m.projections ? 1 + below(random, 4) : m.d_model();
   for (core::attention::Sequence& s : m.sequences) {
@@ -117,7 +117,7 @@ inline void add_memory(Random& random, core::attention::Model& m) {
     linear->weight = matrix(random, width, linear->weight.n_cols());
 }
 
-/// Heads that share keys and values, where the number of heads can be divided.
+/// Makes heads share KV heads, if the random number of KV heads divides the number of heads.
 inline void add_groups(Random& random, core::attention::Model& m) {
   const std::size_t groups = 1 + below(random, m.n_heads);
   if (!m.projections || groups == m.n_heads || m.n_heads % groups != 0) return;
@@ -160,7 +160,7 @@ inline core::positions::Relative relative(Random& random, std::size_t n_heads) {
   return r;
 }
 
-/// Norms, positions, a cap, a bias, a sink: each or not.
+/// Adds QK norm, positions, softcap, attention bias and sink, each at random.
 inline void add_additions(Random& random, core::attention::Model& m) {
   using namespace core::attention;
   Additions& a = m.additions;

@@ -10,7 +10,7 @@
 
 namespace support {
 
-/// A new empty directory that goes away with all that is in it.
+/// New empty directory, removed with its contents on destruction.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -28,7 +28,7 @@ class TemporaryDirectory {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
-  /// The names of everything inside, at any depth, relative to the directory.
+  /// Returns the names of everything inside, at any depth, relative to the directory.
   std::set<std::string> names() const {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_))
@@ -40,7 +40,7 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-/// The bytes of a file; fails with an exception when it cannot be read.
+/// Returns the bytes of a file; throws std::runtime_error if it cannot be read.
 inline std::string bytes_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path.string() + " cannot be read");

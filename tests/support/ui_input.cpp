@@ -10,7 +10,7 @@ namespace support {
 namespace {
 
 using app::Key;
-constexpr float pause = 0.5f;  // between gestures, so that two clicks are never taken for one double click
+constexpr float pause = 0.5f;  // seconds between gestures, so that two clicks are never a double click
 constexpr int drag_steps = 10;
 
 constexpr std::pair<Key, ImGuiKey> known_keys[] = {{Key::a, ImGuiKey_A},

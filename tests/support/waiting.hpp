@@ -10,24 +10,24 @@
 
 namespace support {
 
-/// Follows, and waits until the trace is of this model.
+/// Updates a live trace until it belongs to the model.
 inline void catch_up(app::Jobs& jobs, app::LiveTrace& live, const core::attention::Model& model,
                      std::size_t sequence = 0) {
   for (live.follow(model, sequence); live.is_behind(); live.follow(model, sequence)) jobs.finish();
 }
 
-/// Waits until whatever is being read or written has been taken in.
+/// Updates a store until all reading and writing has finished.
 inline void finish_reading(app::Store& store) {
   for (; store.is_reading() || store.is_writing(); std::this_thread::yield()) store.update();
 }
 
-/// Carries out a command, and waits until what it reads or writes has been taken in.
+/// Dispatches a command and waits until its reading and writing has finished.
 inline void carry_out(app::Store& store, const app::Command& command) {
   store.dispatch(command);
   finish_reading(store);
 }
 
-/// Waits until the comparison and the laboratory's first masks are there.
+/// Updates a store until the comparison, the laboratory's first masks and the whole model are computed.
 inline void finish_working(app::Store& store) {
   const auto awaits_masks = [&] {
     const app::Laboratory* shown = store.laboratory();
@@ -39,8 +39,8 @@ inline void finish_working(app::Store& store) {
     std::this_thread::yield();
 }
 
-/// Does frames, or whatever stands for them, until nothing has been read or worked out for three of them:
-/// what is read may ask for more. Throws when that takes longer than a minute.
+/// Calls frame() until three calls in a row leave nothing to read or compute, because results may start more
+/// work. Throws std::runtime_error after a minute.
 template <class Frame>
 void settle(const app::Store& store, Frame frame) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -52,7 +52,7 @@ void settle(const app::Store& store, Frame frame) {
   }
 }
 
-/// The same with the store's own frames.
+/// Does the same with the store's update().
 inline void settle(app::Store& store) {
   settle(store, [&store] {
     store.update();

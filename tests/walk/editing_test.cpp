@@ -1,5 +1,4 @@
-// Numbers that are dragged and typed, from the mouse to the pixel and the file; models that are changed,
-// saved and opened.
+// Dragging and typing numbers, from the mouse to pixels and files; changing, saving and opening models.
 #include <gmock/gmock.h>
 
 #include "core/editing/presets.hpp"
@@ -64,9 +63,9 @@ TEST_F(DraggedNumber, IsOneUndoStepThatBringsEveryBitAndPixelBack) {
   ui.key(Key::z, {.ctrl = true});
   EXPECT_EQ(ui.model(), before);
   EXPECT_FALSE(ui.store.document().steps.can_undo);
-  for (int k = 0; k < 2; ++k) ui.key(Key::escape);  // the keyboard leaves the matrix, whose row is lit
+  for (int k = 0; k < 2; ++k) ui.key(Key::escape);  // removes the focus, which highlights a row
   ui.run();
-  // All but the marks at the feet of cells, which say what undo has changed.
+  // All but the marks at the bottom of cells that undo has changed.
   const auto now = ui.pixels("strip/weights");
   ASSERT_EQ(now.size(), pixels.size());
   const auto [min, max] = ui.rect("strip/weights");
@@ -98,7 +97,7 @@ struct EditorInTheWindow : Program {
   }
 };
 
-/// One letter a frame, which is faster than the field takes the keyboard.
+/// Types one letter per frame, faster than the field gets the keyboard focus.
 TEST_F(EditorInTheWindow, LosesNoLetterOfAFastTypist) {
   const auto type_fast = [this](const std::string& text) {
     for (const char letter : text) {

@@ -1,5 +1,4 @@
-// What is looked at, by mouse and by keys alone; every line of every menu; presenting, numbers that fly, the
-// tour.
+// Navigation by mouse and by keyboard alone; every item of every menu; presenting, operand animation, tour.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -17,7 +16,7 @@ using app::CellRef;
 struct Looks : Program {
   void point_at(std::size_t row, std::size_t column) { ui.play(support::move_to(cell(row, column))); }
   void click_cell(std::size_t row, std::size_t column) { ui.play(support::click(cell(row, column))); }
-  /// The middle of a cell of the weights, six by six.
+  /// Returns the center of a cell of the 6 × 6 weights.
   ImVec2 cell(std::size_t row, std::size_t column) const {
     const auto rect = ui.landmarks().find("strip/weights").value();
     const ImVec2 size(rect.max.x - rect.min.x, rect.max.y - rect.min.y);
@@ -140,12 +139,12 @@ struct Menus : Program {
     support::look(ui.store, [](app::View& view) { view.selection.presenting = {}; });
     ui.store.dispatch(app::LeaveTour{});
     ui.run(2);
-    ui.move_to("region/status");  // over a line that opens a menu, that menu would open again
+    ui.move_to("region/status");  // over an item with a submenu, the submenu would reopen
     for (int i = 0; i < 4; ++i) ui.key(Key::escape);
     ui.store.dispatch(app::CancelQuestion{});
     ui.run(3);
   }
-  /// Clicks along the path; gives the lines that its last click has opened.
+  /// Clicks along a path; returns the items that the last click opened.
   Names walk(const Path& path) {
     close_everything();
     Names before;
@@ -158,7 +157,7 @@ struct Menus : Program {
       if (!before.contains(name)) opened.insert(name);
     return opened;
   }
-  /// Walks the whole tree below a path; counts the lines that open nothing.
+  /// Walks the whole tree below a path; returns the number of items that open nothing.
   std::size_t walk_all(const Path& path, std::vector<std::string>& clicked) {
     const Names opened = walk(path);
     clicked.push_back(path.back());

@@ -1,5 +1,4 @@
-// Ten thousand things that nobody would do on purpose (scripts/soak does a million), and edits faster than
-// they can be followed.
+// 15,000 random inputs (scripts/soak does a million), and edits faster than the trace can follow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +63,7 @@ void look_elsewhere(app::View& view, support::Random& random) {
 
 TEST(RandomEdits, FollowedBesideTheWindowEndInTheTraceOfTheLastModel) {
   support::Random random(20261121);
-  const support::TemporaryDirectory directory;  // nothing is to be written anywhere else
+  const support::TemporaryDirectory directory;  // the only place that may be written to
   Walk ui(1280, 800, 0);
   ui.sharp = false;
   ui.store.dispatch(app::ApplyEdit{
@@ -100,7 +99,7 @@ constexpr int width = 1120, height = 640;  // wide enough for both panels
 
 constexpr const char* texts[] = {"1", "-", ".5", "e", "7", "99999", "ü", "nan", "c", "[", " "};
 
-/// The next thing that happens; a button stays as it is until something is said of it.
+/// Random user input; a mouse button keeps its state until an input sets it.
 class Restless {
  public:
   InputFrame next(const app::Landmarks& landmarks) {
@@ -161,20 +160,20 @@ class Restless {
   std::optional<Key> held_;
 };
 
-/// What the environment wishes instead.
+/// Returns the number of events: ATTNSCOPE_EVENTS, or n_events if it is not set.
 std::size_t wished_events() {
   const char* wish = std::getenv("ATTNSCOPE_EVENTS");
   return wish ? std::strtoull(wish, nullptr, 10) : n_events;
 }
 
-/// MiB of the program that are in memory.
+/// Returns the resident memory of the program in MiB.
 std::size_t resident_mebibytes() {
   std::size_t all = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> all >> resident;
   return resident * 4096 >> 20;
 }
 
-/// The weights that are shown against the plain computation of them, but for the roundings of scores.
+/// Compares the displayed weights with the reference computation, up to the rounding of scores.
 void expect_right_weights(Walk& ui, std::size_t event) {
   while (ui.store.is_working() || ui.store.live().is_behind()) ui.run(1);
   const core::attention::Trace& shown = ui.store.live().trace();
@@ -192,7 +191,7 @@ void expect_right_weights(Walk& ui, std::size_t event) {
 }
 
 TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
-  const support::TemporaryDirectory directory;  // nothing is to be written anywhere else
+  const support::TemporaryDirectory directory;  // the only place that may be written to
   Walk ui(width, height);
   ui.store.dispatch(app::BrowseTo{directory.path()});
   ui.sharp = false;
@@ -203,7 +202,7 @@ TEST(RandomInput, LeavesAModelThatCanBeComputedAndATraceThatIsItsOwn) {
   for (std::size_t i = 0; i < n; ++i) {
     ui.play({hands.next(ui.landmarks())});
     if (i % n_between_checks == 0) {
-      ui.window.wait(0);  // what the display has sent would be kept
+      ui.window.wait(0);  // else events from the display would pile up
       expect_right_weights(ui, i);
     }
     if (i == n / 10) early_mebibytes = resident_mebibytes();

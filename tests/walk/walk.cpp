@@ -27,7 +27,7 @@ Walk::Walk(int width, int height, double at_once_ms, app::Loop::Draw draw)
     : store(core::system::free_memory, at_once_ms),
       window(store.jobs(), "attnscope", width, height),
       loop(window, renderer, store, std::move(draw)) {
-  while (window.wait(0.02)) {  // what the display has to say about a new window
+  while (window.wait(0.02)) {  // events of a new window
   }
   support::look(store, [](app::View& view) { view.settings.reduce_motion = true; });
   held_.mouse = ImVec2(-1, -1);
@@ -49,7 +49,7 @@ void Walk::frame(const support::InputFrame& input) {
   loop.frame(
       [&](ImGuiIO& io) {
         support::put(now, io);
-        // Letters that are made when they are asked for would be made for that scale.
+        // Letters made on first use would be made for that scale.
         if (!sharp && !app::platform::makes_letters_when_asked) io.DisplayFramebufferScale = {0.05f, 0.05f};
       },
       keys);

@@ -16,10 +16,10 @@ namespace walk {
 using app::Key;
 using core::attention::Stage;
 
-/// The program as it is started, with hands on it; the real pointer and the clock have no say in it.
+/// Whole program driven by scripted input, independent of the real pointer and clock.
 class Walk : public support::Hands {
  public:
-  /// What takes longer than at_once_ms is computed beside the window; draw fills it.
+  /// Computes work longer than at_once_ms in the background; draw fills the window.
   explicit Walk(int width = 1600, int height = 1000, double at_once_ms = app::LiveTrace::frame_ms,
                 app::Loop::Draw draw = app::draw_window);
 
@@ -28,20 +28,19 @@ class Walk : public support::Hands {
   app::render::HeatmapRenderer renderer;
   app::Loop loop;
 
-  /// Off: frames are rasterised at a twentieth of their size, which is all that a test without pixels needs.
+  /// False: frames are rasterized at a twentieth of their size, enough for tests that read no pixels.
   bool sharp = true;
 
   const app::Landmarks& landmarks() const override { return loop.landmarks(); }
-  /// The close button of the window.
+  /// Presses the close button of the window.
   void ask_to_close();
 
   const core::attention::Model& model() const { return store.model(); }
   double weight(std::size_t row, std::size_t column) const;
-  /// The color near the top left corner of a cell of a heatmap of n_rows × n_columns, as it is on the
-  /// screen.
+  /// Returns the displayed color near the top left corner of a cell of an n_rows × n_columns heatmap.
   app::Rgb cell_color(const std::string& map, std::size_t n_rows, std::size_t n_columns, std::size_t row,
                       std::size_t column);
-  /// Every pixel of a landmark, row after row.
+  /// Returns every pixel of a landmark, row by row.
   std::vector<app::Rgb> pixels(const std::string& name);
   app::Rgb pixel(ImVec2 at);
 
@@ -49,10 +48,10 @@ class Walk : public support::Hands {
   void frame(const support::InputFrame& input) override;
 
  private:
-  support::InputFrame held_;  // the mouse as the hands left it
+  support::InputFrame held_;  // mouse state of the last input
 };
 
-/// Whether no channel differs by more than two steps of 255.
+/// Returns whether no channel differs by more than two steps of 255.
 bool alike(app::Rgb a, app::Rgb b);
 
 struct Program : testing::Test {

@@ -1,4 +1,4 @@
-// What the window leaves to other threads; a whole model.
+// Background work of the window; a whole model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ struct LargeModel : testing::Test {
     ui.store.dispatch(app::ApplyEdit{core::editing::SetTokenCount{420}});
     rest();
   }
-  /// Frames until nothing is under way.
+  /// Runs frames until no work is left.
   void rest() {
     do {
       ui.run(1);
@@ -48,7 +48,7 @@ TEST_F(LargeModel, IsReplacedByAKeptOneWhoseStagesAreMadeBesideTheWindowToo) {
   while (!ui.store.comparing().kept()) ui.store.update();
   const auto trace = ui.store.comparing().kept()->read_lock().trace;
   EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_made());
-  ui.loop.frame();  // the first one that may show it
+  ui.loop.frame();  // the first frame that may show it
   EXPECT_FALSE(trace->at(core::attention::Stage::scores, 0).is_made());
   EXPECT_TRUE(ui.loop.is_working());
   rest();
@@ -62,13 +62,13 @@ const std::string tiny_gpt = WALK_EXAMPLES "/tiny_gpt";
 
 struct WholeModel : Program {
   WholeModel() { ui.sharp = false; }
-  /// Until everything that is shown is of what was asked for.
+  /// Runs frames until everything requested is displayed.
   void settle() {
     support::settle(ui.store, [&] { ui.run(1); });
     ui.run();
   }
   const app::Prediction& next() const { return *ui.store.pending().reading->prediction(); }
-  /// Takes the causal mask of the displayed layer off, and goes back to the layers.
+  /// Removes the causal mask of the displayed layer and returns to the layers.
   void unmask_in_stages() {
     ui.click("tabs/Stages");
     ui.click("model/causal");
@@ -93,7 +93,7 @@ TEST_F(WholeModel, IsOpenedTypedAtAndItsInductionHeadsAreSwitchedOff) {
   EXPECT_EQ(next().chosen.text, "ig");
   EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
 
-  ui.click("next/686");  // stays the one that is looked at, also when another becomes more probable
+  ui.click("next/686");  // stays selected even if another token becomes more probable
   ui.click("layers/2.3");
   settle();
   EXPECT_EQ(ui.store.pending().whole->layer, 2u);
@@ -200,7 +200,7 @@ TEST_F(WholeModel, IsAttachedAndEditedWhereItIs) {
   EXPECT_THAT(ui.store.message().text, testing::HasSubstr("cannot be saved"));
 
   server.end();
-  ui.key(Key::z, {.ctrl = true});  // is still known
+  ui.key(Key::z, {.ctrl = true});  // undo works without the server
   ui.click("layers/1.0");
   ui.key(Key::x);
   settle();

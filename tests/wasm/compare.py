@@ -9,7 +9,7 @@ import sys
 
 
 def presets_of(path):
-    """By preset, what is printed: words and numbers."""
+    """Returns the printed words and numbers by preset."""
     presets = {}
     for line in open(path, encoding="utf-8"):
         if line.startswith("preset "):

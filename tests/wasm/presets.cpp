@@ -1,7 +1,7 @@
-// Computes every preset, so that what two builds give can be compared to the last digit.
+// Computes every preset, so that two builds can be compared to the last digit.
 //
 //   presets           prints the session of each preset and every number of every stage of every sequence
-//   presets ROUNDS    prints how many milliseconds computing all of them takes, the median of so many rounds
+//   presets ROUNDS    prints how many milliseconds computing all of them takes, the median of ROUNDS
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -42,7 +42,7 @@ void print_stages(const Model& model, std::size_t sequence) {
   }
 }
 
-/// Where the library reads no decimals, strtod must read them as std::from_chars does.
+/// Expects strtod to read decimals as std::from_chars does, for libraries without the latter.
 void check_decimals() {
   constexpr double none = 7, inf = std::numeric_limits<double>::infinity();
   constexpr std::pair<const char*, double> decimals[] = {

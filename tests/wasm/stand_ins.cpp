@@ -1,5 +1,5 @@
-// What core calls of utf8proc and libzip, for Emscripten: Debian has these libraries for its own processors
-// alone. Archives (.npz, PyTorch's) cannot be read, which is said.
+// Stand-ins for the functions of utf8proc and libzip that core calls, for Emscripten: Debian has only native
+// builds of these libraries. Archives (.npz, PyTorch's) are refused with an error.
 #include <utf8proc.h>
 #include <zip.h>
 
@@ -52,7 +52,7 @@ const char* zip_error_strerror(zip_error_t*) {
 }
 void zip_error_fini(zip_error_t*) {}
 
-// Nobody has an archive to call these with.
+// Never called, because no archive can be opened.
 int zip_error_code_zip(const zip_error_t*) {
   return ZIP_ER_OPNOTSUPP;
 }

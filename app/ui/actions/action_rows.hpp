@@ -4,7 +4,7 @@
 
 #include "app/ui/actions/actions.hpp"
 
-/// The rows of the table of actions, by subject.
+/// Rows of the table of actions, by menu.
 namespace app::rows {
 
 std::vector<Action> of_file(const Situation& situation);
@@ -15,13 +15,13 @@ std::vector<Action> of_compare(const Situation& situation);
 std::vector<Action> of_lessons(const Situation& situation);
 std::vector<Action> of_help(const Situation& situation);
 
-// Parts of them, which append rows to a list.
+// These append rows to a list.
 using Rows = std::vector<Action>;
 void add_copying(Rows& rows, const Situation& situation, const std::string& menu,
                  const std::optional<CellRef>& cell = {});
-/// The whole matrix of a cell in every form, as one menu.
+/// Appends rows that copy the whole matrix of a cell in every form, as one menu.
 void add_copying_matrix(Rows& rows, const Situation& situation, const std::string& menu, const CellRef& cell);
-/// What can be done with one stage of a head, as the menu "Stage".
+/// Appends the actions for one stage of a head, as the menu "Stage".
 void add_stage_menu(Rows& rows, const Situation& situation, Stage stage, std::size_t head);
 void add_switches(Rows& rows, const Situation& situation);
 void add_mistakes(Rows& rows, const Situation& situation);
@@ -34,10 +34,10 @@ void add_decoding(Rows& rows);
 void add_walking(Rows& rows, const Situation& situation);
 void add_editor_keys(Rows& rows);
 
-/// The stage that the keyboard is at: the pinned one, else the one that is looked at.
+/// Returns the stage that keys apply to: the pinned one, else the displayed one.
 Stage stage_at_hand(const Situation& situation);
 
-// What most rows are made of.
+// Building blocks of the rows.
 using Asked = std::vector<Command>;
 
 inline Asked edit(core::editing::Edit e) {
@@ -51,7 +51,7 @@ inline std::function<Asked(const Situation&)> shows(Dialog dialog) {
   return always(ShowDialog{dialog});
 }
 
-/// A row's why_not: these words, unless it holds.
+/// Returns a why_not that gives these words unless the condition holds.
 template <class Holds>
 std::function<std::string(const Situation&)> unless(Holds holds, std::string words) {
   return [holds, words = std::move(words)](const Situation& s) { return holds(s) ? std::string() : words; };
@@ -70,7 +70,7 @@ constexpr KeyPress ctrl_shift(Key key) {
   return {key, true, true};
 }
 
-// Places of keys.
+// Views in which keys apply.
 inline bool outside_editor(const Pending& view) {
   return !view.selection.cursor;
 }

@@ -19,14 +19,14 @@ constexpr std::array table{Subject{"File", rows::of_file},       Subject{"Edit",
                            Subject{"Compare", rows::of_compare}, Subject{"Lessons", rows::of_lessons},
                            Subject{"Help", rows::of_help}};
 
-/// "?" and "+" are Shift with another key on most layouts.
+/// Normalizes "?" and "+", which are Shift with another key on most layouts.
 KeyPress as_named(KeyPress press) {
   if (press.key == Key::slash && press.shift) press.key = Key::question;
   if (press.key == Key::question || press.key == Key::plus) press.shift = false;
   return press;
 }
 
-/// A title without the dots that say that a dialog follows.
+/// Returns a title without the final "…" that announces a dialog.
 std::string without_dots(std::string title) {
   constexpr std::string_view dots = "…";
   if (title.ends_with(dots)) title.resize(title.size() - dots.size());
@@ -55,7 +55,7 @@ const Action* find_action(std::span<const Action> all, std::string_view id) {
 
 namespace {
 
-/// The one that a key means in a view, or nullptr.
+/// Returns the action of a key in a view, or nullptr.
 const Action* action_of(std::span<const Action> all, KeyPress press, const Pending& view) {
   press = as_named(press);
   const auto it = std::find_if(all.begin(), all.end(), [&](const Action& a) {
@@ -87,7 +87,7 @@ std::string key_words(const Action& action, const Pending& newest) {
 std::vector<KeyLine> key_sheet(std::span<const Action> all) {
   std::vector<KeyLine> lines;
   std::vector<KeyPress> keys;  // of the last line
-  std::string menu;            // where the rows around it stand
+  std::string menu;            // of the last row that has one
   for (const Action& action : all) {
     if (action.keys.empty() && action.written.empty()) continue;
     const std::string words = action.sheet.empty() ? without_dots(action.title) : action.sheet;
@@ -104,9 +104,9 @@ std::vector<KeyLine> key_sheet(std::span<const Action> all) {
 
 namespace {
 
-constexpr int name_bonus = 3;  // for each letter that is found without a look at the menus
+constexpr int name_bonus = 3;  // for each letter, if all are found in the name
 
-/// A path of menus with something else between them, from a level on.
+/// Returns a path of menus from a level on, with another separator.
 std::string path_words(std::string_view path, std::size_t level, std::string_view between) {
   std::string words;
   for (std::size_t at = 0; !path.empty(); ++at) {
@@ -168,7 +168,7 @@ constexpr int letter_score = 1, start_score = 8, front_score = 2;
 constexpr int run_score = 4, run_from_start_score = 12;
 constexpr int nowhere = -1;
 
-/// Letters and digits; parts of other alphabets' letters too.
+/// Whether a byte belongs to a word: ASCII letters and digits, and bytes of non-ASCII characters.
 bool is_in_word(char c) {
   const char l = lower(c);
   return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80;
@@ -178,18 +178,18 @@ bool starts_word(std::string_view text, std::size_t at) {
   return is_in_word(text[at]) && (at == 0 || !is_in_word(text[at - 1]));
 }
 
-/// The best way to end the first letters of a word at one place of the text.
+/// Best match of the first letters of a query word that ends at one byte of the text.
 struct Ending {
   int score = nowhere;
-  int run = 0;           ///< what the next letter counts when it follows at once
-  std::size_t from = 0;  ///< where the letter before stands
+  int run = 0;           ///< score of the next letter if it is adjacent
+  std::size_t from = 0;  ///< position of the letter before
 };
 
 int worth(std::string_view text, std::size_t at) {
   return letter_score + (starts_word(text, at) ? start_score : 0) + (at == 0 ? front_score : 0);
 }
 
-/// The endings one letter on; the first letter of a word has none before it.
+/// Returns the endings with one more letter; before is nullptr for the first letter of a word.
 std::vector<Ending> next_endings(const std::vector<Ending>* before, char wanted, std::string_view text) {
   std::vector<Ending> endings(text.size());
   std::size_t best = 0;  // of those that end further left
@@ -212,7 +212,7 @@ std::vector<Ending> next_endings(const std::vector<Ending>* before, char wanted,
   return endings;
 }
 
-/// Adds one word of the query to a match; false when the text does not have it.
+/// Adds one word of the query to a match; returns false when the text does not contain it.
 bool add_word(std::string_view word, std::string_view text, FuzzyMatch& match) {
   std::vector<std::vector<Ending>> steps;
   for (const char c : word)
@@ -243,7 +243,7 @@ std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view t
 
 namespace {
 
-/// The key that KeyPress::ctrl stands for, as it is printed on keyboards of this system.
+/// Label of the key KeyPress::ctrl on keyboards of this system.
 constexpr const char* ctrl_words =
 #ifdef __APPLE__
     "Control+";
@@ -345,7 +345,7 @@ std::string written(std::span<const KeyPress> presses) {
 
 void handle_key(const KeyPress& press, const Situation& situation, Commands& commands) {
   const Forms& forms = situation.forms;
-  // What was left by a window before is there for the next one too.
+  // Quitting loses nothing: recoverable work stays for the next run.
   const bool may_quit = forms.dialog == Dialog::recovery;
   if (forms.dialog != Dialog::none && !may_quit) return;
   if (forms.typed && forms.typed->waiting && !press.ctrl) return;  // it belongs to the field

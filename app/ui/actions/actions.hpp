@@ -14,30 +14,30 @@
 
 namespace app {
 
-/// Something that people can ask for. Menus, keys, the key sheet and the palette are drawn from these rows.
+/// Action of the user. Menus, keys, the key sheet and the palette are built from these rows.
 struct Action {
-  std::string id;          ///< "file/save"; no other has it
+  std::string id;          ///< "file/save"; unique
   std::string title;       ///< as in a menu: "Save"
-  std::string menu = {};   ///< the menu it stands in: "File", "View/Scale"; "" in none
-  int group = 0;           ///< within the menu of the menu bar, where lines part groups
+  std::string menu = {};   ///< path of its menu: "File", "View/Scale"; "" in none
+  int group = 0;           ///< within the menu of the menu bar; lines separate groups
   int part = 0;            ///< the same within a submenu
-  std::string about = {};  ///< a sentence for its tooltip, or ""
+  std::string about = {};  ///< its tooltip, one sentence, or ""
   std::vector<KeyPress> keys = {};
-  /// Where its keys mean it; no two actions have the same key in the same place.
+  /// Whether its keys apply in a view; no two actions have the same key in the same view.
   bool (*here)(const Pending&) = [](const Pending&) { return true; };
-  /// Its words in the key sheet; "" for the title. Rows in a row with the same words are one line.
+  /// Its description in the key sheet; "" for the title. Successive rows with the same one form one line.
   std::string sheet = {};
-  std::string written = {};  ///< its keys in the sheet, where no KeyPress says them
-  /// "" when it can be done, else why not; empty: always.
+  std::string written = {};  ///< its keys in the sheet, if not the names of `keys`
+  /// Returns "" when it can be done, else why not; empty: it can always be done.
   std::function<std::string(const Situation&)> why_not = {};
-  /// What it asks for; empty for what the matrix editor or a view do by themselves. To be called when it can
+  /// Returns its commands; empty if the matrix editor or a view handles it itself. Call it only when it can
   /// be done.
   std::function<std::vector<Command>(const Situation&)> command = {};
-  /// Whether what it switches is on; empty: it switches nothing.
+  /// Whether the option that it switches is on; empty: it switches nothing.
   std::function<bool(const Situation&)> checked = {};
 };
 
-/// The actions of one menu of the menu bar, and the keys that belong to it.
+/// Menu of the menu bar with its actions, and the keys listed with it.
 struct Subject {
   const char* menu;  ///< "File"
   std::vector<Action> (*actions)(const Situation&);
@@ -45,69 +45,69 @@ struct Subject {
 
 std::span<const Subject> subjects();
 
-/// All actions, in the order of the menus.
+/// Returns all actions, in the order of the menus.
 std::vector<Action> actions(const Situation& situation);
 
-/// The action of that name, or nullptr.
+/// Returns the action with that ID, or nullptr.
 const Action* find_action(std::span<const Action> all, std::string_view id);
 
-/// "" when it can be done, else why not.
+/// Returns "" when the action can be done, else why not.
 std::string why_not(const Action& action, const Situation& situation);
 
-/// Asks for what it does, if it can be done.
+/// Adds the commands of an action, if it can be done.
 void perform(const Action& action, const Situation& situation, Commands& commands);
 
-/// The same of the action of that name.
+/// Performs the action with that ID.
 void perform(std::string_view id, const Situation& situation, Commands& commands);
 
-/// Its first key as a menu shows it, or "" where a view has no key for it.
+/// Returns the first key of an action as a menu shows it, or "" if none applies in the view.
 std::string key_words(const Action& action, const Pending& newest);
 
 /// One line of the key sheet.
 struct KeyLine {
   std::string keys, words;
-  std::string menu;  ///< the menu of the menu bar that its action stands in, or that it is listed with
+  std::string menu;  ///< the menu of the menu bar that contains its action, or that it is listed with
 };
 
 std::vector<KeyLine> key_sheet(std::span<const Action> all);
 
-/// How well a text has what is looked for, and where.
+/// Score of a query in a text, and where it matched.
 struct FuzzyMatch {
   int score = 0;                 ///< the larger, the better
   std::vector<std::size_t> lit;  ///< the bytes of the text that were matched, ascending
 };
 
-/// Looks for the letters of each word of a query in a text, in their order but not side by side; nothing when
+/// Finds the letters of each word of a query in a text, in order but not necessarily adjacent; nothing when
 /// one is missing.
 ///
-/// Words of the query are parted by blanks and may stand anywhere. Letters that follow the start of a
-/// word of the text at once count most, then starts of words, then letters side by side; capitals are like
-/// small letters (of ASCII). An empty query is found in every text, with 0.
+/// Words of the query are separated by spaces and match in any order. Letters directly after the start of a
+/// word of the text count most, then starts of words, then other adjacent letters; ASCII case is ignored. An
+/// empty query matches every text with a score of 0.
 std::optional<FuzzyMatch> fuzzy_match(std::string_view query, std::string_view text);
 
-/// An action that the palette lists.
+/// Action listed in the palette.
 struct FoundAction {
   const Action* action = nullptr;
-  std::string name;   ///< "Scale: 150 %": its title, behind the submenus that it needs to be understood
-  std::string place;  ///< "View › Scale"
+  std::string name;              ///< "Scale: 150 %": its title, after its submenus
+  std::string place;             ///< "View › Scale"
   std::vector<std::size_t> lit;  ///< the bytes of the name that were matched
 };
 
-/// The actions that have a command and what is looked for, in their name or else in the names of their menus;
-/// the best first, of equally good ones those that are possible now, then in the order of the table.
+/// Returns the actions with a command that match a query, in their name or else also in their menus: by
+/// score, then possible ones first, then in the order of the table.
 std::vector<FoundAction> found_actions(std::span<const Action> all, std::string_view query,
                                        const std::function<bool(const Action&)>& is_possible = {});
 
-/// A key as people write it: "Ctrl+Shift+S", "F1", "+".
+/// Returns a key as text: "Ctrl+Shift+S", "F1", "+".
 std::string written(const KeyPress& press);
 
-/// Several keys as one: "Ctrl+Y, Ctrl+Shift+Z", "1 … 9" for digits in a row, "Shift+↑ ↓" where all are held
-/// with the same.
+/// Returns several keys as one text: "Ctrl+Y, Ctrl+Shift+Z", "1 … 9" for successive digits, "Shift+↑ ↓" for
+/// keys with the same modifiers.
 std::string written(std::span<const KeyPress> presses);
 
-/// Turns a key into what the table of actions says that it asks for.
+/// Adds the commands that the table of actions assigns to a key.
 ///
-/// Nothing happens while a dialog is open; call it only when no text is being typed (io.WantTextInput).
+/// Does nothing in a dialog, except quit in recovery; call it only while no text is typed (io.WantTextInput).
 void handle_key(const KeyPress& press, const Situation& situation, Commands& commands);
 
 }  // namespace app

@@ -79,7 +79,7 @@ void add_numbers(Rows& rows) {
                   .command = always(set<&Selection::cursor>(EditCursor{0, 0, true}))});
 }
 
-/// Numbers that take the place of others.
+/// Adds the actions that override or initialize numbers of the model.
 void add_numbers_of_model(Rows& rows) {
   rows.push_back({.id = "edit/type_over",
                   .title = "Override the pinned value",
@@ -338,7 +338,7 @@ std::vector<KeyPress> digit_of(std::size_t head) {
   return {plain(static_cast<Key>(static_cast<std::size_t>(Key::digit_1) + head))};
 }
 
-/// A head before (−1) or after (+1) the shown one.
+/// Returns the why_not of the head before (−1) or after (+1) the selected one.
 std::function<std::string(const Situation&)> beyond(int by) {
   return [by](const Situation& s) -> std::string {
     if (by < 0) return s.pending.look.head > 0 ? "" : "this is the first head";

@@ -14,7 +14,7 @@ namespace {
 
 namespace editing = core::editing;
 
-/// The submenu of File > New that a preset stands in.
+/// Returns the submenu of File > New for a preset.
 std::string group_of(const core::editing::Preset& preset) {
   const std::string_view name = preset.name;
   if (name.starts_with("modern-")) return "Modern";
@@ -50,7 +50,7 @@ void add_recent(Rows& rows, const Situation& s) {
                     .why_not = [](const Situation&) { return "no file has been opened or saved"; }});
 }
 
-/// The whole models that the program brings.
+/// Adds the whole models that are installed with the program.
 void add_models(Rows& rows, const Situation& s) {
   for (const auto& path : s.forms.models)
     rows.push_back({.id = "model/" + path.filename().string(),
@@ -161,12 +161,12 @@ constexpr std::array decimals{1, 2, 3, 4, 6, 8, 12};
 Asked copy_program(const Situation& s) {
   try {
     return {CopyText{program_of(s.pending.model, s.forms, s.document.title)}};
-  } catch (const core::Error& error) {  // not every model can be written so
+  } catch (const core::Error& error) {  // not every model can be written as a program
     return {ShowMessage{error.what(), true}};
   }
 }
 
-/// What was chosen last, in words: "row as LaTeX".
+/// Returns the last copy choice in words: "row as LaTeX".
 std::string last_choice(const Situation& s) {
   std::string words = "matrix";
   for (const Extent& extent : extents)
@@ -241,7 +241,7 @@ bool has_whole(const Situation& s) {
   return s.pending.whole != nullptr;
 }
 
-/// "" where a layer lies before (−1) or after (+1) the one that is looked at.
+/// Returns the why_not of the layer before (−1) or after (+1) the selected one.
 std::function<std::string(const Situation&)> beyond_layer(int by) {
   return [by](const Situation& s) -> std::string {
     if (!has_whole(s)) return none_open;
@@ -326,7 +326,7 @@ void add_whole_model(Rows& rows, const Situation& s) {
                     .part = 2,
                     .why_not = unless(has_whole, none_open),
                     .command = always(WriteToken{back})});
-  if (!has_whole(s))  // they would only make the menu longer
+  if (!has_whole(s))  // disabled rows would only lengthen the menu
     for (std::size_t k = first; k < rows.size(); ++k) rows[k].menu.clear();
 }
 
@@ -335,7 +335,7 @@ namespace {
 bool in_lesson(const Pending& view) {
   return view.selection.lesson && !view.selection.cursor;
 }
-/// Arrows go on and back even where the matrix has the keyboard.
+/// Whether a lesson is open: arrow keys change its step even while the matrix editor has the keyboard.
 bool anywhere_in_lesson(const Pending& view) {
   return view.selection.lesson.has_value();
 }
@@ -360,12 +360,12 @@ void add_steps(Rows& rows) {
   row("lesson/again", "Restart this step", Key::r, 0, "In a lesson: restart the step");
 }
 
-/// Opens a dialog whose search field is empty.
+/// Returns a command that opens a dialog with an empty search field.
 std::function<Asked(const Situation&)> searches(Dialog dialog) {
   return always(set<&Forms::search>({}), set<&Forms::dialog>(dialog));
 }
 
-/// "Causal attention in eleven steps · 6 of 11": how many of its steps were tried.
+/// Returns a lesson's title and how many steps are done: "Causal attention in eleven steps · 6 of 11".
 std::string title_with_progress(const core::lessons::Lesson& lesson, const Situation& s) {
   const std::size_t n = lesson.steps.size();
   const LessonProgress* known = progress_of(s.progress, lesson.name);

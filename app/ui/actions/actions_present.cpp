@@ -21,7 +21,7 @@ std::size_t steps_of_flight(const Situation& s) {
              : 0;
 }
 
-/// Why no numbers can fly, or "".
+/// Returns why operands cannot be animated, or "".
 std::string grounded(const Situation& s) {
   if (s.settings.reduce_motion) return "motion is reduced";
   if (!s.displayed.selection.pinned) return "no cell is pinned";
@@ -132,7 +132,7 @@ constexpr std::array steps{
     Step{"cell/above", "Cell above", Key::up, -1, 0}, Step{"cell/below", "Cell below", Key::down, 1, 0},
     Step{"cell/left", "Cell left", Key::left, 0, -1}, Step{"cell/right", "Cell right", Key::right, 0, 1}};
 
-/// The neighbour of the pinned cell; with nothing pinned the first cell; nothing at the edge.
+/// Returns the neighbor of the pinned cell, or the first cell when none is pinned; nothing at the edge.
 std::optional<std::pair<CellRef, Shape>> neighbour(const Situation& s, const Step& step) {
   const auto& stage = core::attention::info(stage_at_hand(s));
   const core::attention::StageMatrix& numbers = s.displayed.trace.at(stage.stage, s.displayed.look.head);
@@ -167,7 +167,7 @@ void add_cells(Rows& rows) {
          }});
 }
 
-/// The same row and column, as far as there is one, in the stage before or after.
+/// Returns the cell at the same row and column, clamped, in the previous (−1) or next (+1) shown stage.
 std::optional<CellRef> in_stage(const Situation& s, int by) {
   const auto all = core::attention::stages();
   auto at = static_cast<std::ptrdiff_t>(stage_at_hand(s)) + by;
@@ -192,7 +192,7 @@ bool presents_alone(const Pending& view) {
   return view.selection.presenting.on && !view.selection.lesson && !view.selection.cursor;
 }
 
-/// While it is presented, plain arrows go from stage to stage, as they go from step to step in a lesson.
+/// Adds plain arrow keys that change the presented stage, as they change the step of a lesson.
 void add_presented_stages(Rows& rows) {
   for (const int by : {-1, 1})
     rows.push_back(
@@ -236,7 +236,7 @@ void add_neighbouring_stages(Rows& rows) {
              }});
 }
 
-/// In the token view, from the pinned query to the one above or below; the first press pins an end.
+/// Pins the query above or below the pinned one in the token view; the first press pins an end.
 Asked move_query(const Situation& s, bool down) {
   const std::size_t last = s.pending.model.n_tokens() - 1;
   const auto& pinned = s.pending.look.tokens.pinned_query;
@@ -262,7 +262,7 @@ void add_queries(Rows& rows) {
          .command = [down](const Situation& now) { return move_query(now, down); }});
 }
 
-/// The first thing that Esc would let go of, or nothing.
+/// Returns the command of the first thing that Esc would release, or nothing.
 std::optional<Command> released(const Situation& s) {
   const Pending& v = s.pending;
   if (v.selection.presenting.flight) return set<&Presenting::flight>(std::nullopt);
@@ -314,7 +314,7 @@ std::size_t n_tokens(const Situation& s) {
   return s.pending.model.n_tokens();
 }
 
-/// Why there is no token more or one back, or "".
+/// Returns the why_not of the next (+1) or previous (−1) token in decoding.
 std::function<std::string(const Situation&)> beyond_token(int by) {
   return [by](const Situation& s) -> std::string {
     if (const std::string why = why_not_decoded(s.pending.model); !why.empty()) return why;

@@ -85,7 +85,7 @@ constexpr std::array tabs{TabRow{Tab::stages, "tab/stages", "Stages", Key::digit
                           TabRow{Tab::compare, "tab/compare", "Compare", Key::digit_4},
                           TabRow{Tab::laboratory, "tab/laboratory", "Dropout laboratory", Key::digit_5}};
 
-/// The laboratory has nothing to show where nothing is dropped: it opens at a rate of one half.
+/// Opens a view; the laboratory sets a rate of 0.5 for a model without dropout, as it would show nothing.
 Asked opens(Tab tab, const Situation& s) {
   Asked asked = Asked{set<&Forms::start_page>(false), set<&Look::tab>(tab)};
   const bool at_half = tab == Tab::laboratory && s.pending.model.dropout.rate == 0 &&
@@ -110,7 +110,7 @@ void add_tabs(Rows& rows) {
          .checked = [tab = row.tab](const Situation& now) { return now.displayed.look.tab == tab; }});
 }
 
-/// Dark and light share a key, which goes from the one to the other.
+/// Adds the themes; dark and light share a key that toggles them.
 void add_themes(Rows& rows, const Situation& s) {
   for (const bool dark : {true, false}) {
     rows.push_back({.id = dark ? "theme/dark" : "theme/light",
@@ -124,7 +124,7 @@ void add_themes(Rows& rows, const Situation& s) {
   }
 }
 
-/// A size in percent, one row for each of the choices.
+/// Adds a row for each size, in percent.
 template <std::size_t n>
 void add_sizes(Rows& rows, const char* id, const char* menu, const std::array<int, n>& choices,
                float Settings::*size) {
@@ -162,8 +162,7 @@ std::vector<Action> of_view(const Situation& s) {
 
 namespace {
 
-/// Fewer or more cells around the pinned one, or around the middle; of token × token matrices when nothing is
-/// pinned.
+/// Zooms around the pinned cell, or around the middle; with nothing pinned, zooms token × token matrices.
 Asked zoom_by(const Situation& s, double factor) {
   const auto& stage = core::attention::info(s.displayed.selection.pinned ? s.displayed.selection.pinned->stage
                                                                          : Stage::weights);
@@ -253,7 +252,7 @@ void add_large(Rows& rows, const Situation& s) {
                   .checked = [](const Situation& now) { return !now.displayed.look.code_lines.empty(); }});
 }
 
-/// The picture of rotary positions, under the queries that they turned.
+/// Adds the RoPE view, which is displayed below the rotated queries.
 void add_positions(Rows& rows) {
   rows.push_back(
       {.id = "stages/positions",
@@ -269,7 +268,7 @@ void add_positions(Rows& rows) {
        .command = always(set<&Look::large>(Stage::rotated_queries), set<&Look::tab>(Tab::stages))});
 }
 
-/// A row for each stage that the model has.
+/// Adds a row for each stage of the model for which finish() returns true.
 template <class Finish>
 void add_each(Rows& rows, const Situation& s, const char* id, const char* menu, Finish finish) {
   for (const auto& stage : core::attention::stages()) {
@@ -319,7 +318,7 @@ namespace {
 
 constexpr const char* stage_menu = "Stage";
 
-/// An action of the table as it stands in this menu.
+/// Adds an action of the table to the stage menu, if it exists.
 void add_of_table(Rows& rows, const std::vector<Action>& all, const char* id, int group) {
   const Action* found = find_action(all, id);
   if (!found) return;
@@ -338,7 +337,7 @@ Action large_row(const Situation& s, Stage stage) {
                             set<&Look::tab>(Tab::stages))};
 }
 
-/// One stage is presented: the pinned cell's, so that a cell of another one is released.
+/// Returns the action that presents a stage; it releases a pinned cell, if its stage would be shown instead.
 Action present_row(Stage stage, std::size_t head) {
   return {.id = "stage/present",
           .title = "Present",

@@ -50,10 +50,10 @@ void draw_tooltip(const Frame& frame, const Operand& operand) {
   ImGui::EndTooltip();
 }
 
-/// Draws an operand at the right end of a column that begins at left_middle; returns where the next begins.
+/// Draws an operand right-aligned in a column that begins at left_middle; returns the column's right end.
 ///
-/// One that stands somewhere is a link of that name: pressing it pins its cell, or puts the edit cursor on a
-/// learned number.
+/// An operand with a place is a link of that name: a click pins its cell, or puts the edit cursor on a
+/// parameter.
 float draw_operand(const Frame& frame, const std::string& name, const Operand& operand, ImVec2 left_middle,
                    float width) {
   ImFont* mono = frame.fonts.mono14;
@@ -93,7 +93,7 @@ std::string hidden_reason(const Frame& frame, const CellRef& cell) {
                                          cell.column);
 }
 
-/// Whether a masked score is what the mask put there.
+/// Returns whether the mask replaced a masked score, by −∞ or by a large negative number.
 bool is_masked_before(const Frame& frame, double value) {
   using core::attention::MaskMethod;
   const auto method = frame.displayed.model.mask.method;
@@ -101,7 +101,7 @@ bool is_masked_before(const Frame& frame, double value) {
                                                  : method == MaskMethod::large_negative;
 }
 
-/// Why a number is none; what lies after the weights is not a number because they are not.
+/// Returns why a value is NaN; stages after the weights are NaN because the weights are.
 std::string nan_reason(const Frame& frame, const CellRef& cell) {
   const core::attention::Trace& trace = frame.displayed.trace;
   const bool sees_nothing =
@@ -158,7 +158,7 @@ std::string reason(const Frame& frame, const CellRef& cell, double value) {
   }
 }
 
-/// A token and its index; of tokens that are numbered alone, what it is and its index.
+/// Returns a token with its index; if its name is its index, `kind` with the index.
 std::string named(const std::string& token, const char* kind, std::size_t index) {
   const std::string number = to_string(index);
   return (token == number ? kind : token) + " " + number;
@@ -269,7 +269,7 @@ using ex::Line;
 
 constexpr std::size_t max_terms = 6;
 
-/// What stands before, between and after the operands of a line.
+/// Symbols before, between and after the operands of a line.
 struct Signs {
   const char *before, *between, *after;
 };
@@ -293,7 +293,7 @@ Signs signs(Form form) {
   return {"", "", ""};
 }
 
-/// Widths of the columns of one step, so that its terms stand below each other.
+/// Column widths of one step, so that its terms are aligned.
 struct ColumnWidths {
   float label = 0, a = 0, b = 0;
 };
@@ -318,7 +318,7 @@ ColumnWidths columns_of(const Pen& pen, const ex::Step& step, const std::vector<
   }
   const float room = pen.right - pen.left - pen.frame.metrics.px(18 + 10);
   const float left = room - columns.a - columns.b - signs_width - value;
-  // Two letters and an ellipsis tell nobody which token is meant.
+  // Two letters and an ellipsis do not identify a token.
   columns.label = columns.label <= left ? columns.label : left < pen.frame.metrics.px(44) ? 0 : left;
   return columns;
 }
@@ -342,7 +342,7 @@ void draw_line(Pen& pen, const std::string& name, const Line& line, const Column
   const std::string label = ex::words(line.label, frame.displayed.sequence());
   const float room = is_term ? widths.label : text_width(frame.fonts.sans14, label) + frame.metrics.px(10);
   if (!label.empty() && room > 0) {
-    // Of "column 93" the number tells more than the word.
+    // If "column 93" does not fit, the number says more than the word.
     const float fits = room - frame.metrics.px(8);
     const bool is_number =
         line.label.kind == ex::Label::column && text_width(frame.fonts.sans14, label) > fits;
@@ -388,7 +388,7 @@ void draw_title(Pen& pen, std::size_t number, const ex::Step& step) {
   pen.skip(11);
 }
 
-/// "and 58 others" with their sum, or "fewer"; pressing it shows or hides them.
+/// Draws the link "and 58 others" with their sum, or "show fewer", which unfolds or folds them.
 void draw_more(Pen& pen, std::size_t number, const std::string& words, std::optional<double> rest) {
   const Frame& frame = pen.frame;
   pen.skip(9);
@@ -420,7 +420,7 @@ void draw_step(Pen& pen, std::size_t number, const ex::Step& step) {
     }
     const float height = frame.metrics.px(18);
     if (unfolded && !past_terms && !ImGui::IsRectVisible({pen.left, pen.y}, {pen.right, pen.y + height}))
-      pen.skip(18);  // thousands of lines are only measured
+      pen.skip(18);  // only measured, as there may be thousands of lines
     else
       draw_line(pen, "inspector/step/" + std::to_string(number) + "/line/" + std::to_string(k), step.lines[k],
                 widths);

@@ -19,10 +19,10 @@ namespace app::widgets {
 
 namespace {
 
-/// Where a window remembers the frame in which one of its items took Enter.
+/// Key of the frame in which an item used Enter, in the storage of its window.
 constexpr ImGuiID took_enter = 0x656e7472;
 
-/// Whether Enter went down, and not in a field.
+/// Returns whether Enter was pressed outside a text field.
 bool enter_pressed() {
   return !ImGui::GetIO().WantTextInput && (platform::key_pressed(ImGuiKey_Enter, false) ||
                                            platform::key_pressed(platform::keypad_enter, false));
@@ -45,7 +45,7 @@ bool enter_confirms() {
 }
 
 bool hit_area(const char* name, ImVec2 size) {
-  // Dear ImGui stops the program at an item of no size.
+  // Dear ImGui aborts on an item without a size.
   const bool pressed = ImGui::InvisibleButton(name, {std::max(1.0f, size.x), std::max(1.0f, size.y)});
   return entered_item() || pressed;
 }
@@ -170,12 +170,12 @@ constexpr float chip_margin = 3;
 constexpr float subscript_size = 0.76f, subscript_drop = 0.36f;
 constexpr float height_of_figures = 0.626f;  // of DejaVu's line box
 
-/// From the top of a line to the middle of its figures, so that sizes next to each other share a baseline.
+/// Returns the distance from the top of a line to the middle of its digits; adjacent sizes share a baseline.
 float middle_of_figures(ImFont* font) {
   return std::round(platform::ascent(font)) - std::round(platform::font_size(font) * height_of_figures) / 2;
 }
 
-/// The loaded font nearest to a subscript's size: a font drawn smaller than it was loaded is blurred.
+/// Returns the loaded font closest to a subscript's size: a font drawn below its loaded size is blurred.
 ImFont* subscript_font(const ImFont* font) {
   const float wanted = platform::font_size(font) * subscript_size;
   ImFont* nearest = nullptr;
@@ -194,8 +194,8 @@ struct Run {
   char32_t missing = 0;
 };
 
-/// Takes off the text what a font can draw up to a character that it cannot, or that character. What the font
-/// lacks is asked for; until it has been looked for, it is drawn as it is.
+/// Removes and returns the leading text that a font can draw, or one character that no font can. Requests
+/// missing characters, which are drawn as usual until the search for a font is done.
 Run take_run(ImFont* font, std::string_view& text) {
   auto* const characters = static_cast<Characters*>(ImGui::GetIO().UserData);
   Run run{text};
@@ -224,7 +224,7 @@ float run_width(ImFont* font, const Run& run) {
   return run.missing ? width + 2 * chip_margin : width;
 }
 
-/// A box with the number of a character that cannot be drawn; hovered, it says why.
+/// Draws a box with the code point of a character that cannot be drawn; its tooltip says why.
 void draw_chip(ImFont* font, ImVec2 at, ImU32 color, char32_t c) {
   ImFont* small = subscript_font(font);
   const std::string words = core::text::code_point_name(c);
@@ -268,13 +268,13 @@ void draw_text(ImFont* font, ImVec2 position, Align align, Ink ink, std::string_
 
 namespace {
 
-/// Whether all of a text is as wide as it is high, as Chinese, Japanese and Korean are.
+/// Returns whether all characters are as wide as high, as in Chinese, Japanese and Korean.
 bool is_wide(std::string_view text) {
   const std::u32string characters = core::text::repaired_characters(text);
   return !characters.empty() && std::ranges::all_of(characters, core::text::is_wide);
 }
 
-/// One character above the other, the last one at the bottom.
+/// Draws characters from top to bottom, the last one at the bottom.
 void draw_text_upright(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_view text) {
   float y = bottom_middle.y - text_width(font, text);
   while (const auto character = core::text::first_character(text)) {
@@ -292,7 +292,7 @@ void draw_text_turned(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_v
   if (is_wide(text)) return draw_text_upright(font, bottom_middle, ink, text);
   ImDrawList* list = ImGui::GetWindowDrawList();
   const ImVec2 start{std::round(bottom_middle.x - middle_of_figures(font)), std::round(bottom_middle.y)};
-  // It is drawn level and its corners are turned about the start.
+  // Text is drawn horizontally, then its vertices are rotated about the start.
   const int first = list->VtxBuffer.Size;
   platform::whole_text(list, font, platform::font_size(font), start, ink.packed, text.data(),
                        text.data() + text.size());
@@ -303,11 +303,11 @@ void draw_text_turned(ImFont* font, ImVec2 bottom_middle, Ink ink, std::string_v
 }
 
 std::string shortened(ImFont* font, const std::string& text, float room) {
-  std::size_t looked_at = std::min<std::size_t>(text.size(), 64);  // of a token of any length
+  std::size_t looked_at = std::min<std::size_t>(text.size(), 64);  // a token may be of any length
   while (looked_at < text.size() && text_width(font, std::string_view(text).substr(0, looked_at)) <= room)
     looked_at = std::min(2 * looked_at, text.size());
   if (looked_at == text.size() && text_width(font, text) <= room) return text;
-  std::vector<std::size_t> ends{0};  // of its beginnings
+  std::vector<std::size_t> ends{0};  // of the prefixes
   for (std::size_t at = 1; at < looked_at; ++at)
     if (core::text::starts_character(text[at])) ends.push_back(at);
   const auto cut_at = [&](std::size_t end) { return text.substr(0, end) + "…"; };
@@ -350,7 +350,7 @@ void hatch(ImVec2 min, ImVec2 max, float step, Ink ink) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float height = max.y - min.y;
   list->PushClipRect(min, max, true);
-  const float phase = std::fmod(min.x + max.y, step);  // fixed to the screen, so that hatches meet
+  const float phase = std::fmod(min.x + max.y, step);  // fixed to the screen, so that hatches align
   for (float x = min.x - height - phase; x < max.x; x += step)
     list->AddLine({x, max.y}, {x + height, min.y}, ink.packed);
   list->PopClipRect();
@@ -445,7 +445,7 @@ void draw_two_lines(ImFont* font, ImVec2 pos, float width, float pitch, Rgb colo
 
 namespace {
 
-/// How much of a text stands in one line: whole words, or of a longer one what fits.
+/// Returns how many bytes fit in one line: whole words, or a part of a word longer than the line.
 std::size_t line_length(ImFont* font, float width, std::string_view text) {
   const std::size_t stop = std::min(text.find('\n'), text.size());
   std::size_t fits = 0;
@@ -511,7 +511,7 @@ namespace {
 
 using core::lessons::Term;
 
-/// A word of the text with what hangs on to it, its place and the term that it begins or goes on with.
+/// A word with its punctuation, its position, and the term that it begins or continues.
 struct Piece {
   std::string_view word;
   float x = 0, width = 0;
@@ -519,7 +519,7 @@ struct Piece {
   const Term* term = nullptr;
 };
 
-/// The word without marks around it.
+/// Returns the word without surrounding punctuation.
 std::string_view bare(std::string_view word) {
   for (bool again = true; again && !word.empty();) {
     again = false;
@@ -531,7 +531,7 @@ std::string_view bare(std::string_view word) {
   return word;
 }
 
-/// The term of a word, in the plural too.
+/// Returns the term of a word, singular or plural, or nullptr.
 const Term* term_of(std::string word) {
   if (const Term* term = core::lessons::find_term(word)) return term;
   if (word.ends_with("ies")) return core::lessons::find_term(word.substr(0, word.size() - 3) + "y");
@@ -539,7 +539,7 @@ const Term* term_of(std::string word) {
   return nullptr;
 }
 
-/// "W_q" and its like, which are drawn with a lowered letter; "d_head" is a name and stays as it is.
+/// Returns whether a word such as "W_q" is drawn with a subscript; "d_head" is a name and is not.
 bool is_symbol(std::string_view word) {
   const std::string_view symbol = bare(word);
   return symbol.size() == 3 && symbol[1] == '_';
@@ -566,7 +566,7 @@ std::vector<Piece> pieces_of(ImFont* font, float width, std::string_view text) {
   return pieces;
 }
 
-/// Finds terms of one and of two words, each where it first stands.
+/// Finds the first occurrence of each term of one or two words.
 void find_terms(std::vector<Piece>& pieces) {
   std::set<const Term*> known;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
@@ -584,7 +584,7 @@ float line_height(const Frame& frame, ImFont* font) {
   return platform::font_size(font) + frame.metrics.px(7);
 }
 
-/// A dotted line under a term, which is explained as long as the mouse is on it.
+/// Draws a dotted line under a term and explains it on hover.
 void gloss(const Frame& frame, const Term& term, ImVec2 min, ImVec2 max, float underline) {
   for (float x = min.x; x < max.x; x += frame.metrics.px(4))
     draw_rect({x, underline}, {x + frame.metrics.px(2), underline + 1}, frame.palette.faint);

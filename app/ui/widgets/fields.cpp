@@ -159,7 +159,7 @@ std::optional<std::size_t> tabs(const Frame& frame, float width, std::span<const
   const float height = frame.metrics.px(30), pad = frame.metrics.px(6);
   float gap = frame.metrics.px(frame.metrics.compact ? 10 : 14), taken = pad;
   for (const TabWords& tab : all) taken += formula_width(font, tab.words) + pad;
-  if (all.size() > 1)  // spread over the line when they are few
+  if (all.size() > 1)  // spread a few tabs over the line
     gap = std::clamp(std::floor((width - taken) / static_cast<float>(all.size() - 1)), gap,
                      frame.metrics.px(28));
   float x = origin.x, y = origin.y;
@@ -188,18 +188,18 @@ namespace {
 
 constexpr std::size_t typing_room = 1024;
 
-/// What the field's callback knows; ImGui holds the text while the field is active.
+/// State of the field's callback; ImGui holds the text while the field is active.
 struct Listening {
   const FieldStyle& style;
   bool stepped = false;
-  bool replaces = false;  ///< the first letter replaces the text, else it follows it
-  std::string missed;     ///< typed before the field could hear it
+  bool replaces = false;  ///< typed characters replace the text, else they follow it
+  std::string missed;     ///< typed before the field was active
 };
 
 int on_event(ImGuiInputTextCallbackData* data) {
   auto& listening = *static_cast<Listening*>(data->UserData);
   if (data->EventFlag ==
-      ImGuiInputTextFlags_CallbackAlways) {  // asked for by a field that is to take the keyboard
+      ImGuiInputTextFlags_CallbackAlways) {  // requested while the field waits for the keyboard focus
     if (listening.replaces && listening.missed.empty()) return 0;
     if (listening.replaces) data->DeleteChars(0, data->BufTextLen);
     if (!listening.missed.empty()) data->InsertChars(data->BufTextLen, listening.missed.c_str());
@@ -227,7 +227,7 @@ std::optional<std::uint64_t> read_count(std::string_view text) {
   return core::text::parse_whole_number(text);
 }
 
-/// The words on a refusal below a field, and what may be done instead.
+/// Draws the error message below a field, with a button for the alternative.
 void draw_callout(const Frame& frame, const std::string& name, const Submitted& refused,
                   const FieldStyle& style, ImVec2 min, ImVec2 max) {
   const auto& m = frame.metrics;
@@ -240,7 +240,7 @@ void draw_callout(const Frame& frame, const std::string& name, const Submitted& 
   ImGui::PushStyleColor(ImGuiCol_WindowBg, vec(p.ground.raised));
   ImGui::PushStyleColor(ImGuiCol_Border, vec(p.strong_line));
   const auto offer = style.offer ? style.offer(refused.text) : std::nullopt;
-  const int through = offer ? 0 : ImGuiWindowFlags_NoInputs;  // what lies below can be pressed
+  const int through = offer ? 0 : ImGuiWindowFlags_NoInputs;  // clicks pass through to the window below
   ImGui::Begin("refusal", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoMove |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoFocusOnAppearing |
@@ -264,11 +264,11 @@ void draw_callout(const Frame& frame, const std::string& name, const Submitted& 
   ImGui::End();
 }
 
-/// An error stands at the field whose text was refused, until a text is taken, Escape, or the offer.
+/// Draws the error at a field whose text was refused, until a text is accepted, Escape, or the offer.
 void draw_refusal(const Frame& frame, const std::string& name, const FieldStyle& style) {
   const auto& submitted = frame.forms.submitted;
   if (!submitted || submitted->field != name) return;
-  if (submitted->error.empty()) {  // the answer came with this frame
+  if (submitted->error.empty()) {  // the answer arrived in this frame
     const Submitted answered{name, frame.message.text, submitted->text};
     const bool refused = frame.message.is_error;
     frame.commands.add(set<&Forms::submitted>(refused ? std::optional(answered) : std::nullopt));

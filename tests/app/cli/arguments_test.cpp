@@ -14,13 +14,13 @@ std::string usage_error(std::vector<std::string> arguments) {
   return wrong ? wrong->message : "no usage error";
 }
 
-/// The command of some words.
+/// Returns the command parsed from words.
 template <class Command>
 Command parsed(std::vector<std::string> words) {
   return std::get<Command>(parse_arguments(std::move(words)));
 }
 
-/// The words of a line as a shell parts them, of which only double quotes are understood here.
+/// Splits a line into words like a shell that only understands double quotes.
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words(1);
   bool quoted = false;
@@ -40,7 +40,7 @@ TEST(Settings, OfAttentionAreReadForFilesOfTensors) {
     more.insert(more.begin(), {"session", "t.npz", "--out", "s.json"});
     return parsed<WriteSession>(more).choices.settings;
   };
-  for (const char* pairs : {"neighbors", "neighbours"})  // as help and as sessions have it
+  for (const char* pairs : {"neighbors", "neighbours"})  // as in help and as in sessions
     EXPECT_EQ(said_of({"--rope", std::string("1e4,") + pairs}).rotary->pairs,
               core::positions::Pairs::neighbours);
   const auto said = said_of(
@@ -64,7 +64,7 @@ TEST(Arguments, OfEveryExampleThatHelpGivesAreRight) {
   std::string line, command;
   std::size_t n_commands = 0;
   for (; std::getline(lines, line) && line.starts_with("  ");) {
-    if (line.starts_with("   ")) continue;  // an explanation goes on
+    if (line.starts_with("   ")) continue;  // continued explanation
     ++n_commands;
     std::istringstream(line) >> command;
     const std::string text = parsed<ShowText>({command, "--help"}).text;
@@ -223,7 +223,7 @@ TEST(Arguments, AskForTexts) {
     EXPECT_NE(export_help.find(word), export_help.npos) << word;
 }
 
-/// What is refused, and what the line must name.
+/// Refused arguments, and the name that the error must contain.
 TEST(Arguments, ThatAreWrongOrWouldChangeNothingAreRefusedByName) {
   struct Case {
     std::vector<std::string> arguments;

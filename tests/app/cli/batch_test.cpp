@@ -75,7 +75,7 @@ TEST(Batch, DrawsOpsOneAfterTheOther) {
   const Outcome outcome = run({"draw", "--seed", "123", "rand(2,2)", "randint(0,10,3)"});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.err, "");
-  // PyTorch's own, from fixtures/rng/seed123.json, as NumPy prints float32.
+  // PyTorch's numbers from fixtures/rng/seed123.json, as NumPy prints float32.
   EXPECT_EQ(outcome.out.substr(0, outcome.out.find("\n\n")), "0.29611194,0.5165623\n0.25167072,0.6885568");
 }
 

@@ -1,4 +1,4 @@
-// What is kept from frame to frame, and what waits for another one.
+// Pictures kept between frames, and work deferred to later frames.
 #include <epoxy/gl.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +15,7 @@ using app::render::HeatmapRenderer;
 using app::render::Picture;
 using support::whole_picture;
 
-/// A picture of weights in n × n cells, from 0 to 1, that are read row by row; as yet without a size in
-/// pixels.
+/// Returns a picture of n × n weights from 0 to 1, read row by row, without a size in pixels.
 Picture picture_of(const std::vector<double>& cells, std::size_t n, const std::string& place,
                    std::uint64_t version) {
   Picture p;

@@ -148,7 +148,7 @@ TEST_F(DamageOfFrames, KeepsOfTheListsWhatTouchesTheAreas) {
       EXPECT_LE(command.ClipRect.z, 128);
       EXPECT_LE(command.ClipRect.w, 192);
     }
-  EXPECT_EQ(triangles, 2);  // of the wide rectangle alone
+  EXPECT_EQ(triangles, 2);  // only of the wide rectangle
 }
 
 bool holds(const std::vector<Area>& parts, int row, int column) {

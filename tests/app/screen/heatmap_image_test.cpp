@@ -1,5 +1,5 @@
-// Pictures without OpenGL: which number and flags a block shows, and that what is read again after an edit or
-// some at a time is what is read at once.
+// Pictures without OpenGL: the number and flags of a block; reading in parts or again after an edit gives the
+// same as reading all at once.
 #include "app/screen/heatmap_image.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using support::pooled;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// The whole matrix on that many pixels.
+/// Returns a picture of the whole matrix with a size in pixels.
 Picture whole(const arma::mat& numbers, ColorMap map, int width, int height) {
   Picture p = support::whole_picture(numbers, map, 1, 1);
   p.width = width, p.height = height;
@@ -40,7 +40,7 @@ TEST(Pooling, IsAWholeNumberOfVisibleCellsSoThatABlockHasAPixelAtLeast) {
   EXPECT_EQ(pooling(p).rows, 2u);
 }
 
-/// The only block of a matrix, read from columns, from rows, and from rows of float32.
+/// Expects the number of the only block of a matrix, read from columns, from rows, and from rows of float32.
 void expect_block(const arma::mat& m, ColorMap map, double expected) {
   Picture p = whole(m, map, 1, 1);
   const arma::mat turned = m.t();
@@ -89,7 +89,7 @@ TEST(Block, IsHiddenOrDroppedOnlyWhenEveryCellIs) {
 }
 
 TEST(Blocks, AtTheEdgeAreSmallerAndLoseNothing) {
-  // 5 × 5 on 2 × 2 pixels: blocks of 3, of which the last ones are 2 wide.
+  // 5 × 5 on 2 × 2 pixels: blocks of 3 × 3 cells, the last ones 2 wide.
   arma::mat m(5, 5, arma::fill::zeros);
   m(4, 4) = 1, m(2, 3) = 0.5;
   const PooledMatrix t = pooled(whole(m, ColorMap::weights, 2, 2));
@@ -117,7 +117,7 @@ TEST(VisiblePart, BeginsWithTheCellAtItsCornerAndMayReachBeyondTheMatrix) {
   EXPECT_TRUE(pooled(whole(m, ColorMap::values, 0, 10)).is_empty());
 }
 
-/// Weights as the engine keeps them, and the same as a matrix.
+/// Weights as the engine stores them, and as a matrix.
 struct Weights {
   std::size_t n;
   std::vector<double> cells, largest, sums;
@@ -145,7 +145,7 @@ struct Weights {
     p.width = p.height = pixels;
     return p;
   }
-  /// Another row and column, and other sums from that row on.
+  /// Changes the row and column of a token, and the sums from that row on.
   HeadChange edit(support::Random& random, std::size_t token) {
     for (std::size_t k = 0; k < n; ++k) {
       cells[token * n + k] = support::number(random);
@@ -163,7 +163,7 @@ struct ImageOfRows : testing::Test {
   core::ThreadPool threads{3};
   HeatmapImage image{threads};
 
-  /// Reads about so many cells at a time; how often.
+  /// Reads about `cells` cells at a time; returns the number of reads.
   int show(const Picture& p, double cells = infinity) {
     int count = 1;
     while (!image.read(p, cells)) ++count;

@@ -1,5 +1,5 @@
-// Every pixel of a cell, read back from the graphics card: its color, as the map on the CPU has it, and the
-// marks of what a color cannot say: hidden, dropped, not a number, clipped, off the cross.
+// Every pixel of a cell, read back from the graphics card: its color, equal to the color map on the CPU, and
+// its marks: masked, dropped, NaN, clipped, outside the cross.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using support::difference;
 using support::Painted;
 using support::whole_picture;
 
-/// 8 × 8 numbers evenly spaced from low to high.
+/// Returns 8 × 8 numbers evenly spaced from low to high.
 arma::mat ramp(double low, double high) {
   return arma::reshape(arma::linspace(low, high, 64), 8, 8);
 }
@@ -163,7 +163,7 @@ int count(const Painted& image, Rgb color) {
   return static_cast<int>(std::count(image.pixels.begin(), image.pixels.end(), color));
 }
 
-/// A matrix of one cell.
+/// Returns a matrix of one cell.
 arma::mat one(double number) {
   arma::mat m(1, 1);
   m(0, 0) = number;
@@ -172,7 +172,7 @@ arma::mat one(double number) {
 
 struct Marks : testing::TestWithParam<bool> {
   Painted painted(const Picture& p) { return support::painted(renderer_, p); }
-  /// One cell of 39 × 24 pixels.
+  /// Returns a picture of one cell of 39 × 24 pixels.
   Picture cell(const arma::mat& number, ColorMap map = ColorMap::values) const {
     Picture p = whole_picture(number, map, 39, 24);
     p.dark = dark;

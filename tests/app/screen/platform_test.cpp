@@ -1,4 +1,4 @@
-// What of the window needs no display: what it remembers, and keys.
+// Parts of the window that need no display: remembered state and keys.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -93,7 +93,7 @@ TEST(Keys, AreLettersInEitherCaseDigitsAndTheSignsOfCommands) {
 
 #if IMGUI_VERSION_NUM < 18700
 
-/// A keyboard of which ImGui sees only how it stands when a frame begins.
+/// Keyboard whose state ImGui sees only at the start of a frame.
 class ShortPress : public testing::Test {
  protected:
   ShortPress() {
@@ -112,7 +112,7 @@ class ShortPress : public testing::Test {
     if (down) presses.went_down(key);
     io().KeysDown[key] = down;
   }
-  /// Whether the key is seen to go down in the next frame.
+  /// Returns whether the next frame reports the key as pressed.
   bool pressed_in_next_frame(ImGuiKey key) {
     presses.put(io());
     ImGui::NewFrame();

@@ -23,7 +23,7 @@ using namespace app::platform;
 class OpenWindow : public testing::Test {
  protected:
   OpenWindow() { support::keep_drivers_loaded(); }
-  /// Events that the display sends for a new window.
+  /// Handles the events of a new window.
   void settle() {
     while (window.wait(0.05)) {
     }
@@ -67,7 +67,7 @@ TEST_F(OpenWindow, ShowsTheSameWhetherAllOrOnlyWhatDiffersIsDrawn) {
   };
   for (int frame = 0; frame < 6; ++frame) draw(frame);
   const Image by_parts = window.read_pixels();
-  window.forget_frame();  // then everything is drawn
+  window.forget_frame();  // so that everything is redrawn
   draw(5);
   EXPECT_EQ(by_parts.rgba, window.read_pixels().rgba);
 }
@@ -98,7 +98,7 @@ TEST_F(OpenWindow, HasTheFirstGlyphsAtOnceAndTheOthersSoon) {
   EXPECT_TRUE(window.is_loading_fonts());
   while (!window.prepare_fonts(1)) show_nothing();
 #else
-  EXPECT_TRUE(window.prepare_fonts(1));  // each glyph is made when it is asked for
+  EXPECT_TRUE(window.prepare_fonts(1));  // each glyph is made on first use
 #endif
   EXPECT_TRUE(has('a'));
   EXPECT_TRUE(has(0x416));
@@ -111,7 +111,7 @@ TEST_F(OpenWindow, LoadsFontsAnewForAnotherScale) {
   window.prepare_fonts(1);
   EXPECT_EQ(app::platform::font_size(window.fonts().fonts.sans14), 14);
   show_nothing();
-  EXPECT_TRUE(window.prepare_fonts(1.5));  // those of scale 1 may still be on their way, and are not taken
+  EXPECT_TRUE(window.prepare_fonts(1.5));  // fonts of scale 1 may still be loading, and are discarded
   EXPECT_EQ(app::platform::font_size(window.fonts().fonts.mono32), 48);
   while (window.is_loading_fonts()) {
     show_nothing();
@@ -163,7 +163,7 @@ namespace {
 
 constexpr Rgb red = rgb(0xff0000), blue = rgb(0x0000ff);
 
-/// What the window shows there, counted from its lower edge as OpenGL does.
+/// Returns the color of a window pixel, with y from the lower edge as in OpenGL.
 Rgb on_window(int x, int y) {
   std::array<std::uint8_t, 4> rgba{};
   glReadPixels(x, y, 1, 1, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());

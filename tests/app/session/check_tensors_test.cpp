@@ -1,4 +1,4 @@
-// Mistakes as switches, and somebody's tensors as B of the comparison, in the whole program.
+// Injected bugs, and a user's tensors as B of the comparison, in the whole program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct CheckTensors : testing::Test {
   gui::Program program;
   support::TemporaryDirectory dir;
 
-  /// What a person's own attention with a mistake gives, as a folder of CSV.
+  /// Writes stages of the model with a deviation (or none for "") to a folder of CSV and returns its path.
   std::filesystem::path tensors(const char* mistake, std::vector<std::string> stages) {
     const Model& model = program.store.model();
     const auto* row = core::mistakes::find_mistake(mistake);

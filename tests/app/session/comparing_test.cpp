@@ -1,4 +1,4 @@
-// A comparison and a search that take longer than a frame: what the window's thread finds meanwhile.
+// A comparison and a search that take longer than a frame: state of the window's thread in the meantime.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,10 +22,10 @@ using core::attention::Stage;
 using core::editing::MatrixName;
 using core::editing::SetCell;
 
-/// A model that goes to the engine, and one of it kept as A.
+/// Model large enough for the engine, with its snapshot as A.
 struct LargeComparison : testing::Test {
   support::TemporaryDirectory directory;
-  Store store{core::system::free_memory, 1e9};  // the live trace follows at once where nobody reads it
+  Store store{core::system::free_memory, 1e9};  // the live trace updates at once unless it is being read
 
   void SetUp() override {
     support::Random random(71);
@@ -99,7 +99,7 @@ TEST_F(LargeComparison, LetsGoOfAllMemoryWhenItIsNotShown) {
   EXPECT_EQ(store.comparing().kept(), nullptr);
 }
 
-/// Tensors of a model that no known mistake explains, so that all are tried.
+/// Check of tensors with a deviation, or, for "", with an error that no known deviation explains.
 struct LargeCheck : LargeComparison {
   void check(const char* mistake) {
     Model theirs = store.model();

@@ -1,4 +1,4 @@
-// What is shown of decoding is what a model of the tokens so far computes.
+// Decoding displays the same numbers as a model of the tokens so far.
 #include "app/session/navigation.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 using core::attention::Columns;
 using core::attention::Rows;
 
-/// The largest difference between a row of a stage of all tokens and of the tokens so far.
+/// Returns the largest difference between a row of a stage of all tokens and of the tokens so far.
 double difference(const arma::mat& all, const arma::mat& so_far, std::size_t row) {
   const arma::rowvec a = all.row(row).head(so_far.n_cols), b = so_far.row(row);
   double largest = 0;
@@ -95,7 +95,7 @@ TEST(Decoding, LightsTheNewRowOfEveryStageInTheWindow) {
   View again;
   recall_view(view_text(p.store.view()), again);
   EXPECT_EQ(again.look.positions.decoded, 1u);
-  p.key(Key::c);  // later keys are seen
+  p.key(Key::c);  // later keys are unmasked
   p.run();
   EXPECT_FALSE(p.has("decode/new/weights"));
   p.key(Key::j);

@@ -1,4 +1,4 @@
-// What throws becomes a line of the status bar, wherever it is thrown.
+// Exceptions become a line of the status bar, wherever they are thrown.
 #include "app/session/jobs.hpp"
 
 #include <gmock/gmock.h>

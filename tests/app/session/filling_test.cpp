@@ -1,4 +1,4 @@
-// Files that are dropped: on the matrix editor, on a dialog, anywhere else.
+// Files dropped on the matrix editor, on a dialog, or anywhere else.
 #include "app/session/command.hpp"
 #include "app/session/opening.hpp"
 

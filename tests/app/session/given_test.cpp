@@ -1,5 +1,4 @@
-// Stages that are given, cells that are typed over and heads that are off, in the whole program but for its
-// window.
+// Overridden stages and values and ablated heads, in the whole program without its window.
 #include <gmock/gmock.h>
 
 #include "core/files/session.hpp"

@@ -1,4 +1,4 @@
-// Files of tensors, from the moment they are dropped to the model that is made of them.
+// Tensor files, from dropping them to the model made of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::string safetensors(const std::string& header, const std::string& numbers) {
   return std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + numbers;
 }
 
-/// A window in which files are opened.
+/// Program that opens files.
 struct FileOpened : testing::Test {
   support::TemporaryDirectory directory;
   Program program;
@@ -85,7 +85,7 @@ TEST_F(ImportDialog, TakesWhatIsSaidOfAttention) {
     program.click(std::string("import/") + field);
     program.type(number);
   }
-  program.click("import/kv_heads");  // a click elsewhere hands the number in
+  program.click("import/kv_heads");  // a click elsewhere submits the number
   confirm();
   EXPECT_TRUE(model().mask.causal);
   EXPECT_EQ(model().scale.factor, 0.5);
@@ -113,7 +113,7 @@ TEST_F(ImportDialog, SaysWhatAChoiceAssumesAndLeavesOut) {
   open(fixtures + "/checkpoints/families/bart/model.safetensors");
   ASSERT_EQ(dialog(), Dialog::import_tensors) << said();
   const auto& expected = program.store.opening().tensors->expected;
-  ASSERT_EQ(expected.size(), 3u);  // by their names, cross-attention last
+  ASSERT_EQ(expected.size(), 3u);  // sorted by name, cross-attention last
   EXPECT_EQ(expected[0].n_heads, 4u);
   EXPECT_EQ(
       reservations_text(expected[2].account),
@@ -242,9 +242,9 @@ TEST_F(OpenedFiles, AskAboutUnsavedWorkFirst) {
 TEST_F(OpenedFiles, ThatAreDamagedLeaveTheModel) {
   const auto before = model();
   for (const auto& entry : std::filesystem::directory_iterator(fixtures + "/formats/damaged")) {
-    if (entry.path().filename() == "large_integer.npy") continue;  // which is damaged only as embeddings
+    if (entry.path().filename() == "large_integer.npy") continue;  // invalid only as embeddings
     open(entry.path());
-    if (const auto opening = program.store.opening(); opening.tensors)  // damaged where its numbers are read
+    if (const auto opening = program.store.opening(); opening.tensors)  // damaged only in its numbers
       program.store.dispatch(MeasureTensor{opening.tensors->file->tensors().front().name});
     program.run(3);
     EXPECT_EQ(model(), before) << entry.path();
@@ -254,7 +254,7 @@ TEST_F(OpenedFiles, ThatAreDamagedLeaveTheModel) {
   }
 }
 
-/// A .npy file of [layers, 2 heads, 2, 2]: all weights are 1/2, but in layer k the first is 1/2^k.
+/// Returns a .npy file of [layers, 2 heads, 2, 2]: all weights are 1/2, but the first of layer k is 1/2^k.
 std::string npy_of_layers(int n_layers) {
   std::string header =
       "{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::to_string(n_layers) + ", 2, 2, 2), }";

@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Keeps a job under way until it is let go.
+/// Keeps a job running until may_end is counted down.
 struct Gate {
   std::latch has_begun{1}, may_end{1};
   Jobs::Job job(std::function<void()> delivery = {}) {
@@ -34,7 +34,7 @@ struct JobsBesideTheWindow : testing::Test {
   void SetUp() override {
     jobs.fail_by([this](const Failure& failure) { said.push_back(failure.words); });
   }
-  /// A job whose result adds a letter.
+  /// Returns a job whose delivery appends a letter.
   static Jobs::Job says(std::string& order, char c) {
     return [&order, c](const core::Token&) { return [&order, c] { order += c; }; };
   }
@@ -253,7 +253,7 @@ TEST_F(JobsBesideTheWindow, WakeTheLoop) {
   jobs.wake_by({});
 }
 
-/// Says in which thread it ended.
+/// Records the thread that destroys it.
 struct Ending {
   explicit Ending(std::atomic<std::thread::id>& thread) : where(&thread) {}
   ~Ending() {
@@ -307,7 +307,7 @@ TEST(JobsThatHaveEnded, LeaveToTheLastOwnerWhatOutlivesThem) {
   EXPECT_EQ(where.load(), std::this_thread::get_id());
 }
 
-/// A value that takes longer than a frame: what the window's thread finds meanwhile.
+/// Key of a value that takes longer than a frame to compute.
 struct Question {
   int shape = 0, number = 0;
   bool is_near(const Question& other) const { return shape == other.shape; }
@@ -327,7 +327,7 @@ struct AnAsyncValue : testing::Test {
     jobs.fail_by([this](const Failure& failure) { said.push_back(failure.words); });
   }
 
-  /// Asks as a frame does.
+  /// Requests the value as a frame does.
   void ask(const Question& q) {
     if (answers.needs(q))
       answers.begin(q, When::background, [this, q](const core::Token& token) {

@@ -1,5 +1,5 @@
-// A window that edits, saves and exports on and on is killed at any instant: what it wrote is whole, and the
-// next one has all but the last second. ATTNSCOPE_KILLS in the environment says how often.
+// A window that keeps editing, saving and exporting is killed at random: its files are complete, and the next
+// window recovers all but the last second. The environment variable ATTNSCOPE_KILLS is the number of kills.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -31,13 +31,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int most_edits = 4096;
 
-/// What the window shares with the test.
+/// Memory shared by the window and the test.
 struct Shared {
   std::atomic<int> value = 0;                       ///< of the newest edit
   std::atomic<std::int64_t> times[most_edits + 1];  ///< when each was made, in nanoseconds
 };
 
-/// Where the window writes.
+/// Folders that the window writes to.
 struct Places {
   TemporaryDirectory state, folder;
   std::filesystem::path session() const { return folder / "work.json"; }
@@ -52,7 +52,7 @@ double number_of(const core::attention::Model& model) {
   return (*model.sequences.front().embeddings)(1, 2);
 }
 
-/// A window without a display, in a process of its own.
+/// Runs a window without a display, in its own process.
 [[noreturn]] void edit_save_and_export(const Places& places, Shared& shared, unsigned seed) {
   std::mt19937 random(seed);
   Store store;
@@ -71,10 +71,10 @@ double number_of(const core::attention::Model& model) {
   for (;;) std::this_thread::sleep_for(1s);
 }
 
-/// The newest edit that was made more than a second before; on a machine that is busy with other things,
-/// where all takes as many times longer as edits do, that much more.
+/// Returns the newest edit made more than a second before the kill; the second is scaled by the slowdown of
+/// edits on a busy machine.
 int newest_before(const Shared& shared, Clock::time_point killed) {
-  constexpr double at_rest = 5e6;  // nanoseconds from edit to edit
+  constexpr double at_rest = 5e6;  // nanoseconds per edit on an idle machine
   const int n = shared.value;
   const double pace = n > 1 ? double(shared.times[n] - shared.times[1]) / (n - 1) : at_rest;
   const auto allowed = static_cast<std::int64_t>(1e9 * std::max(1.0, pace / at_rest));
@@ -84,7 +84,7 @@ int newest_before(const Shared& shared, Clock::time_point killed) {
   return value;
 }
 
-/// The number that the next window has: that of the journal, or of the file where nothing newer was left.
+/// Returns the number that the next window has: from the journal, or from the file if nothing newer was left.
 double recovered(const Places& places, const Shared& shared) {
   double number = 0;
   if (std::filesystem::exists(places.session()))
@@ -102,7 +102,7 @@ double recovered(const Places& places, const Shared& shared) {
     store.dispatch(Undo{});
     EXPECT_LE(number_of(store.model()), shared.value + 1);
   }
-  // Whoever writes next clears away what the killed one has left.
+  // The next writer removes temporary files of the killed one.
   for (const Command& write :
        {Command(SaveFileAs{places.session()}),
         Command(ExportAs{ExportForm::csv, ExportWhat::everything, {}, places.stages()})}) {
@@ -113,7 +113,7 @@ double recovered(const Places& places, const Shared& shared) {
   return number;
 }
 
-/// Whether each file that was exported has all of its rows.
+/// Expects each exported file to have all of its rows.
 void expect_whole_exports(const Places& places) {
   if (!std::filesystem::exists(places.stages())) return;
   for (const auto& entry : std::filesystem::directory_iterator(places.stages())) {
@@ -146,7 +146,7 @@ TEST(Killed, AtAnyInstantLosesAtMostASecondAndNoFile) {
     expect_whole_exports(places);
     const double number = recovered(places, shared);
     EXPECT_GE(number, newest_before(shared, killed));
-    EXPECT_LE(number, shared.value + 1);  // which was made before it could be told
+    EXPECT_LE(number, shared.value + 1);  // the last edit may have been made but not counted
     n_edits += shared.value;
   }
   std::cout << n_kills << " kills, " << n_edits << " edits, " << n_left

@@ -12,7 +12,7 @@ using app::Key;
 using app::Tab;
 using gui::Program;
 
-/// The laboratory on causal weights of which half are dropped, with all masks drawn.
+/// Laboratory on causal weights with dropout, after all masks are sampled.
 struct Laboratory : testing::Test {
   Program p;
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Large models: computed beside the window, never half shown.
+// Large models: computed in the background, never displayed half-finished.
 #include "app/session/live_trace.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 using core::attention::Model;
 using core::attention::Trace;
 
-constexpr double nothing = 0;  // milliseconds that may be taken at once
+constexpr double nothing = 0;  // milliseconds allowed in the window's thread
 
 Model large_model() {
   support::Random random(11);
@@ -291,7 +291,7 @@ TEST(Changes, AreOfNumbersThatDifferByMoreThanRounding) {
   EXPECT_FALSE(differs(nan, nan));
 }
 
-/// Everything that runs beside the window at once, while numbers change under it.
+/// All background computations at once, while numbers change.
 class ManyEdits : public testing::TestWithParam<double> {};
 
 TEST_P(ManyEdits, EndWithTheTraceOfTheLastModel) {
@@ -320,7 +320,7 @@ TEST_P(ManyEdits, EndWithTheTraceOfTheLastModel) {
     model.sequences[0].embeddings = numbers;
     if (edit % 40 == 39) model.mask.causal = !model.mask.causal;
     live.follow(model, 0);
-    for (int frame = 0; frame < edit % 4; ++frame) look();  // now and then nothing has time to begin
+    for (int frame = 0; frame < edit % 4; ++frame) look();  // sometimes no job has time to begin
   }
   support::catch_up(jobs, live, model);
   const core::attention::Trace expected = core::attention::attend(model);

@@ -15,7 +15,7 @@ namespace {
 using core::attention::Model;
 using core::attention::Stage;
 
-constexpr double always = 1e9;  // milliseconds that may be taken at once
+constexpr double always = 1e9;  // milliseconds allowed in the window's thread
 
 Model model_of(std::size_t n_tokens) {
   support::Random random(21);
@@ -82,7 +82,7 @@ TEST(PictureSource, HoldsAKeptTraceAsLongAsItIsRead) {
   PictureSource source(jobs);
   (jobs.finish(), source.follow(kept));
   EXPECT_FALSE(source.is_ready(Stage::scores, 1));
-  (jobs.finish(), source.follow(kept));  // it is being made
+  (jobs.finish(), source.follow(kept));  // its computation has begun
   kept.clear();
   source.stop();
   support::catch_up(jobs, kept, model);

@@ -90,7 +90,7 @@ TEST_F(StatisticsOfATrace, OfRowsOfAHeadThatTheNextTraceHasNotAreForgotten) {
 TEST_F(StatisticsOfATrace, GiveItBackWhenItIsToChangeInPlace) {
   of(400);
   bool in_place = false;
-  for (int attempt = 0; attempt < 20 && !in_place; ++attempt) {  // a busy machine is now and then too slow
+  for (int attempt = 0; attempt < 20 && !in_place; ++attempt) {  // a busy machine is sometimes too slow
     for (int frame = 0; frame < 3; ++frame) {
       jobs.deliver();
       statistics.read_from(*live);

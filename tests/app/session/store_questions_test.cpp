@@ -1,5 +1,4 @@
-// What ends beside the window while something else is open, is being asked, or has taken the document's
-// place.
+// Background work that ends while a dialog or question is open, or after the document was replaced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -27,7 +26,7 @@ using testing::HasSubstr;
 
 const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
 
-/// What is read is taken in by settle() alone: until then all of it is still to come.
+/// Store in which background reading is pending until finish().
 struct ReadMeanwhile : testing::Test {
   support::TemporaryDirectory directory;
   Store store;
@@ -95,7 +94,7 @@ TEST_F(ReadMeanwhile, AnotherLayerOfAFileDoesNotReplaceWhatWasChosenSince) {
 TEST_F(ReadMeanwhile, NumbersForALayerAreNotPutIntoAnother) {
   store.open(tiny_gpt, "egg jam fig");
   support::finish_working(store);
-  // Long numbers, so that they are there only after the layer.
+  // Long numbers, so that reading them ends only after the layer is displayed.
   const std::string zero = "0." + std::string(400, '0');
   std::string text;
   for (int row = 0; row < 128; ++row)
@@ -165,7 +164,7 @@ TEST_F(ReadMeanwhile, AQuestionThatIsNoLongerOpenHasNoAnswer) {
   EXPECT_NE(store.document().preset, "004-causal");
 }
 
-/// A session that is being saved for as long as nobody reads the pipe.
+/// Saving a session lasts until its pipe is read.
 TEST_F(ReadMeanwhile, AQuestionIsNotAnsweredByTheEndOfASave) {
   std::filesystem::create_directory(directory / "in");
   put("x.csv", "1,2\n3,4\n");
@@ -205,7 +204,7 @@ TEST_F(ReadMeanwhile, WhatIsNotWantedIsLetGoOf) {
   finish();
   ASSERT_EQ(dialog(), Dialog::unsaved_work);
   store.dispatch(CancelQuestion{});
-  // Beside the window, which needs a frame.
+  // The file is closed in the background, after a frame.
   for (int k = 0; k < 10'000 && !file.expired(); ++k) {
     store.update();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,4 +1,4 @@
-// Work that is not saved outlives the window: asked to end, or beside others; killed_test.cpp kills it.
+// Unsaved work survives a window that is told to end or runs next to others; killed_test.cpp kills it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -21,11 +21,11 @@
 
 namespace {
 
-std::atomic<int> why_no_locks{0};  // the error that flock() ends with
+std::atomic<int> why_no_locks{0};  // errno of a failing flock(), or 0
 
 }  // namespace
 
-/// Some file systems have no locks.
+/// Replaces flock() to fail as on file systems without locks.
 extern "C" int flock(int descriptor, int operation) {
   if (why_no_locks == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
   errno = why_no_locks;
@@ -59,19 +59,19 @@ void record(Store& store, const TemporaryDirectory& state) {
   store.recall({{}, {}, state.path()});
 }
 
-/// Edits, and waits until that is recorded or could not be.
+/// Edits, and waits until the edit is recorded or recording has failed.
 void edit_and_record(Store& store, double value) {
   store.dispatch(edited(value));
   store.update();
   store.jobs().finish();
 }
 
-/// Makes what was left first the document.
+/// Restores the first piece of recovered work as the document.
 void restore(Store& store) {
   support::carry_out(store, RestoreLeft{0});
 }
 
-/// What a window leaves that has carried out these commands and had to end.
+/// Runs commands in a window that then ends, and leaves its journal.
 void leave(const TemporaryDirectory& state, const std::vector<Command>& commands) {
   Store store;
   store.recall({{}, {}, state.path(), models});
@@ -84,7 +84,7 @@ void leave(const TemporaryDirectory& state, const std::vector<Command>& commands
   EXPECT_TRUE(store.wants_to_quit());
 }
 
-/// The only journal in a folder, or "".
+/// Returns the only journal in a folder, or "".
 std::filesystem::path journal_in(const TemporaryDirectory& state) {
   for (const std::string& name : state.names())
     if (name.ends_with(".journal")) return state / name;
@@ -97,7 +97,7 @@ void change_journal(const TemporaryDirectory& state, const std::string& from, co
   put_bytes(journal_in(state), text);
 }
 
-/// The number that is edited, as the only journal in a folder has it.
+/// Returns the edited number from the only journal in a folder, or 0.
 double recorded_number(const TemporaryDirectory& state) {
   if (journal_in(state).empty()) return 0;
   const std::string text = bytes_of(journal_in(state));
@@ -106,7 +106,7 @@ double recorded_number(const TemporaryDirectory& state) {
   return (*session.model.sequences.front().embeddings)(1, 2);
 }
 
-/// Does frames until something is so, for 20 seconds at most.
+/// Updates a store until a condition holds, for at most 20 seconds.
 template <class Condition>
 void wait_for(Store& store, Condition condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -114,7 +114,7 @@ void wait_for(Store& store, Condition condition) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// As long as it lives, no file can be longer than a few bytes.
+/// Limits files to 100 bytes while it lives.
 class FullDisk {
  public:
   FullDisk() {
@@ -171,7 +171,7 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
     if (own_is_edited) commands.insert(commands.begin(), edited(3));
     leave(state, commands);
     {
-      Store store;  // which does not find the lesson's model
+      Store store;  // cannot find the lesson's model
       record(store, state);
       restore(store);
       EXPECT_FALSE(store.lesson());
@@ -186,7 +186,7 @@ TEST(Recovery, KeepsALessonUntilItIsBack) {
     Store store;
     store.recall({{}, {}, state.path(), models});
     const auto& left = store.view().forms.left;
-    ASSERT_EQ(left.size(), own_is_edited ? 2u : 1u);  // what the second window had open is left too
+    ASSERT_EQ(left.size(), own_is_edited ? 2u : 1u);  // the second window's document is left too
     const auto lesson =
         std::ranges::find_if(left, [](const std::string& line) { return line.find("lesson") != line.npos; });
     support::carry_out(store, RestoreLeft{static_cast<std::size_t>(lesson - left.begin())});
@@ -284,7 +284,7 @@ TEST(Recovery, WritesTheNewestOfTheEditsThatWaited) {
   record(store, state);
   edit_and_record(store, 1);
   ASSERT_EQ(recorded_number(state), 1);
-  // The first of them is what the next writing is begun for; the others come while it waits.
+  // The first edit schedules the next write; the others come while it waits.
   for (const double value : {2.0, 3.0, 4.0}) {
     store.dispatch(edited(value));
     store.update();
@@ -301,7 +301,7 @@ TEST(Recovery, RecordsWhatWasUndoneAndRedoneWhileItWaited) {
   Store store;
   record(store, state);
   edit_and_record(store, 1);
-  store.dispatch(edited(2));  // waits, as one was written just now
+  store.dispatch(edited(2));  // waits, because another was just written
   store.dispatch(EndGesture{});
   store.update();
   store.dispatch(Undo{});
@@ -359,7 +359,7 @@ TEST(Recovery, FindsTheJournalOfAWindowThatIsStillEnding) {
   EXPECT_EQ(edited_number(store), 3);
 }
 
-/// The folder that the process is in, until the end of the scope.
+/// Working directory of the process until the end of the scope.
 class In {
  public:
   explicit In(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
@@ -589,7 +589,7 @@ TEST(Recovery, SaysOnceThatTheDiskIsFullAndRecordsAgainWhenThereIsRoom) {
       EXPECT_EQ(state.names().size(), 1u) << "the lock, and nothing half-written";
       if (!is_whole) {
         store.dispatch(ShowMessage{"something else"});
-        store.update();  // which tries it again, after a second
+        store.update();  // retries after a second
         store.jobs().finish();
         EXPECT_EQ(store.message().text, "something else");
       }
@@ -678,7 +678,7 @@ TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
   const std::string own = bytes_of(path);
   EXPECT_THAT(own, StartsWith("{\n  \"attnscope\": 1"));
   const auto time = std::filesystem::last_write_time(path);
-  put_bytes(path, std::string(own.size(), ' '));  // by one who keeps its length and sets its time back
+  put_bytes(path, std::string(own.size(), ' '));  // by a program that keeps its length and restores its time
   std::filesystem::last_write_time(path, time);
   store.dispatch(edited(1.5));
   store.dispatch(SaveFile{});
@@ -686,7 +686,7 @@ TEST(Saving, AsksBeforeItReplacesWhatSomebodyElseHasWritten) {
   support::carry_out(store, GoOn{});
   store.dispatch(edited(2));
   store.dispatch(SaveFile{});
-  EXPECT_EQ(store.view().forms.dialog, Dialog::none);  // what it has written itself is its own
+  EXPECT_EQ(store.view().forms.dialog, Dialog::none);  // its own writing is no foreign change
 }
 
 TEST(Opening, AsksBeforeFilesElsewhereAreRead) {

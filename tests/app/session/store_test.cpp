@@ -72,7 +72,7 @@ TEST(Store, SaysWhenUndoLetsGoOfSteps) {
   ASSERT_EQ(store.document().title, "wide.npy") << store.message().text;
   std::size_t n_edits = 0;
   const auto edit = [&] {
-    // A block is kept with its matrix, of 39 MB.
+    // Undo keeps a block with its matrix of 39 MB.
     store.dispatch(ApplyEdit{core::editing::SetBlock{{}, 0, n_edits, arma::mat{2}}});
     store.dispatch(EndGesture{});
     ASSERT_FALSE(store.message().is_error) << store.message().text;
@@ -240,7 +240,7 @@ TEST(Store, KeepsEverythingWhenAFileIsBroken) {
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
 }
 
-/// Tokens whose scores in two heads take more than two gibibytes.
+/// Number of tokens for which the scores of two heads need more than 2 GiB.
 constexpr std::size_t many_tokens = 6000;
 
 TEST(Store, AsksBeforeAModelTakesMuchMemory) {
@@ -258,7 +258,7 @@ TEST(Store, AsksBeforeAModelTakesMuchMemory) {
   store.dispatch(TakeMemory{});
   EXPECT_EQ(store.model().n_tokens(), many_tokens);
   EXPECT_EQ(store.view().forms.dialog, Dialog::none);
-  store.dispatch(ApplyEdit{SetCausal{false}});  // no more than was granted
+  store.dispatch(ApplyEdit{SetCausal{false}});  // no more memory than was granted
   EXPECT_FALSE(store.model().mask.causal);
 }
 

@@ -1,5 +1,4 @@
-// A whole model as a document: what is typed, edited and switched flows to the prediction, and undo brings it
-// back.
+// A whole model as a document: text, edits and ablations change the prediction, and undo restores it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +18,7 @@ namespace {
 const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
 const std::string text = "egg jam fig and egg jam f";
 
-/// The tiny GPT; the numbers are NumPy's (tests/fixtures/transformer/make_lens.py).
+/// The tiny GPT; expected numbers are NumPy's (tests/fixtures/transformer/make_lens.py).
 struct WholeModelStore : testing::Test {
   Store store;
   WholeModelStore() { store.open(tiny_gpt, text), settle(); }
@@ -38,7 +37,7 @@ struct WholeModelStore : testing::Test {
   }
 };
 
-/// The same in another process.
+/// The same model attached through a server.
 struct AttachedStore : testing::Test {
   support::AttachedServer server{tiny_gpt};
   Store store;
@@ -159,7 +158,7 @@ TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
   ask(LookAtLayer{2});
   EXPECT_EQ(whole()->layer, 2u);
   const auto before = store.model();
-  // What W_o takes from head 3: the same as the head switched off.
+  // Zeros in the rows of W_o for head 3: the same as the head ablated.
   ask(ApplyEdit{core::editing::SetBlock{
       {core::editing::MatrixName::output_weight, 0}, 96, 0, arma::mat(32, 128, arma::fill::zeros)}});
   EXPECT_NEAR(next().chosen.now, 0.37603, 1e-4);
@@ -172,7 +171,7 @@ TEST_F(WholeModelStore, AnEditOfALayerFlowsToLaterLayersAndIsUndone) {
   EXPECT_NEAR(next().chosen.now, 0.92852, 1e-4);
 }
 
-/// With the same text, which two models read in their own ways.
+/// Both models read the same text, with different tokens.
 TEST(WholeModelLesson, LeavesWhatOnesOwnModelHasRead) {
   Store store;
   store.recall({.recent = {}, .progress = {}, .models = {tiny_gpt}});
@@ -207,7 +206,7 @@ TEST_F(WholeModelStore, TheTextIsTypedLiveAndWhatCannotBeReadIsSaid) {
 }
 
 TEST_F(WholeModelStore, AnEditWaitsForTheLayerOfATextThatIsBeingRead) {
-  store.dispatch(ReadText{"egg jam"});  // settle() alone takes in what is read
+  store.dispatch(ReadText{"egg jam"});  // the text is pending until settle()
   const auto experiment = whole()->experiment;
   store.dispatch(ApplyEdit{core::editing::SwitchMaskCell{13, 2, false}});
   EXPECT_EQ(store.message().text, "The text is still being read.");
@@ -216,7 +215,7 @@ TEST_F(WholeModelStore, AnEditWaitsForTheLayerOfATextThatIsBeingRead) {
   ask(ApplyEdit{core::editing::SwitchMaskCell{4, 2, false}});
   EXPECT_TRUE(whole()->experiment.layers.contains(0)) << store.message().text;
   store.dispatch(Undo{});
-  store.dispatch(Undo{});  // to the text before, of which the layer is known
+  store.dispatch(Undo{});  // to the previous text, with a known layer
   store.dispatch(ApplyEdit{core::editing::SwitchMaskCell{13, 2, false}});
   EXPECT_TRUE(whole()->experiment.layers.contains(0)) << store.message().text;
 }

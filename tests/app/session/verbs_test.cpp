@@ -1,4 +1,4 @@
-// A run of verbs, written down line by line, does the same again.
+// A sequence of verbs, recorded as lines of text, does the same when replayed.
 #include <gtest/gtest.h>
 
 #include "app/session/store.hpp"
@@ -12,7 +12,7 @@ namespace {
 namespace editing = core::editing;
 using core::attention::MatrixName;
 
-/// Every settable field as it is.
+/// Returns every settable field as text.
 template <auto... members>
 std::string fields_of(View view, Members<members...>) {
   std::string text;

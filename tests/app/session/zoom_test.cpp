@@ -1,4 +1,4 @@
-// Which part of a matrix is shown, and how the mouse and the keys change it.
+// The displayed part of a matrix, and how the mouse and the keys change it.
 #include <gtest/gtest.h>
 
 #include "app/session/navigation.hpp"

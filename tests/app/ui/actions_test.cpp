@@ -42,7 +42,7 @@ void look(gui::Program& program, std::function<void(app::View&)> change) {
   program.run();
 }
 
-/// As wide within as without, with every bias, with dropout, a window and two documents.
+/// Sets equal input and projection widths, every bias, dropout, a sliding window, two documents and padding.
 void give_everything_that_can_go_wrong(gui::Program& program) {
   using namespace core::editing;
   program.edit(SetInputWidth{4});
@@ -58,7 +58,7 @@ void give_everything_that_can_go_wrong(gui::Program& program) {
   program.edit(SetHiddenKeys{{{2}}});
 }
 
-/// Other keys than queries, the queries being the last of them or the first.
+/// Overrides keys and values with two more keys than queries, aligned to the last or the first keys.
 template <core::attention::MaskAlignment align>
 void give_more_keys(gui::Program& program) {
   using namespace core::editing;
@@ -72,7 +72,7 @@ void give_more_keys(gui::Program& program) {
   program.edit(SetMaskAlignment{align});
 }
 
-/// A program in which much can be done, and others in which the rest can.
+/// Programs in which, taken together, every action is possible.
 using Start = void (*)(gui::Program&);
 const Start starts[]{
     [](gui::Program& p) {
@@ -136,7 +136,7 @@ std::unique_ptr<gui::Program> begin(Start start) {
   return program;
 }
 
-/// All that an action can change, so that two programs can be compared.
+/// Everything that an action can change, for comparing two programs.
 struct Outcome {
   core::attention::Model model;
   std::string view, rest;
@@ -186,7 +186,7 @@ void by_palette(gui::Program& program, const Action& action) {
   program.click("palette/" + action.id);
 }
 
-/// For each action of a menu the first start in which it can be done, where its keys mean it if possible.
+/// Returns, per action of a menu, the first start that allows it, preferably also by its keys.
 std::map<std::string, Start> starts_of(const std::string& menu) {
   std::map<std::string, Start> by_key, anywhere;
   for (const Start start : starts) {
@@ -213,7 +213,7 @@ TEST_P(EveryAction, DoesTheSameByMenuKeyAndPalette) {
   ASSERT_FALSE(all_starts.empty());
   for (const auto& [id, start] : all_starts) {
     SCOPED_TRACE(id);
-    if (id == "file/choose") continue;  // needs a file of tensors: the tests of importing have one
+    if (id == "file/choose") continue;  // needs a tensor file: the import tests have one
     EXPECT_TRUE(start) << "it can be done nowhere";
     if (!start) continue;
     auto program = begin(start);
@@ -222,7 +222,7 @@ TEST_P(EveryAction, DoesTheSameByMenuKeyAndPalette) {
     const Action action = *app::find_action(all, id);
     by_palette(*program, action);
     const Outcome wanted = outcome(*program);
-    program.reset();  // there is one Dear ImGui at a time
+    program.reset();  // only one Dear ImGui context at a time
     if (!action.menu.empty()) {
       program = begin(start);
       by_menu(*program, action);
@@ -298,12 +298,12 @@ TEST_F(Actions, FillTheKeySheet) {
 
 struct Match {
   const char *query, *text;
-  std::optional<std::vector<std::size_t>> lit;  ///< bytes, or nothing where it is not found
+  std::optional<std::vector<std::size_t>> lit;  ///< indices of matching bytes, or nullopt without a match
 };
 
 TEST(FuzzyMatch, FindsLettersInTheirOrderAndSaysWhichTheyAre) {
   using Lit = std::vector<std::size_t>;
-  for (const Match& m : {Match{"vs", "Save", {}},  // s stands before v
+  for (const Match& m : {Match{"vs", "Save", {}},  // 's' comes before 'v'
                          {"saves", "Save", {}},
                          {"a", "", {}},
                          {"é", "e", {}},
@@ -311,7 +311,7 @@ TEST(FuzzyMatch, FindsLettersInTheirOrderAndSaysWhichTheyAre) {
                          {"150 scale", "Scale: 150 %", Lit{0, 1, 2, 3, 4, 7, 8, 9}},  // words in any order
                          {"shst", "Shown stages", Lit{0, 1, 6, 7}},
                          {"in", "Zoom in", Lit{5, 6}},
-                         {"op", "Zoom, one part", Lit{6, 10}},  // two starts of words
+                         {"op", "Zoom, one part", Lit{6, 10}},  // starts of two words
                          {"SAVE", "save", Lit{0, 1, 2, 3}},
                          {"√d", "1/√d", Lit{2, 3, 4, 5}},
                          {"  ", "Save", Lit{}}}) {
@@ -345,7 +345,7 @@ std::vector<std::string> found(const std::string& query, const char* menu,
     all.push_back(action);
   }
   all.push_back(all.back());
-  all.back().command = {};  // which nobody can ask for
+  all.back().command = {};  // not possible
   std::vector<std::string> names;
   for (const auto& row : app::found_actions(all, query)) names.push_back(row.name);
   return names;
@@ -488,7 +488,7 @@ struct ActionPalette : testing::Test {
   ActionPalette() { open(); }
   void open() { program.play(support::press({Key::p, true, true})); }
   const app::View& view() const { return program.store.view(); }
-  /// Types into its field, and presses Enter.
+  /// Types into the field of the palette, and presses Enter.
   void ask(const std::string& text) {
     program.type(text);
     program.key(Key::enter);
@@ -509,7 +509,7 @@ TEST_F(ActionPalette, GoesThroughItsLinesByKeys) {
     for (const Key key : keys) program.key(key);
     EXPECT_EQ(view().forms.search.line, line);
   };
-  program.type("e");  // before that a few likely ones stand there
+  program.type("e");  // without a text only a few likely actions are listed
   expect_after({Key::down, Key::down, Key::up}, 1);
   expect_after({Key::up, Key::up}, 0);
   expect_after({Key::page_down}, 13);
@@ -556,7 +556,7 @@ TEST_F(ActionPalette, ReachesPresetsLessonsStagesAndSettings) {
 }
 
 TEST_F(ActionPalette, PutsWhatIsPossibleBeforeWhatIsNotOfTheSameName) {
-  ask("rotary");  // a view of models with rotary positions, and a lesson
+  ask("rotary");  // a view for models with RoPE, and a lesson
   ASSERT_NE(program.store.lesson(), nullptr);
   EXPECT_EQ(program.store.lesson()->lesson->name, "positions");
 }

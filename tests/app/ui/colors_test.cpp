@@ -1,4 +1,4 @@
-// How numbers become colors: ranges, locked and typed ends, logarithmic measure, what the settings keep.
+// Colors of numbers: ranges, locked and typed limits, logarithmic scale, saved settings.
 #include <gmock/gmock.h>
 
 #include "app/session/remembered.hpp"
@@ -140,7 +140,7 @@ TEST(Remembered, LeavesAsItIsWhatSettingsSayWrongly) {
           {"left_width", "-4"}},
          view);
   app::View fresh;
-  fresh.settings.knows_tour = true;  // whoever has settings knows the program
+  fresh.settings.knows_tour = true;  // a user with saved settings knows the tour
   EXPECT_EQ(remembered(view), remembered(fresh));
 }
 

@@ -1,4 +1,4 @@
-// The Compare view on the real store: what people do, and what then stands in the window.
+// The Compare view on the real store: user input, and the window's response.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using core::attention::Trace;
 using core::editing::MatrixName;
 using core::editing::SetCell;
 
-/// Gives ImGui a texture that nobody draws and remembers what was to be on it.
+/// Painter that gives ImGui a texture that is never drawn, and keeps the pictures of the last frame.
 struct Remembering : app::render::Painter {
   std::map<std::string, app::render::Picture> pictures;
   ImTextureID paint(const app::render::Picture& picture) override {
@@ -57,7 +57,7 @@ struct Compare : testing::Test {
       input.released = Key::space;
     ui.play({input, {}});
   }
-  /// Presses the middle of a cell of a picture that is n × n.
+  /// Clicks the center of a cell of an n × n picture.
   void click_cell(const std::string& picture, std::size_t row, std::size_t column, std::size_t n) {
     const auto rect = ui.landmarks().find(picture);
     ASSERT_TRUE(rect) << picture;

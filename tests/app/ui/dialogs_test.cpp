@@ -1,4 +1,4 @@
-// Dialogs: opening, saving, exporting, filling, drawing, sentences, questions.
+// Dialogs: opening, saving, exporting, filling, initializing from a seed, sentences, questions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -230,7 +230,7 @@ TEST_F(Dialogs, OfferWhatWasLeftAndSayWhatIsWrongWithIt) {
 
 TEST_F(Dialogs, DoWithEnterWhatTheKeyboardStandsOn) {
   show(Dialog::unsaved_work);
-  ui.key(Key::right);  // shows where the keyboard stands
+  ui.key(Key::right);  // shows the keyboard focus
   ui.key(Key::left);
   ui.key(Key::enter);
   EXPECT_EQ(ui.asked<app::SaveAndContinue>().size(), 0u);

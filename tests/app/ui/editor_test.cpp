@@ -1,4 +1,4 @@
-// EDIT: the matrix editor by mouse and keyboard, its panel, and numbers that are pasted.
+// EDIT: the matrix editor by mouse and keyboard, its panel, and pasted numbers.
 #include "app/ui/widgets/editor/matrix_editor.hpp"
 
 #include <gmock/gmock.h>
@@ -271,7 +271,7 @@ TEST_F(EditPanel, DrawsRandomNumbersRowByRowAsPyTorchDoes) {
 TEST_F(EditPanel, FillsAProjectionWithTheTransposedWeightOfLinear) {
   ui.click("edit/tab/W_q");
   fill("linear");
-  const auto weight = core::random::Generator(123).linear_weight(3, 4);  // 4 × 3, row after row
+  const auto weight = core::random::Generator(123).linear_weight(3, 4);  // 4 × 3, row by row
   const arma::mat& w = ui.model().projections->query.weight;
   for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(w(i % 3, i / 3), static_cast<double>(weight[i]));
 }

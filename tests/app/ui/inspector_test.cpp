@@ -1,4 +1,4 @@
-// The inspector, and what it and tooltips say of why a number is what it is, held against the model by rules.
+// The inspector; its explanations of numbers and those of tooltips, checked against the model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using core::attention::Stage;
 using core::editing::MatrixName;
 using gui::Panels;
 
-/// The strip at the left and the inspector at the right, as in the window.
+/// Draws the strip at the left and the inspector at the right, as in the window.
 void draw_strip_and_inspector(const app::Frame& frame) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   const auto draw = [&](const char* name, float left, float right, auto panel) {
@@ -82,7 +82,7 @@ TEST_F(Inspector, FollowsOperandsUpstreamToTheEmbeddingsAndBack) {
   expect_pinned({Stage::weights, 0, 1, 0});
   follow("step/3/line/1/a");  // exp(s_11 − max)
   expect_pinned({Stage::masked_scores, 0, 1, 1});
-  follow("step/1/line/0/a");  // what is divided by √d
+  follow("step/1/line/0/a");  // the score before division by √d
   expect_pinned({Stage::scores, 0, 1, 1});
   follow("step/0/line/1/b");  // the second number of the key
   expect_pinned({Stage::keys, 0, 1, 1});
@@ -122,7 +122,7 @@ TEST_F(Inspector, PutsTheEditCursorOnALearnedNumber) {
   EXPECT_EQ(ui.view().look.edited.name, MatrixName::key_weight);
   ASSERT_TRUE(ui.view().selection.cursor);
   EXPECT_EQ(ui.view().selection.cursor->row, 1u);
-  EXPECT_EQ(ui.view().selection.cursor->column, 3u);  // column 1 of the second head's band of two
+  EXPECT_EQ(ui.view().selection.cursor->column, 3u);  // the second head has columns 2 and 3
   ui.click("inspector/copy");
   EXPECT_THAT(ui.asked<app::CopyText>().at(0).text,
               testing::StartsWith("keys, head 1, row 2 (starts), column 1"));
@@ -173,7 +173,7 @@ bool says(const std::string& words, const char* part) {
   return words.find(part) != words.npos;
 }
 
-/// Of which kind reasons were, so that none of them is held of nothing.
+/// Number of explanations of each kind, so that no check is empty.
 struct Seen {
   std::size_t hidden = 0, dropped = 0, kept = 0, empty_softmax = 0, row_of_nothing = 0, made_of_none = 0;
 };
@@ -270,8 +270,8 @@ void hold_every_cell(const Frame& frame, Seen& seen) {
 
 struct CellWords : testing::Test {
   Seen seen;
-  bool holds = false;                      ///< in the frames that are drawn now
-  std::function<void(const Frame&)> also;  ///< done in them
+  bool holds = false;                      ///< whether frames check every cell
+  std::function<void(const Frame&)> also;  ///< called in every frame
   gui::Panels ui{[this](const Frame& frame) {
     if (holds) hold_every_cell(frame, seen);
     if (also) also(frame);
@@ -337,7 +337,6 @@ TEST_F(CellWords, AreSoOfEveryMistakeUnderDropout) {
   EXPECT_GT(seen.dropped, 10u);
 }
 
-/// What is asked of a frame of a model.
 TEST_F(CellWords, NameTokensAndSayBrieflyWhatHidesAKey) {
   Model model = core::editing::find_preset("004-causal")->make();
   const auto said = [&](const std::function<std::string(const Frame&)>& question) {

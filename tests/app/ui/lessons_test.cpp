@@ -15,7 +15,7 @@ using gui::Program;
 
 constexpr MatrixPlace first_embeddings{MatrixName::embeddings, 0};
 
-/// A person's own work: the default preset with one number changed.
+/// Makes the user's own work: the default preset with one number changed.
 core::attention::Model own_work(Program& p) {
   p.edit(SetCell{first_embeddings, 1, 1, 0.25});
   return p.store.model();

@@ -1,4 +1,4 @@
-// MODEL: its fields and switches, the rules of the mask, and what models of today add.
+// MODEL: its fields and switches, the rules of the mask, and the additions of modern models.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -40,7 +40,7 @@ TEST_F(ModelPanel, SaysAtAFieldWhatItDoesNotTake) {
   ui.fill_in("model/tokens", "many");
   EXPECT_TRUE(ui.has("model/tokens/refused"));
   EXPECT_THAT(ui.message().text, HasSubstr("\"many\""));
-  ui.fill_in("model/heads", "5");  // six columns do not part into five
+  ui.fill_in("model/heads", "5");  // six columns do not divide into five heads
   EXPECT_TRUE(ui.message().is_error);
   EXPECT_TRUE(ui.has("model/heads/refused")) << ui.message().text;
   EXPECT_FALSE(ui.has("model/tokens/refused"));
@@ -121,10 +121,10 @@ TEST_F(ModelPanel, AStrokeOverThePictureOfTheMaskHidesCellsInOneStepOfUndo) {
   ui.click("model/mask_more");
   const auto picture = ui.rect("model/mask_picture");
   const float cell = (picture.max.y - picture.min.y) / 6;
-  ui.drag("model/mask_picture", 0, 2 * cell);  // from the middle, query 3 and key 3, which it sees
+  ui.drag("model/mask_picture", 0, 2 * cell);  // from the center, query 3 and key 3, unmasked
   using Cells = std::vector<MaskCell>;
   EXPECT_EQ(ui.model().mask.cells, (Cells{{3, 3, false}, {4, 3, false}, {5, 3, false}}));
-  ui.drag("model/mask_picture", cell, 0);  // to key 4, which comes after it
+  ui.drag("model/mask_picture", cell, 0);  // to key 4, masked as a later one
   EXPECT_EQ(ui.model().mask.cells, (Cells{{3, 4, true}, {4, 3, false}, {5, 3, false}}))
       << "what is switched back follows the rule again";
   ui.store.dispatch(app::Undo{});
@@ -166,7 +166,7 @@ TEST_F(ModelPanel, OffersZerosWhenAQuerySeesNoKey) {
   bias(0, 1) = -INFINITY;
   ui.change([&](auto& m) { m.additions.score_bias = {SharedMatrix(bias)}; });
   EXPECT_FALSE(ui.has("model/empty_rows"));
-  bias(2, arma::span(0, 2)).fill(-INFINITY);  // the causal rule hides the others
+  bias(2, arma::span(0, 2)).fill(-INFINITY);  // the causal rule masks the others
   ui.change([&](auto& m) { m.additions.score_bias = {SharedMatrix(bias)}; });
   ui.click("model/empty_rows");
   EXPECT_EQ(ui.model().mask.empty_rows, EmptyRows::zeros);
@@ -255,7 +255,7 @@ TEST_F(ModelPanel, KeepsTheEvidenceOfEveryPresetWithinASmallWindow) {
     EXPECT_LE(rect->max.x, 256 - 8) << preset.name;
     EXPECT_LE(rect->max.y, ui.landmarks().find("model/tokens")->min.y) << preset.name;
   }
-  EXPECT_EQ(shown, 29u);  // all but the first and seven of today's, which are drawn
+  EXPECT_EQ(shown, 29u);  // all but the first and seven modern ones, initialized from a seed
 }
 
 TEST_F(ModelPanel, WalksThroughABatch) {
@@ -273,7 +273,7 @@ TEST_F(ModelPanel, WalksThroughABatch) {
 using app::panels::additions_words;
 using testing::ElementsAre;
 
-/// Four heads of four columns, six tokens.
+/// Returns a model of four heads of four columns, with six tokens.
 Model four_heads() {
   support::Random random(7);
   Model m;

@@ -1,4 +1,4 @@
-// One stage alone, folded stages, row sums and entropy, the keys that walk over cells, rotary positions.
+// One stage alone, folded stages, row sums and entropy, walking over cells by keyboard, the RoPE view.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ TEST_F(LargeStage, IsReachedByADoubleClickAndLeftWithEscape) {
   EXPECT_EQ(ui.view().look.large, Stage::scores);
   EXPECT_TRUE(ui.has("large/scores"));
   EXPECT_FALSE(ui.has("strip/scores"));
-  ui.key(Key::escape);  // the cell that the first click pinned
+  ui.key(Key::escape);  // unpins the cell of the first click
   ui.key(Key::escape);
   EXPECT_EQ(ui.view().look.large, std::nullopt);
   EXPECT_TRUE(ui.has("strip/scores"));
@@ -107,7 +107,7 @@ TEST_F(LargeStage, ComesAfterTheWalkToACellOutsideOfTheZoomedPart) {
 using namespace core::attention;
 using gui::Panels;
 
-/// Two heads of four columns that share one key, six tokens.
+/// Returns a model of two heads of four columns that share one KV head, with six tokens.
 Model turning_model() {
   support::Random random(11);
   Model m;
@@ -132,7 +132,7 @@ struct PositionsThatTurn : testing::Test {
     });
     ui.run(3);
   }
-  /// Where the tip of the query's arrow of a pair points, in pixels to the right and up.
+  /// Returns the tip of the query's arrow of a pair from the center, in pixels to the right and up.
   arma::vec2 tip(int pair) const {
     const ImVec2 at = ui.centre("positions/query_tip/" + std::to_string(pair)),
                  middle = ui.centre("positions/circle/" + std::to_string(pair));

@@ -1,4 +1,4 @@
-// The views of heads and of tokens beside the inspector; texts that are wrapped.
+// The views of heads and of tokens with the inspector; wrapped texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using app::Tab;
 using core::attention::HeadFigure;
 using gui::Panels;
 
-/// The tabs above the view of heads or of tokens, and the inspector at the right.
+/// Draws the tabs above the view of heads or of tokens, and the inspector at the right.
 void draw_view_and_inspector(const app::Frame& frame) {
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   const auto draw = [&](const char* name, ImVec2 min, ImVec2 max, auto panel) {
@@ -35,7 +35,7 @@ void draw_view_and_inspector(const app::Frame& frame) {
     draw("tokens", {0, 60}, {size.x - 400, size.y}, app::panels::draw_tokens);
 }
 
-/// Uniform weights in head 0; in head 1 each position asks for the one before it.
+/// Returns a model with uniform weights in head 0; in head 1 each position attends to the previous one.
 core::attention::Model spread_and_previous() {
   const std::size_t n = 6;
   core::attention::Model m;
@@ -57,7 +57,7 @@ struct HeadsPanel : testing::Test {
     ui.show(spread_and_previous());
     ui.look([&](auto& v) { v.look.tab = Tab::heads; });
   }
-  /// The mean weight on the previous token, as it stands under a head.
+  /// Returns the mean weight on the previous token, as displayed under a head.
   std::string previous_figure(std::size_t head) const {
     const auto trace = core::attention::attend(ui.model(), 0);
     const auto facts =
@@ -81,7 +81,7 @@ TEST_F(HeadsPanel, PutsTheHeadOfThePreviousTokenFirstWhenSortedByIt) {
   EXPECT_NE(previous_figure(0), "≈1");
   ui.look([&](auto& v) {
     v.look.heads_order = HeadFigure::itself;
-  });  // 1/6 for the other, mean of 1, 1/2 … 1/6 for the spread one
+  });  // 1/6 for head 1, mean of 1, 1/2 … 1/6 for head 0
   EXPECT_TRUE(is_before(0, 1));
   ui.look([&](auto& v) { v.look.heads_order = HeadFigure::entropy; });
   EXPECT_TRUE(is_before(1, 0)) << "the least spread comes first";
@@ -98,7 +98,7 @@ TEST_F(HeadsPanel, ShowsFactsOfTheHoveredHeadUntilACellIsPinned) {
   EXPECT_TRUE(ui.has("inspector/value"));
 }
 
-/// A model of so many heads of one column each, over six tokens.
+/// Returns a model of n heads of one column each, with six tokens.
 core::attention::Model of_heads(std::size_t n) {
   support::Random random(9);
   return support::model(random, 6, 4, n, n);

@@ -1,4 +1,4 @@
-// The strip of stages, menus, dialogs and the first minute, as people see them in small and large windows.
+// The strip of stages, menus, dialogs, start page and tour, in small and large windows.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct FirstScreen : testing::Test {
       if (name.starts_with(prefix)) found[name] = rect.min;
     return found;
   }
-  /// A model of two heads of that many tokens.
+  /// Displays a model of two heads with n tokens.
   void show_tokens(std::size_t n) {
     ui.edit(core::editing::SetTokenCount{n});
     support::Random random(5);
@@ -249,7 +249,7 @@ TEST_F(FirstScreen, OpensADoorOfTheStartPage) {
   ui.run(3);
   EXPECT_TRUE(ui.has("strip/weights"));
   EXPECT_FALSE(ui.store.view().forms.start_page);
-  ui.store.dispatch(app::LeaveTour{});  // which the first door begins
+  ui.store.dispatch(app::LeaveTour{});  // which the first card of the start page begins
   ui.store.dispatch(app::set<&app::Forms::start_page>(true));
   ui.run(3);
   ui.type("2");

@@ -1,4 +1,4 @@
-// What stands where in the window: every preset, five sizes and three scales, read back from the triangles.
+// Layout of the window: every preset, five sizes and three scales, read back from the triangles.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -37,7 +37,7 @@ bool lies_in(const DrawnText& t, const app::Landmarks::Rect& r) {
   return middle.x > r.min.x && middle.x < r.max.x && middle.y > r.min.y && middle.y < r.max.y;
 }
 
-/// Whether two texts cover each other by more than a pixel, where both can be seen.
+/// Returns whether the visible parts of two texts overlap by more than a pixel.
 bool overlap(const DrawnText& a, const DrawnText& b) {
   const auto low = [](float x, float y, float s, float t) { return std::max({x, y, s, t}); };
   const auto high = [](float x, float y, float s, float t) { return std::min({x, y, s, t}); };
@@ -51,14 +51,14 @@ std::string words_of(const DrawnText& t) {
          std::to_string(std::lround(t.min.y));
 }
 
-/// The decimals of a text that is a number with a point; −1 of anything else.
+/// Returns the number of decimals of a number with a decimal point, or −1 for any other text.
 int decimals_of(const std::string& text) {
   static const std::regex number("(−)?[0-9]+\\.([0-9]+)");
   std::smatch found;
   return std::regex_match(text, found, number) ? static_cast<int>(found[2].length()) : -1;
 }
 
-/// How many decimals the numbers of a matrix have, up to 4.
+/// Returns how many decimals the numbers of a matrix have, up to 4.
 int decimals_in(const arma::mat& numbers) {
   const arma::vec finite = numbers.elem(arma::find_finite(numbers));
   const double unit = core::text::unit_for(finite.is_empty() ? 0 : arma::abs(finite).max());
@@ -76,7 +76,7 @@ struct Window : testing::Test {
   gui::Program ui{sizes[0]};
   std::optional<support::TextReader> reader;
   float scale = 0;
-  std::size_t pages = 0, maps_with_numbers = 0, texts_of_edit = 0;  ///< that were looked at
+  std::size_t pages = 0, maps_with_numbers = 0, texts_of_edit = 0;  ///< checked so far
   std::string where;                                                ///< preset, size and scale, for messages
 
   void SetUp() override { ui.screen.has_fonts = true; }
@@ -100,7 +100,7 @@ struct Window : testing::Test {
           ADD_FAILURE() << where << ": " << words_of(*sorted[a]) << " covers " << words_of(*sorted[b]);
   }
 
-  /// Numbers and words that an edge cuts at the left or right; what scrolls sideways may.
+  /// Fails for texts cut at the left or right, except where the window scrolls sideways.
   void expect_nothing_cut(const std::vector<DrawnText>& texts) const {
     const auto edit = ui.landmarks().find("region/edit");
     for (const DrawnText& t : texts) {
@@ -111,7 +111,7 @@ struct Window : testing::Test {
     }
   }
 
-  /// Half of a row would be other numbers, or none.
+  /// Half of a row could be read as other numbers.
   void expect_rows_of_edit_are_whole(const std::vector<DrawnText>& texts) {
     const auto numbers = ui.landmarks().find("edit/numbers");
     if (!numbers) return;
@@ -141,7 +141,7 @@ struct Window : testing::Test {
     }
   }
 
-  /// The decimals in each map that can be seen whole, by name; maps without numbers have none.
+  /// Returns the decimals in each fully visible map, by name; maps without numbers are not included.
   std::map<std::string, int> decimals(const std::vector<DrawnText>& texts) const {
     std::map<std::string, int> found;
     const auto view = ui.rect("region/stages");
@@ -173,13 +173,13 @@ struct Window : testing::Test {
     for (const DrawnText* a : numbers)
       for (const DrawnText* b : numbers)
         if (a != b && b->min.x >= a->min.x && std::abs(a->min.y - b->min.y) < 4) {
-          if (b->min.x - a->max.x < 1)  // cells have their own grounds, and a line between them
+          if (b->min.x - a->max.x < 1)  // cells have their own backgrounds, and a line between them
             ADD_FAILURE() << where << ": " << name << ": " << words_of(*a) << " and " << words_of(*b)
                           << " touch";
         }
   }
 
-  /// Everything in the strip, seen by scrolling.
+  /// Scrolls through the strip, checks every page, and returns the decimals of its maps.
   std::map<std::string, int> all_decimals() {
     std::map<std::string, int> found;
     const auto view = ui.rect("region/stages");
@@ -199,7 +199,7 @@ struct Window : testing::Test {
     return found;
   }
 
-  /// Turns the wheel until a map of the strip stands in the upper half of the view.
+  /// Scrolls until the top of a map of the strip is in the upper half of the view.
   void reach(const std::string& map) {
     const auto view = ui.rect("region/stages");
     ui.play(support::move_to({view.max.x - 3, view.min.y + 2}));
@@ -232,7 +232,7 @@ TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
         if (ui.store.document().preset != preset.name) ui.store.dispatch(app::LoadPreset{preset.name});
         show(preset.name, size, scales[s]);
         expect_tabs_are_free();
-        if (size.y >= 460 * scales[s])  // lower ones have no room for a row
+        if (size.y >= 460 * scales[s])  // smaller ones have no room for a row
           expect_rows_of_edit_are_whole(reader->texts());
         const auto now = all_decimals();
         for (const auto& [name, count] : before) {
@@ -249,7 +249,7 @@ TEST_F(Window, HasRoomForEveryTextAndNeverFewerDecimalsWhenItIsLarger) {
   EXPECT_GT(maps_with_numbers, 4 * sizes.size() * core::editing::presets().size());
 }
 
-/// A view with something in it, and the region that it fills.
+/// View with content, and the region that it fills.
 struct ViewCase {
   const char* name;
   const char* region;
@@ -324,8 +324,8 @@ float y_of(ImVec2 at) {
   return at.y;
 }
 
-/// How many of n rows or columns have a name or a number before them: a text whose middle lies in the line,
-/// along one axis, and which ends before the map, along the other, at most so far away.
+/// Returns how many of n rows or columns have a label: a text with its center on the line along one axis,
+/// ending before the map along the other, at most `most` pixels away.
 std::size_t named_lines(const std::vector<DrawnText>& texts, std::size_t n, float from, float to, float edge,
                         float most, float (*along)(ImVec2), float (*end)(ImVec2)) {
   std::set<long> lines;
@@ -380,7 +380,7 @@ TEST_F(Window, NamesRowsAndColumnsOfAnyNumberOfTokensAndHeadsInEverySize) {
   EXPECT_GT(looked_at, 400u);
 }
 
-/// A GPT-2 of random numbers, of as many layers as heads.
+/// Writes a GPT-2 checkpoint of random numbers.
 void write_random_gpt2(const support::TemporaryDirectory& folder, std::size_t n_layers, std::size_t n_heads) {
   const std::size_t d = 8 * n_heads, n_vocabulary = 1024, n_context = 64;
   std::string header;
@@ -457,7 +457,7 @@ TEST_F(Window, HasRoomForEveryTextInEveryView) {
     ui.run(4);
     for (std::size_t s = 0; s < sizes.size(); ++s) {
       const float at = scales[(k + s) % scales.size()];
-      if (sizes[s].x < 1000 * at) continue;  // smaller windows scroll what is beside the view
+      if (sizes[s].x < 1000 * at) continue;  // smaller windows scroll the panels next to the view
       show(view.name, sizes[s], at);
       const std::vector<DrawnText> texts = reader->texts();
       EXPECT_GT(texts.size(), 30u) << where;
@@ -501,7 +501,6 @@ TEST_F(Window, DrawsNoWordsOfItsOwnForWhatTheFieldHasATermFor) {
   EXPECT_GT(read, 5000u);
 }
 
-/// What is said of a head on its map and beside the maps is the same.
 TEST_F(Window, SaysOfAHeadTheSameOnItsMapAndBesideIt) {
   ImGui::GetIO().DisplaySize = {1600, 1000};
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
@@ -520,7 +519,7 @@ TEST_F(Window, SaysOfAHeadTheSameOnItsMapAndBesideIt) {
   }
 }
 
-/// Page up and down belong to the layers: they do not go over the controls as well.
+/// Page up and down change the layer, without moving the keyboard focus over the controls.
 TEST_F(Window, LeavesPageUpAndDownToTheLayers) {
   ImGui::GetIO().DisplaySize = {1600, 1000};
   ui.store.open(FIXTURES "/../../assets/examples/tiny_gpt", "egg jam fig and egg jam f", 2);
@@ -530,7 +529,7 @@ TEST_F(Window, LeavesPageUpAndDownToTheLayers) {
   EXPECT_FALSE(ImGui::GetIO().NavVisible);
 }
 
-/// Behind the last step of a lesson stands the name of the next one, however long that is.
+/// The last step of a lesson is followed by the name of the next one, however long that is.
 TEST_F(Window, HasRoomForTheKeysAtTheEndOfEveryLesson) {
   std::size_t ends = 0;
   for (const auto& lesson : core::lessons::lessons()) {
@@ -551,7 +550,7 @@ TEST_F(Window, HasRoomForTheKeysAtTheEndOfEveryLesson) {
   EXPECT_GT(ends, 30u);
 }
 
-/// Escape closes a menu and no more: what is pinned stays, and so does the lesson.
+/// Escape closes only the menu: the pinned cell and the lesson stay.
 TEST_F(Window, LeavesEscapeAndArrowsToAnOpenMenu) {
   ImGui::GetIO().DisplaySize = {1600, 1000};
   const auto has_menu = [] {

@@ -1,4 +1,4 @@
-// Quitting while files are being written, and what the program remembers of itself.
+// Quitting while files are being written, and settings that the program remembers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 namespace app {
 namespace {
 
-/// An export that a pipe cannot hold is under way until somebody reads it.
+/// An export larger than a pipe's buffer lasts until the pipe is read.
 struct QuittingWhileAnExportIsWritten : testing::Test {
   support::TemporaryDirectory directory;
   const std::filesystem::path pipe = directory.path() / "pipe.csv", second = directory.path() / "second.csv";
@@ -28,7 +28,7 @@ struct QuittingWhileAnExportIsWritten : testing::Test {
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
     program.edit(core::editing::SetTokenCount{150});
     export_to(pipe);
-    reader.open(pipe);  // waits until it is written to
+    reader.open(pipe);  // waits until the export opens it
     program.store.dispatch(Undo{});
     program.waits = false;
   }
@@ -36,7 +36,7 @@ struct QuittingWhileAnExportIsWritten : testing::Test {
     program.store.dispatch(Quit{});
     program.run();
   }
-  /// Lets the export end.
+  /// Lets the export end, and returns its text.
   std::string read() {
     std::string text{std::istreambuf_iterator<char>(reader), {}};
     program.waits = true;
@@ -130,12 +130,12 @@ TEST_F(Remembers, AtOnceWhatHasChanged) {
   now.settings["lesson 000"] = "3 0,1";
   now.recent = {"/a.json"};
   follow(now);
-  EXPECT_EQ(read_memory(folder.path()), now);  // and the program may be killed now
+  EXPECT_EQ(read_memory(folder.path()), now);  // safe even if the program is killed here
 }
 
 TEST_F(Remembers, WhatIsNewWhenItEnds) {
   Memory now = began;
-  for (const char* width : {"300", "310", "320"}) {  // a border that is dragged, from frame to frame
+  for (const char* width : {"300", "310", "320"}) {  // a border dragged from frame to frame
     now.settings["left_width"] = width;
     remembering->follow(now);
   }

@@ -1,5 +1,4 @@
-// The window while its pictures are of an older model than the newest, whose trace is still to come or could
-// not be computed.
+// The window while its pictures belong to an older model, because the newest trace is pending or failed.
 #include <gmock/gmock.h>
 
 #include "core/graph/attend.hpp"
@@ -18,14 +17,14 @@ using core::attention::Stage;
 using core::editing::Edit;
 using Traces = gui::Program::Traces;
 
-constexpr std::size_t n_tokens = 200, n_heads = 8;  // more than is computed in the window's thread
+constexpr std::size_t n_tokens = 200, n_heads = 8;  // too large for the window's thread
 
 Model first_model() {
   support::Random random(71);
   return support::model(random, n_tokens, 16, 16, n_heads);
 }
 
-/// Every way in which the newest model can have more, or fewer, of something than the shown one.
+/// Returns every way in which the newest model can have another shape than the displayed one.
 std::vector<Edit> other_shapes() {
   return {core::editing::SetHeadCount{16},     core::editing::SetHeadCount{4},
           core::editing::SetTokenCount{240},   core::editing::SetTokenCount{160},
@@ -34,12 +33,12 @@ std::vector<Edit> other_shapes() {
           core::editing::SetProjections{false}};
 }
 
-/// The last cell of the last head of the newest model.
+/// Returns the last cell of the last head of a model.
 CellRef last_cell(const Model& model) {
   return {Stage::weights, model.n_heads - 1, model.n_tokens() - 1, model.n_keys() - 1};
 }
 
-/// n × 1 for each head, as a printed tensor.
+/// Returns a printed tensor of n × 1 numbers for each head.
 std::string printed_column(std::size_t n, std::size_t heads) {
   std::string one = "[[1]", all = "tensor([";
   for (std::size_t i = 1; i < n; ++i) one += ", [" + std::to_string(i + 1) + "]";
@@ -63,7 +62,7 @@ struct OlderPictures : testing::TestWithParam<Traces> {
     while (!store.shows_newest());
     program.run();
   }
-  /// From here on the pictures are of the model before the edit.
+  /// Edits, so that the pictures stay those of the model before.
   void leave_behind(const Edit& edit) {
     program.set_traces(GetParam());
     program.edit(edit);
@@ -74,7 +73,6 @@ struct OlderPictures : testing::TestWithParam<Traces> {
     support::look(store, change);
     program.run();
   }
-  /// What a key or a menu put aside for the clipboard.
   std::string copied() { return ImGui::GetClipboardText(); }
   void copy_again() { program.play(support::press({Key::c, true, true})); }
   void choose(std::initializer_list<const char*> lines) {
@@ -129,7 +127,7 @@ TEST_P(OlderPictures, StandBesideTheNewestModelWhereItIsEdited) {
 }
 
 TEST_P(OlderPictures, DoNotStartTheStepOfALesson) {
-  program.set_traces(Traces::fail);  // a lesson's model is small, nobody waits for it
+  program.set_traces(Traces::fail);  // a lesson's small model never waits
   store.dispatch(app::StartLesson{"000"});
   program.run();
   ASSERT_TRUE(store.lesson());

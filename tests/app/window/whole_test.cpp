@@ -1,4 +1,4 @@
-// A whole model in the window: what it predicts is in sight in every view, and labels never vanish.
+// A whole model in the window: its prediction is visible in every view, and labels never vanish.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ struct WholeWindow : testing::Test {
     const app::WholeModel& whole = *ui.store.pending().whole;
     return core::experiment::whole_text(*whole.model, whole.experiment);
   }
-  /// All words within a landmark, one after the other.
+  /// Returns all texts within a landmark, one per line.
   std::string words_in(const std::string& name) {
     const auto place = ui.rect(name);
     std::string words;
@@ -77,7 +77,7 @@ TEST_F(WholeWindow, MovesTheNextTokenWhileAWeightIsDragged) {
   EXPECT_THAT(words, testing::HasSubstr("0.9285"));
 }
 
-/// Gaps shrink first, then maps; at up to 30 tokens of four heads every token has its name.
+/// Gaps shrink first, then maps; with up to 30 tokens and four heads, every token is labeled.
 TEST_F(WholeWindow, NamesEveryRowAndColumnOfTheMaps) {
   const app::Metrics m = app::metrics({1280, 800}, 1);
   const ImVec2 room{703, 678};

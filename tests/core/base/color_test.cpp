@@ -137,7 +137,7 @@ double luminance(Rgb c) {
   return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b);
 }
 
-/// CIE 1976 L*a*b* of a color of sRGB, white D65.
+/// Converts an sRGB color to CIE 1976 L*a*b*, white D65.
 Lab lab_of(Rgb c) {
   const double r = linear(c.r), g = linear(c.g), b = linear(c.b);
   const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
@@ -147,7 +147,7 @@ Lab lab_of(Rgb c) {
 }
 
 TEST(Palette, ThirtyTwoHeadsAreToldApartAndFromTheGround) {
-  constexpr double told_apart = 20;  // 2.3 is just noticed, side by side
+  constexpr double told_apart = 20;  // a just noticeable difference is 2.3
   for (const bool dark : {false, true}) {
     const Palette& p = palette(dark);
     const double ground = luminance(p.ground.back);

@@ -1,4 +1,4 @@
-// Matrices that are shared, rotary positions, and threads that share work.
+// Shared matrices, rotary positions and the thread pool.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -49,7 +49,7 @@ TEST(SharedMatrix, SetOneByOneIsWhatAMatrixWouldBe) {
     arma::mat plain = expected[from];
     next.set(row, column, number);
     plain(row, column) = number;
-    if (random() % 8 == 0) *next;  // read whole now and then
+    if (random() % 8 == 0) *next;  // now and then reads the whole matrix
     ASSERT_EQ(next.at(row, column), number);
     ASSERT_EQ(next.row(row)(column), number);
     ASSERT_EQ(next.column(column)(row), number);
@@ -86,7 +86,7 @@ TEST(SharedMatrix, CopyOfWhichOneNumberWasSetHoldsLittleMemoryOfItsOwn) {
   EXPECT_GE(held({original}), 80'000u);
   EXPECT_LE(held(copies), 2 * held({original}));
   EXPECT_EQ(copies.back()->at(3, 3), 1);
-  EXPECT_GE(held({copies.back()}), 160'000u);  // read whole, it has numbers of its own besides
+  EXPECT_GE(held({copies.back()}), 160'000u);  // a matrix that was read whole also holds its own numbers
 }
 
 TEST(SharedMatrix, KnowsWhetherItIsFiniteAfterEveryEdit) {
@@ -170,7 +170,7 @@ Scaling scaling_of(ScalingRule rule, double factor, double original) {
   return scaling;
 }
 
-/// What ROPE_INIT_FUNCTIONS of transformers 5 give, in float32.
+/// Expected values: ROPE_INIT_FUNCTIONS of transformers 5, in float32.
 TEST(RotaryScaling, HasTheFrequenciesOfTransformers) {
   const auto expect = [](const Scaling& scaling, double base, std::int64_t length,
                          const std::vector<double>& expected) {
@@ -232,7 +232,7 @@ TEST(RotaryDot, TurnsAsThePaperSays) {
   Rotary rotary;
   rotary.base = 100;
   const arma::rowvec query{1, 0, 0, 2}, key{0, 1, 1, 0};
-  // Pairs (0, 2) at 1 radian and (1, 3) at 0.1 radian a position; distance 3 − 1.
+  // Pairs (0, 2) at 1 radian and (1, 3) at 0.1 radian per position; distance 3 − 1.
   const RotaryDot now = rotary_dot(rotary, query, key, 3, 1);
   ASSERT_EQ(now.pairs.size(), 2u);
   EXPECT_EQ(now.pairs[1].columns.second, 3u);

@@ -1,4 +1,4 @@
-// Random numbers as PyTorch draws them, and the ops that ask for them.
+// Random numbers as PyTorch draws them, and draw ops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::string error_of(const std::string& op) {
   return support::error_of([&] { parse_draw_op(op); });
 }
 
-/// The numbers of one block, row after row.
+/// Reads the numbers of one block, row by row.
 std::vector<float> numbers(std::string text) {
   for (char& c : text)
     if (c == ',') c = ' ';
@@ -137,7 +137,7 @@ TEST(TorchWords, CallTheOpAsPyTorchDoes) {
 
 struct Refused {
   const char* op;
-  const char* expected;  // words that the error holds
+  const char* expected;  // part of the error
 };
 
 TEST(ParseDrawOp, NamesTheOpAndWhatWasExpected) {
@@ -212,7 +212,7 @@ Numbers as_double(const auto& numbers) {
   return Numbers(numbers.begin(), numbers.end());
 }
 
-/// The op of a name in the reference files, such as "linear_3_2_True_bias".
+/// Draws n numbers with the op of a name in the reference files, such as "linear_3_2_True_bias".
 Numbers drawn(Generator& g, const Draws& d, std::size_t n) {
   const std::string& name = d.name;
   const auto starts = [&](const char* prefix) { return name.rfind(prefix, 0) == 0; };
@@ -244,7 +244,7 @@ void expect_equal(const Numbers& numbers, const Draws& d) {
   ASSERT_FALSE(d.sample.first.empty());
   EXPECT_EQ(Numbers(numbers.begin(), numbers.begin() + d.sample.first.size()), d.sample.first);
   EXPECT_EQ(Numbers(numbers.end() - d.sample.last.size(), numbers.end()), d.sample.last);
-  EXPECT_NEAR(sum, d.sample.sum, 1e-9);  // the order in which they were added is not known
+  EXPECT_NEAR(sum, d.sample.sum, 1e-9);  // the order of the summation is unknown
   EXPECT_NEAR(squares, d.sample.sum_of_squares, 1e-9);
 }
 
@@ -261,7 +261,7 @@ void expect_kept(const Bits& kept, const Draws& d) {
   EXPECT_EQ(checksum, d.checksum);
 }
 
-/// The output of mt19937 that follows the first n.
+/// Returns the mt19937 output after the first n.
 std::uint32_t output_after(std::uint64_t seed, std::size_t n) {
   std::mt19937 engine(static_cast<std::uint32_t>(seed));
   engine.discard(n);
@@ -291,7 +291,7 @@ TEST_P(ReferenceDraws, AreEqualForEveryOp) {
     } else {
       expect_equal(drawn(g, d, size(d)), d);
     }
-    const bool drawn_after_weight = d.name.find("_bias") != d.name.npos;  // the file counts the bias alone
+    const bool drawn_after_weight = d.name.find("_bias") != d.name.npos;  // the file counts only the bias
     const std::size_t before =
         drawn_after_weight ? size(d) * (d.name == "linear_3_2_True_bias" ? 3 : 256) : 0;
     EXPECT_EQ(g.next_u32(), output_after(file.seed, before + d.n_draws));

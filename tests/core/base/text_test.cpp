@@ -1,4 +1,4 @@
-// Numbers and texts: shortest decimals, what is parsed, order, suggestions, UTF-8.
+// Numbers and texts: shortest decimals, parsing, ordering, suggestions, UTF-8.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -149,7 +149,7 @@ TEST(Text, IsTrimmedLoweredAndWrittenInHexadecimal) {
   EXPECT_EQ(hexadecimal(std::string_view()), "");
 }
 
-/// Subscripts in brackets.
+/// Puts subscripts in brackets and other pieces in parentheses.
 std::string marked(std::string_view formula) {
   std::string text;
   for (const FormulaPiece& piece : formula_pieces(formula))
@@ -172,8 +172,8 @@ struct Encoded {
   std::string bytes;
 };
 
-/// The first and the last code point of every length, and those beside the surrogates, after table 3-6 of the
-/// Unicode standard.
+/// The first and last code point of every length and the neighbors of the surrogates: Unicode Standard,
+/// table 3-6.
 const std::vector<Encoded> ends_of_lengths{
     {0x0, std::string(1, '\0')},   {0x7F, "\x7F"},           {0x80, "\xC2\x80"},
     {0x7FF, "\xDF\xBF"},           {0x800, "\xE0\xA0\x80"},  {0xD7FF, "\xED\x9F\xBF"},

@@ -13,12 +13,12 @@
 #include "core/files/session.hpp"
 #include "core/files/tensor_formats.hpp"
 
-/// What tests/fixtures/check holds: models, and tensors made with mistakes by NumPy.
+/// Fixtures of tests/fixtures/check: models, and tensors that NumPy computed with mistakes.
 namespace support {
 
 using core::formats::TensorFile;
 
-/// The causes of a case: "a~how+b" names a and b.
+/// Returns the causes that a case names: a and b for "a~how+b".
 inline std::set<std::string> causes_of(const std::string& name) {
   std::set<std::string> causes;
   for (std::size_t begin = 0, end = 0; end != name.npos; begin = end + 1) {
@@ -29,7 +29,7 @@ inline std::set<std::string> causes_of(const std::string& name) {
   return causes;
 }
 
-/// Whether one of the explanations is of these causes.
+/// Returns whether one of the explanations has exactly these causes.
 inline bool names_causes(const core::check::Report& report, const std::set<std::string>& causes) {
   return std::ranges::any_of(report.explanations, [&](const core::check::Explanation& e) {
     return std::set(e.causes.begin(), e.causes.end()) == causes;
@@ -40,7 +40,7 @@ inline core::formats::Tensor& named(std::vector<core::formats::Tensor>& tensors,
   return *std::ranges::find(tensors, name, &core::formats::Tensor::name);
 }
 
-/// A file of tensors that is in memory.
+/// Returns a tensor file that lives in memory.
 inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) {
   std::vector<TensorFile::Entry> entries;
   for (core::formats::Tensor& tensor : tensors) {
@@ -52,14 +52,14 @@ inline TensorFile tensors_in_memory(std::vector<core::formats::Tensor> tensors) 
   return {"memory", "npz", std::move(entries)};
 }
 
-/// What a report says of tensors that were left out.
+/// Returns a report's sentences about ignored tensors.
 inline std::vector<std::string> words_of(const std::vector<core::check::LeftOut>& left_out) {
   std::vector<std::string> all;
   for (const auto& each : left_out) all.push_back(each.words());
   return all;
 }
 
-/// One of the models with its cases.
+/// A model and its cases.
 class CheckFixture {
  public:
   explicit CheckFixture(const std::string& name)
@@ -74,7 +74,7 @@ class CheckFixture {
     return names;
   }
 
-  /// The tensors of a case, or only those stages of it.
+  /// Reads the tensors of a case: all, or only the given stages.
   std::vector<core::formats::Tensor> tensors(const std::string& name,
                                              const std::set<std::string>& stages = {}) const {
     std::vector<core::formats::Tensor> found;
@@ -93,7 +93,7 @@ class CheckFixture {
   TensorFile file_;
 };
 
-/// Tests of one model.
+/// Fixture of tests with one model.
 struct CheckOfOneModel : testing::Test {
   explicit CheckOfOneModel(const char* name) : fixture(name) {}
   CheckFixture fixture;
@@ -107,7 +107,7 @@ struct CheckOfOneModel : testing::Test {
   }
 };
 
-/// A model against tensors, with the usual tolerance.
+/// Checks tensors against a model with the default tolerance.
 inline core::check::Report checked(const core::attention::Model& model,
                                    std::vector<core::formats::Tensor> tensors) {
   return core::check::check(model, core::check::match(model, tensors_in_memory(std::move(tensors)), {}), {});

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-/// What is inferred of mistakes of which the table has no row; "" of those that no deviation is.
+/// Returns words of the inferred cause of a mistake that the table lacks, or "" if nothing can be inferred.
 std::string inferred_of(const std::string& name) {
   for (const auto& [part, words] : {std::pair{"base_two", "base 2"},
                                     {"values_rolled", "rolled"},
@@ -36,17 +36,17 @@ std::string inferred_of(const std::string& name) {
   return "";
 }
 
-/// A model of the fixtures, and how many of its cases are mistakes, at least, and unknown ones.
+/// A model of the fixtures, with the number of its mistakes (at least) and of its unknown cases.
 struct ModelOfCases {
   const char* name;
   std::size_t n_mistakes, n_unknown = 0;
-  bool is_long = false;  ///< so many tokens that a few rows are tried first; weights and output, in float32
+  bool is_long = false;  ///< causes are tried on a few rows first; weights and output, in float32
 };
 
 class CheckOf : public testing::TestWithParam<ModelOfCases> {
  protected:
-  /// Calls visit(case, its tensors) for those whose name begins so, and says how many they are; "" are the
-  /// mistakes.
+  /// Calls visit(case, its tensors) for every case whose name starts with kind ("": the mistakes) and returns
+  /// their number.
   template <class Visit>
   std::size_t for_each_case(const std::string& kind, const std::set<std::string>& stages, Visit visit) {
     std::size_t n = 0;
@@ -54,7 +54,7 @@ class CheckOf : public testing::TestWithParam<ModelOfCases> {
       const bool is_mistake = !name.starts_with("right") && !name.starts_with("unknown");
       if (kind.empty() ? !is_mistake : !name.starts_with(kind)) continue;
       std::vector<Tensor> tensors = fixture.tensors(name, stages);
-      for (Tensor& tensor : tensors)  // as programs keep them who compute in float16 and go on in float32
+      for (Tensor& tensor : tensors)  // as kept by programs that compute in float16 and continue in float32
         if (name == "half_precision") tensor.dtype = formats::Dtype::f32;
       SCOPED_TRACE(name);
       visit(name, tensors);
@@ -69,11 +69,11 @@ class CheckOf : public testing::TestWithParam<ModelOfCases> {
 TEST_P(CheckOf, NamesEveryMistakeAndEveryPairFromAllStages) {
   const std::size_t n =
       for_each_case("", {}, [&](const std::string& name, const std::vector<Tensor>& tensors) {
-        if (GetParam().is_long && name == "mask_finite") return;  // which neither of the two tensors shows
+        if (GetParam().is_long && name == "mask_finite") return;  // shows in neither of the two tensors
         const Report report = checked(fixture.model, tensors);
         EXPECT_FALSE(report.agrees);
         EXPECT_TRUE(support::names_causes(report, support::causes_of(name))) << report_text(report);
-        // Twice by √d_head is once by d_head; and few tensors may have several explanations.
+        // Dividing twice by √d_head equals once by d_head; few tensors may allow several explanations.
         const std::size_t n_explanations = name.find("scale_d_head") != name.npos ? 2 : 1;
         if (tensors.size() > 4) {
           EXPECT_EQ(report.explanations.size(), n_explanations) << report_text(report);
@@ -145,7 +145,7 @@ TEST_F(OneCheck, NamesTheFirstStageThatDiffersAndTheWorstCell) {
 }
 
 TEST_F(OneCheck, NamesAllCausesThatTheTensorsCannotTellApart) {
-  // d_model = d_head² makes 1/√d_model, 1/d_head and 1/√d_head twice one number.
+  // With d_model = d_head², 1/√d_model, 1/d_head and 1/√d_head applied twice are equal.
   support::Random random(5);
   const Model square = support::model(random, 4, 4, 4, 2);
   Model wrong = square;
@@ -200,8 +200,7 @@ TEST_F(OneCheck, MaskOfEachHeadIsTheMaskWhereAllAreIt) {
   EXPECT_THAT(report.notes, IsEmpty());
 }
 
-/// What PyTorch 2.15's conversions make of these numbers; older ones make NaN of what float8_e4m3fn cannot
-/// hold.
+/// Expected values: PyTorch 2.15's conversions; older ones give NaN beyond the range of float8_e4m3fn.
 TEST(StoredNumbers, OfEightBitsAreThoseOfPytorch) {
   using formats::Dtype;
   const std::vector<double> numbers{0.3, -1.7, 448, 460, 0.001, 0.0009765625, 0.00098, 17.5, 1e-5, -0.0107};
@@ -213,7 +212,7 @@ TEST(StoredNumbers, OfEightBitsAreThoseOfPytorch) {
     EXPECT_LE(std::abs(e5m2[k] - numbers[k]), round_trip_error(Dtype::f8_e5m2, numbers[k])) << numbers[k];
   }
   EXPECT_LT(round_trip_error(Dtype::f8_e4m3, 17.5), 1.1);
-  /// What a type has for numbers beyond its range is no difference.
+  /// A number beyond a type's range agrees with whatever the type stores for it.
   const auto stands_for_more = [](Dtype dtype, double kept, double number) {
     Agreement agreement;
     agreement.add(kept, number, {{}, dtype}, 0, 0);

@@ -1,4 +1,4 @@
-// Right tensors that people write down otherwise than we do, and what is said of those that are not compared.
+// Correct tensors in other conventions than ours, and the sentences about tensors that are not compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,12 +33,11 @@ Tensor made(const std::string& name, formats::Shape shape, std::vector<double> n
   return tensor;
 }
 
-/// Two heads of five tokens with a causal mask.
+/// Five tokens, two heads, causal.
 struct Customs : testing::Test {
   CheckFixture fixture{"full"};
 
-  /// A case's tensors, whose scores are masked in place before softmax(scores / √d), as the book's class
-  /// does.
+  /// Reads a case's tensors with scores masked in place before softmax(scores / √d), as in the book's class.
   std::vector<Tensor> masked_first(const std::string& name, const std::set<std::string>& others) const {
     std::set<std::string> stages = others;
     stages.insert("scores");
@@ -57,7 +56,7 @@ TEST_F(Customs, ScoresMaskedBeforeTheScaleAgree) {
   EXPECT_TRUE(report.agrees) << report_text(report);
   EXPECT_THAT(report_text(report), HasSubstr("masked before the scale"));
   std::vector<Tensor> wrong = masked_first("right", {"weights"});
-  named(wrong, "attn_scores").numbers[1] = 0;  // shown though it is hidden
+  named(wrong, "attn_scores").numbers[1] = 0;  // an unmasked score at a masked position
   EXPECT_FALSE(checked(fixture.model, wrong).agrees);
 }
 
@@ -122,7 +121,7 @@ TEST_F(Customs, WeightsAveragedOverTheHeadsAreComparedWithTheirMean) {
   EXPECT_THAT(report_text(right), HasSubstr("the mean of 2 heads"));
   EXPECT_THAT(right.notes, IsEmpty());
   EXPECT_THAT(checked(fixture.model, {mean_of("no_scale")}).causes(), ElementsAre("no_scale"));
-  // They are of no head, so that none of them can be shown.
+  // A mean over heads belongs to no head, so none can be displayed.
   const auto file = support::tensors_in_memory({mean_of("right")});
   const Matched matched = match(fixture.model, file, {});
   EXPECT_THAT(observed_trace(fixture.model, matched, check(fixture.model, matched, {}), 0).stages, IsEmpty());
@@ -164,7 +163,7 @@ TEST(Roundings, OfTheTypeThatTensorsAreKeptInAreNoDifference) {
     EXPECT_THAT(kept.causes(), IsEmpty());
     EXPECT_THAT(report_text(kept), HasSubstr(std::string("agrees as ") + arithmetic));
     EXPECT_THAT(kept.notes, Contains(HasSubstr(std::string("rounding errors of ") + arithmetic)));
-    // Kept as float32 they say nothing of it themselves.
+    // As float32 their type does not reveal the arithmetic.
     for (Tensor& tensor : tensors) tensor.dtype = Dtype::f32;
     EXPECT_THAT(checked(plain.model, tensors).causes(), ElementsAre(cause));
   }

@@ -10,8 +10,7 @@
 #include "core/files/tensor_formats.hpp"
 #include "tests/core/check/check_fixture.hpp"
 
-/// Bugs of public reports, rebuilt in NumPy: a session that is right, and what the program with the bug
-/// gives.
+/// Publicly reported bugs, rebuilt in NumPy: a correct session and the tensors of the buggy program.
 namespace core::check {
 namespace {
 
@@ -19,8 +18,8 @@ using testing::HasSubstr;
 
 struct Bug {
   int number;
-  const char* cause;                  ///< what is inferred from all stages
-  const char* from_output = nullptr;  ///< from the output alone, where that is another; "" agrees
+  const char* cause;                  ///< inferred from all stages
+  const char* from_output = nullptr;  ///< from the output alone, if different; "" agrees
 };
 
 constexpr Bug bugs[] = {

@@ -1,4 +1,4 @@
-// Right tensors in every layout that people keep them in, and shapes that are no stage's.
+// Correct tensors in every common layout, and shapes that fit no stage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ TEST_F(Layouts, ThatAreAskedForAreTheOnlyOnes) {
     for (const Layout& has : layouts()) {
       const std::string name = std::string("right.") + has.name;
       const Report report = checked_as(model, fixture.tensors(name), asked.name);
-      // One sequence may stand behind an axis of its own or not.
+      // A single sequence may have a batch axis or none.
       const bool has_b = has.name[0] == 'b', asks_for_b = asked.name[0] == 'b';
       const bool same = std::string(asked.about) == has.about && (has_b || !asks_for_b);
       EXPECT_EQ(report.agrees, same) << has.name << " read as " << asked.name;
@@ -128,7 +128,7 @@ TEST_F(Layouts, GroupsAreReadWhereTheModelsHeadsRepeatAlone) {
   const Report right = checked(grouped.model, grouped.tensors("right.thd"));
   EXPECT_EQ(readings_in(right).at(Stage::keys), "[T, H/2, d], groups of 2 heads");
   EXPECT_EQ(readings_in(right).at(Stage::queries), "[T, H, d]");
-  // A number of the second group's keys: both heads that share them differ.
+  // The second KV head changes: both query heads that share it differ.
   std::vector<Tensor> tensors = grouped.tensors("right.htd", {"keys"});
   ASSERT_EQ(tensors[0].shape, (formats::Shape{2, 5, 3}));
   tensors[0].numbers[15 + 4] += 0.5;
@@ -136,7 +136,7 @@ TEST_F(Layouts, GroupsAreReadWhereTheModelsHeadsRepeatAlone) {
   EXPECT_THAT(row_of(*wrong.first_difference())[5], testing::EndsWith(" at head 2, row 1, column 1"));
 
   Model other = grouped.model;
-  other.projections->key.weight.set(0, 4, 7);  // head 1 is no longer head 0
+  other.projections->key.weight.set(0, 4, 7);  // head 1 differs from head 0
   const Report unfit = checked(other, grouped.tensors("right.htd", {"keys"}));
   EXPECT_EQ(
       unfit.first_difference()->obstacle,

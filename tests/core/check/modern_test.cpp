@@ -10,7 +10,7 @@
 #include "core/check/check.hpp"
 #include "tests/core/check/check_fixture.hpp"
 
-/// Tensors of attention as today's models compute it, with mistakes in it, made by NumPy.
+/// Tensors of attention with modern options, computed by NumPy with mistakes.
 namespace core::check {
 namespace {
 
@@ -99,7 +99,7 @@ TEST_F(Llama, QueriesThatWereTurnedUnderThePlainNameAreSaidToBe) {
               ElementsAre("q is the right rotated_queries: that is another name and not a bug, but the "
                           "queries before that were not compared with it",
                           HasSubstr("attn.k is the right rotated_keys")));
-  // Also beside a mistake, of which they show the effect.
+  // The same names next to a mistake whose effect they show.
   const Report pairs = checked(model, {tensor("rotary_other_pairs", "rotated_queries", "q"),
                                        tensor("rotary_other_pairs", "weights", "weights")});
   EXPECT_THAT(pairs.causes(), ElementsAre("rotary_other_pairs"));
@@ -110,7 +110,7 @@ TEST_F(Llama, AStageThatWasComputedAndNotUsedKeepsNoCauseFromBeingFound) {
   std::vector<Tensor> tensors = fixture.tensors("rotary_missing");
   tensors.push_back(tensor("right", "rotated_queries", "q_rot"));
   EXPECT_THAT(checked(model, tensors).causes(), ElementsAre("rotary_missing"));
-  tensors.back() = tensor("right", "queries", "q_rot");  // under the name of what it should have become
+  tensors.back() = tensor("right", "queries", "q_rot");  // unrotated queries under the name of rotated ones
   EXPECT_THAT(checked(model, tensors).causes(), ElementsAre("rotary_missing"));
 }
 

@@ -20,7 +20,7 @@ arma::mat part(const formats::Tensor& tensor, std::size_t head) {
   return m;
 }
 
-/// One line of the list that NumPy wrote.
+/// A line of the list that NumPy wrote.
 struct PatternCase {
   std::string name, columns, says;
 };

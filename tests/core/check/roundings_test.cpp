@@ -37,7 +37,7 @@ const std::map<std::string, std::string> arithmetics{{"float64", ""},
 const std::array subsets{Stages{"scores", "weights", "output"}, Stages{"weights", "output"},
                          Stages{"output"}};
 
-/// Of several mistakes, with "+" between them, that of each.
+/// Returns the causes of mistakes joined by "+".
 Causes causes_of(const std::string& made) {
   Causes causes;
   std::istringstream names(made);
@@ -46,7 +46,7 @@ Causes causes_of(const std::string& made) {
   return causes;
 }
 
-/// The first tensor in which two cases differ plainly, or "".
+/// Returns the first stage in which two cases differ clearly, or "".
 std::string first_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   for (const attention::StageInfo& stage : attention::stages())
     for (std::size_t k = 0; k < a.size(); ++k) {
@@ -65,7 +65,7 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
  protected:
   CheckFixture fixture{std::string("rounded_") + GetParam()};
 
-  /// What the causes must be, with those stages: the mistake where it shows, and the arithmetic.
+  /// Returns the causes expected from these stages: the mistake if it shows, and the arithmetic.
   Causes expected(const std::string& mistake, const std::string& arithmetic, const Stages& stages) const {
     Causes causes;
     if (!first_apart(fixture.tensors(mistake + ".float64", stages), fixture.tensors("right.float64", stages))
@@ -76,7 +76,7 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
   }
 
   void expect_named(const std::string& mistake, const std::string& arithmetic, const Stages& stages) {
-    // −10⁹ is no number of float16, and a softmax over queries that see no key makes every output NaN.
+    // −10⁹ overflows float16, and a softmax over queries with no unmasked key makes every output NaN.
     if (mistake == "mask_finite" && arithmetic == "float16") return;
     const std::vector<Tensor> tensors = fixture.tensors(mistake + "." + arithmetic, stages);
     const bool nothing_to_see = std::ranges::all_of(tensors, [](const Tensor& tensor) {
@@ -85,8 +85,8 @@ class RoundedTensors : public testing::TestWithParam<const char*> {
     const Causes causes = nothing_to_see ? causes_of(mistake) : expected(mistake, arithmetic, stages);
     const Report report = checked(fixture.model, tensors);
     const std::string of = mistake + "." + arithmetic + " from " + testing::PrintToString(stages);
-    const bool is_unknown = mistake == "base_two";  // of which the table of mistakes has no row
-    // Tensors that are kept in float16 say themselves how they err.
+    const bool is_unknown = mistake == "base_two";  // not in the table of mistakes
+    // For tensors kept in float16 the type already explains the rounding.
     const bool errs_as_kept = arithmetic == "float16" && causes == Causes{"half_precision"};
     EXPECT_EQ(report.agrees, (causes.empty() || errs_as_kept) && !is_unknown) << of;
     std::vector<Causes> found;
@@ -126,14 +126,14 @@ TEST_P(RoundedTensors, AreExplainedByTheMistakeAndTheArithmetic) {
 INSTANTIATE_TEST_SUITE_P(Models, RoundedTensors, testing::Values("full", "plain", "cross", "cut"),
                          [](const auto& of) { return std::string(of.param); });
 
-/// Tensors of the right model in one arithmetic, to be changed.
+/// Tensors of the correct model in one arithmetic, to be modified.
 struct JudgedTensors : support::CheckOfOneModel {
   JudgedTensors() : CheckOfOneModel("rounded_plain") {}
 
   std::vector<Tensor> right_in(const std::string& arithmetic) const {
     return fixture.tensors("right." + arithmetic);
   }
-  /// Moves the numbers of a tensor so many times as far from those of the exact one, where it is asked for.
+  /// Multiplies a tensor's deviations from the exact one by `times` wherever where(row, column) holds.
   template <class Where>
   void move(Tensor& tensor, double times, Where where) const {
     std::vector<Tensor> all = right_in("float64");
@@ -179,7 +179,7 @@ TEST_F(JudgedTensors, KeepTheFirstStageThatIsNotRounded) {
 }
 
 TEST_F(JudgedTensors, TellCoarseSumsFromCoarseStages) {
-  // 64 terms, of which each partial sum rounds.
+  // 64 terms; every partial sum is rounded.
   CheckFixture wide("rounded_sums");
   EXPECT_THAT(checked(wide.model, wide.tensors("float16_sums")).causes(), ElementsAre("half_precision_sums"));
   std::vector<Tensor> stages = wide.tensors("float16");

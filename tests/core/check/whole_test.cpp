@@ -1,4 +1,4 @@
-// Whole models against what transformers made of the same text: hidden states and attention of every layer.
+// Whole models against transformers on the same text: hidden states and attention of every layer.
 #include <gmock/gmock.h>
 
 #include <numeric>
@@ -16,7 +16,7 @@ namespace goldens = transformer::goldens;
 using formats::Tensor;
 using testing::HasSubstr;
 
-/// A model, its text, and a dump of it as programs of PyTorch write one: a tensor for each layer.
+/// A model, its text, and a dump as PyTorch programs write it: one tensor per layer.
 class WholeDump : public testing::TestWithParam<std::string> {
  protected:
   WholeDump() {
@@ -140,7 +140,7 @@ TEST_P(WholeDump, OfAnotherTextIsOfAnotherShape) {
   EXPECT_THAT(whole_report_json(found), HasSubstr("\"max_abs\": null, \"row\": null, \"column\": null"));
 }
 
-/// The file's norm and scores are of the file's own rows.
+/// The file's final norm and logits are compared with those of the file's own last hidden states.
 TEST_P(WholeDump, IsGoneOnWithBehindTheLastLayer) {
   const Token progress;
   ThreadPool pool(1);
@@ -168,7 +168,7 @@ TEST_P(WholeDump, IsGoneOnWithBehindTheLastLayer) {
   EXPECT_EQ(found.normed->rounding, "");
 }
 
-/// What a file with tensors of these names, 1 × 5 × 24 or as said, holds of a model of two layers.
+/// Returns what a file with tensors of these names and this shape contains of a two-layer model.
 Dump held_by_names(const std::vector<std::string>& names, const formats::Shape& shape = {1, 5, 24}) {
   std::vector<Tensor> tensors(names.size());
   for (std::size_t k = 0; k < names.size(); ++k) {

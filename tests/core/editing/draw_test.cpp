@@ -1,4 +1,4 @@
-// What is drawn as PyTorch draws it: whole models, single matrices, embeddings of a sentence.
+// Initialization as in PyTorch: whole models, single matrices, embeddings of a sentence.
 #include "core/editing/draw.hpp"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ attention::Model preset(const char* name) {
   return find_preset(name)->make();
 }
 
-/// The model with its learned matrices forgotten, in its own shapes.
+/// Returns the model with zeroed projections and without an output projection.
 attention::Model forgetful(attention::Model model) {
   for (attention::Linear* linear :
        {&model.projections->query, &model.projections->key, &model.projections->value})
@@ -118,7 +118,7 @@ bool equal(const arma::mat& a, const arma::mat& b) {
   return arma::approx_equal(a, b, "absdiff", 0);
 }
 
-/// A tensor of a sequence of draws in the reference file of seed 123.
+/// Returns a tensor of a sequence of draws in the reference file of seed 123.
 arma::mat reference(const std::string& sequence, const std::string& name) {
   const auto file = support::read_generator_file("seed123");
   for (const support::Draws& d : file.sequences.at(sequence))
@@ -160,7 +160,7 @@ TEST(Fill, WritesFixedNumbersOrNormalOnesAsRandnDoes) {
     EXPECT_TRUE(equal(filled(six_words(), {}, fill(rule)), expected));
 }
 
-/// The first and the last numbers of a reference tensor that is stored in parts.
+/// Expects the first and last numbers of a reference tensor that is stored in parts.
 void expect_parts(const arma::rowvec& numbers, const std::string& name) {
   SCOPED_TRACE(name);
   const auto file = support::read_generator_file("seed123");

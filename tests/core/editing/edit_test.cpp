@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 constexpr MatrixPlace place_of_x{MatrixName::embeddings, 0}, place_of_w_q{MatrixName::query_weight, 0};
 
-/// Four tokens of three numbers, projected to four columns in two heads.
+/// Returns a model of four tokens and two heads, d_in = 3, d_out = 4.
 Model four_tokens(std::size_t n_sequences = 1) {
   Random random(11);
   return support::model(random, 4, 3, 4, 2, n_sequences);
@@ -168,7 +168,7 @@ TEST(MoveToken, MovesNumbersAndNameToTheRowAskedFor) {
 TEST(MoveToken, TakesMaskCellsAlongInASingleSequence) {
   Model m = apply(four_tokens(), SwitchMaskCell{3, 1, false});
   EXPECT_THAT(apply(m, MoveToken{0, 1, 0}).mask.cells, ElementsAre(MaskCell{3, 0, false}));
-  EXPECT_THAT(apply(m, MoveToken{0, 3, 0}).mask.cells, ElementsAre());  // a later key is hidden by the rule
+  EXPECT_THAT(apply(m, MoveToken{0, 3, 0}).mask.cells, ElementsAre());  // the causal rule masks a later key
 }
 
 TEST(MoveToken, LeavesTheMaskOfABatchAlone) {
@@ -298,7 +298,7 @@ TEST(Edits, AreRefusedByTheNameOfWhatDoesNotFit) {
       {m, SetInputWidth{16385}, "expected at most 16384 columns (d_in), got 16385"},
       {m, SetInputWidth{0}, "d_in: expected at least one column"},
       {m, SetOutputWidth{20000}, "expected at most 16384 columns (d_out), got 20000"},
-      // Four projections of 16384² numbers are 8 GiB, and there are the embeddings.
+      // Four projections of 16384² numbers are 8 GiB, plus the embeddings.
       {apply(m, SetInputWidth{16384}), SetOutputWidth{16384}, "would need 8.0 GiB, expected at most 8.0 GiB"},
       {wide, SetOutputWidth{6}, "d_out: expected a multiple of n_heads = 4 (nearest: 4 and 8), got 6"},
       {wide, SetOutputWidth{3}, "(nearest: 4), got 3"},
@@ -402,26 +402,26 @@ TEST(Target, DiffersBetweenKindsOfEdit) {
   Random random(3);
   std::vector<std::string> targets;
   for (std::size_t kind = 0; kind < std::variant_size_v<Edit>; ++kind) {
-    std::string key;  // taking something back has none, doing it has
+    std::string key;  // reverting an override has none, setting it has
     for (int k = 0; k < 20 && key.empty(); ++k) key = target(random_edit(random, four_tokens(), kind));
     if (!key.empty()) targets.push_back(key);
   }
   std::sort(targets.begin(), targets.end());
   EXPECT_EQ(std::adjacent_find(targets.begin(), targets.end()), targets.end());
-  EXPECT_EQ(targets.size(), std::variant_size_v<Edit> - 13);  // thirteen kinds never join
+  EXPECT_EQ(targets.size(), std::variant_size_v<Edit> - 13);  // thirteen kinds never merge into one step
 }
 
 using attention::GivenStage;
 using enum attention::Stage;
 using attention::SharedMatrix;
 
-/// Three tokens in two heads of two columns.
+/// Returns a model of three tokens and two heads, d_head = 2.
 Model three_tokens(std::size_t n_sequences = 1) {
   support::Random random(41);
   return support::model(random, 3, 3, 4, 2, n_sequences);
 }
 
-/// [row][column] = 10 · row + column, the same in every head.
+/// Returns a given stage with [row][column] = 10 · row + column in every matrix.
 GivenStage counted(attention::Stage stage, std::size_t rows, std::size_t columns,
                    std::size_t n_matrices = 2) {
   arma::mat m(rows, columns);

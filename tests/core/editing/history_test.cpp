@@ -19,15 +19,15 @@ Model small_model() {
   return support::model(random, 4, 3, 4, 2);
 }
 
-/// A model whose every undo step holds 100 × 100 embeddings of its own: 80 kB.
+/// Returns a model with 100 × 100 embeddings, 80 kB in each undo step.
 Model wide_model() {
   Random random(7);
   return support::model(random, 100, 100, 2, 1);
 }
 
-/// Applies the edit as the store does: remember, then replace.
+/// Applies the edit as the store does: record, then replace.
 void take(Model& model, History& history, const Edit& edit) {
-  Model next = editing::apply(model, edit);  // not std::apply, which a variant brings in
+  Model next = editing::apply(model, edit);  // not std::apply, which ADL finds through the variant
   history.record(model, target(edit), describe(edit));
   model = std::move(next);
 }
@@ -80,7 +80,7 @@ TEST(History, RetracesRandomWalksOfUndoAndRedo) {
   Random random(21);
   Model model = small_model();
   History history;
-  std::vector<Model> expected{model};  // what stands at each step
+  std::vector<Model> expected{model};  // the model at each step
   std::size_t at = 0;
   for (int k = 0; k < 2000; ++k) {
     const std::size_t choice = below(random, 5);
@@ -105,7 +105,7 @@ TEST(History, RetracesRandomWalksOfUndoAndRedo) {
 TEST(History, TakesAGestureAsOneStepAndEveryOtherEditAsItsOwn) {
   struct Case {
     std::vector<Edit> edits;
-    bool ends;  ///< the gesture, before the last edit
+    bool ends;  ///< whether the gesture ends before the last edit
     std::size_t n_steps;
   };
   for (const auto& [edits, ends, n_steps] :

@@ -16,8 +16,7 @@ namespace {
 
 using support::is_near;
 
-/// Rows that share their weight evenly between all keys up to the query but for those that match, e^match
-/// times as heavy.
+/// Returns causal weights that are even, except that matching keys weigh e^match times as much.
 arma::mat matching_weights(const std::vector<std::vector<std::size_t>>& matches) {
   const std::size_t n = matches.size();
   arma::mat w(n, n, arma::fill::zeros);
@@ -84,7 +83,7 @@ TEST(ModernRotary, HasScoresOfTheDistanceAlone) {
   const arma::mat& scores = trace.at(attention::Stage::scores, 0);
   for (std::size_t i = 0; i < scores.n_rows; ++i)
     for (std::size_t j = 0; j <= i; ++j) {
-      // Two pairs of ones, of frequencies 1 and 0.1, turned apart by the distance: 2·cos of each angle.
+      // Two pairs of ones with frequencies 1 and 0.1, rotated apart by the distance: 2·cos of each angle.
       const double distance = static_cast<double>(i - j);
       EXPECT_NEAR(scores(i, j), 2 * std::cos(distance) + 2 * std::cos(0.1 * distance), 1e-12);
     }

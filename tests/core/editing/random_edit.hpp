@@ -11,10 +11,10 @@
 
 namespace core::editing {
 
-/// The line of the error that the edit is refused with, or "no error".
+/// Returns the error line with which the edit is refused, or "no error".
 inline std::string refusal(const attention::Model& model, const Edit& edit) {
   return support::error_of(
-      [&] { editing::apply(model, edit); });  // not std::apply, which a variant brings in
+      [&] { editing::apply(model, edit); });  // not std::apply, which ADL finds through the variant
 }
 
 using support::below;
@@ -61,7 +61,7 @@ inline SetKeyEmbeddings random_memory(Random& r, const attention::Model& m) {
   return edit;
 }
 
-/// An edit of the kind that stands at that place of the variant; about one in five does not fit the model.
+/// Returns a random edit of the variant's alternative `kind`; about one in five does not fit the model.
 inline Edit random_edit(Random& g, const attention::Model& w, std::size_t kind) {
   const std::size_t rows = w.n_tokens();
   const std::function<Edit()> makers[std::variant_size_v<Edit>] = {

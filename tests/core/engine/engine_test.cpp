@@ -1,4 +1,4 @@
-// The engine against the formulas: full passes, updates, what a difference of two models is.
+// The engine against the formulas: full passes, updates, differences of two models.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,12 +21,12 @@ using support::below;
 using support::Random;
 
 // Both sides round sums of up to some hundred products of numbers of size ten: 10⁻¹⁶ · 10 · √100 of a score,
-// and as much of a weight's relative error. Random scales and sizes take that a hundred times further.
+// and the same relative error of a weight. Random scales and sizes need a hundred times that.
 constexpr double rounding = 1e-12;
-// Sums of float32 are 2²⁹ times as coarse: 10⁻⁵ of a score; more where parts of it cancel.
+// Sums in float32 are 2²⁹ times as coarse: 10⁻⁵ of a score, more where terms cancel.
 constexpr double rounding32 = 1e-4, least32 = 0.01;
 
-/// A last place of the largest score is as much of a weight, so scores of a million leave 10⁻⁹ of it.
+/// Compares traces, allowing for rounding of large scores: scores of a million cost 10⁻⁹ of a weight.
 testing::AssertionResult agree_as_rounded(const Model& m, const Trace& found, const Trace& reference,
                                           double in_float64) {
   double largest_score = 0;
@@ -37,7 +37,7 @@ testing::AssertionResult agree_as_rounded(const Model& m, const Trace& found, co
   return agree(m, found, reference, rounding32, least32);
 }
 
-/// In float64 and in float32.
+/// Compares the engine with attend() in float64 and in float32.
 testing::AssertionResult computes(Engine& engine, Model m, std::size_t sequence = 0) {
   for (const Precision precision : {Precision::float64, Precision::float32}) {
     m.arithmetic.precision = precision;
@@ -113,8 +113,8 @@ TEST(Engine, AgreesWithAttendOnWindowsThatLeaveBlocksOfKeysOut) {
   }
 }
 
-/// As near as PyTorch's own float32 comes to float64: 6e-7 of the largest output, 1.4e-6 of a weight, at 1024
-/// tokens and 768 numbers.
+/// As close as PyTorch's float32 is to float64: 6e-7 of the largest output, 1.4e-6 of a weight, at 1024
+/// tokens and 768 columns.
 TEST(Engine, ComputesFloat32AsCloselyAsFloat32Can) {
   Random random(21);
   Model m = calm_model(random, 200, 768, 768, 12);
@@ -156,7 +156,7 @@ TEST(Engine, RowsAreTheStagesOrWhatWeightsAreMadeOf) {
   for (const Precision precision : {Precision::float64, Precision::float32}) {
     m.arithmetic.precision = precision;
     engine.compute(m);
-    const double close = precision == Precision::float64 ? 0 : 1e-6;  // exponentials of rows are of float64
+    const double close = precision == Precision::float64 ? 0 : 1e-6;  // row views use float64 exponentials
     for (const Stage stage : {Stage::masked_scores, Stage::weights, Stage::dropped_weights})
       for (std::size_t h = 0; h < 2; ++h) {
         const RowView view = engine.rows(stage, h);
@@ -290,9 +290,9 @@ using support::number;
 
 constexpr double allowed = 1e-10;  // relative, whatever was edited before
 
-/// Any one number, switch or cell of the mask; now and then a number that is far larger than the others.
+/// Edits a random number, switch or mask cell; now and then the number is far larger than the others.
 void edit_one(Random& random, Model& m) {
-  const bool is_float64 = m.arithmetic.precision == Precision::float64;  // which scores of 10⁶ leave digits
+  const bool is_float64 = m.arithmetic.precision == Precision::float64;  // enough digits for scores of 10⁶
   const auto set = [&](SharedMatrix& matrix) {
     const double size = below(random, 200) == 0 ? is_float64 ? 1e6 : 30 : below(random, 20) == 0 ? 10 : 1;
     matrix.set(below(random, matrix->n_rows), below(random, matrix->n_cols), size * number(random));
@@ -344,7 +344,7 @@ void edit_one(Random& random, Model& m) {
   }
 }
 
-/// Edits and steps back, each followed by an update; the trace is compared every so many of them.
+/// Makes n_edits edits and undos, each followed by an update, and compares the trace after each `every`.
 void edit_and_compare_in(Precision precision, Model m, std::size_t n_edits, std::size_t every,
                          unsigned seed) {
   Random random(seed);
@@ -397,7 +397,7 @@ TEST(Update, AgreesWithAttendOnWhatModelsOfTodayAdd) {
   }
 }
 
-/// So many edits of a model of 40 tokens, each followed by an update; in the end the trace is attend()'s.
+/// Makes n_edits edits of a 40-token model, each followed by an update; the final trace must be attend()'s.
 template <class Edit, class Check>
 void update_after_each(unsigned seed, int n_edits, const Edit& edit, const Check& check) {
   Random random(seed);
@@ -450,7 +450,7 @@ TEST(Update, TakesAnyEditOfTheEditor) {
   }
 }
 
-/// What the change does not name is the same as before, so a picture need not be sent again.
+/// Everything the change does not name is unchanged, so its picture need not be sent again.
 TEST(Update, NamesEveryRowAndColumnThatItChanged) {
   Random random(7);
   Model m = calm_model(random, 30, 8, 8, 2);

@@ -14,7 +14,7 @@
 namespace core::attention::fast {
 namespace {
 
-/// Loops of both formats, with tolerances in units of the last place.
+/// Inner loops in float32 and float64; tolerances in units of the last place.
 template <class Number>
 struct Loops : testing::Test {
   static constexpr double unit = std::numeric_limits<Number>::epsilon();
@@ -73,7 +73,7 @@ TYPED_TEST(Loops, OfEveryWidthGiveTheSameRow) {
       std::vector<TypeParam> scores(whole, -INFINITY), e(whole, 5);
       std::copy(a.begin(), a.end(), scores.begin());
       const RowSums<TypeParam> row = kernels.softmax(scores.data(), e.data(), n);
-      // What is subtracted is rounded: at sizes of ten by some units of the exponent.
+      // The subtraction rounds: at sizes of ten by some units of the exponent.
       for (std::size_t j = 0; j < n; ++j)
         EXPECT_NEAR(e[j] / std::exp(a(j) - TypeParam(top)), 1, 5 * this->unit) << kernels.name;
       for (std::size_t j = n; j < (n + kernels.lanes - 1) / kernels.lanes * kernels.lanes; ++j)
@@ -102,7 +102,7 @@ TYPED_TEST(Loops, MultiplyRowsAndItemsOverManyPanelsAndRaggedEnds) {
                                                {8, 24, 0},
                                                {13, 50, 7},
                                                {19, 1100, 64},
-                                               {9, 60, 3000}})  // a panel of these alone fills a cache
+                                               {9, 60, 3000}})  // one such panel fills a cache
     for (const auto& kernels : kernels_of_this_processor<TypeParam>()) {
       const std::size_t width = kernels.panel_width, n_panels = (n_items + width - 1) / width;
       const std::size_t apart = n_panels * width;
@@ -167,7 +167,7 @@ TYPED_TEST(Loops, MultiplyWeightsAndValuesOverManyKeysAndRaggedEnds) {
                       4500 * this->unit * double(n_rows + n_keys))
               << kernels.name << ": " << i << ", " << c;
         for (std::size_t c = d_head; c < apart; ++c)
-          EXPECT_EQ(found[i * apart + c], 77) << kernels.name;  // not its own
+          EXPECT_EQ(found[i * apart + c], 77) << kernels.name;  // padding stays untouched
       }
     }
 }

@@ -89,7 +89,7 @@ TEST(CheckpointNaming, GivesWhatPyTorchProjects) {
     const TensorFile file = open_tensors(folder + k.file + ".safetensors");
     const Attention read = read_first(file, 2);
     const attention::Projections& p = read.projections;
-    const arma::uword times = 2 / read.n_kv_heads.value_or(2);  // PyTorch repeats them
+    const arma::uword times = 2 / read.n_kv_heads.value_or(2);  // PyTorch repeats the KV heads
     const auto tensor = [&](const char* name) { return matrix(file.read(name)); };
     const arma::mat x = tensor("x"), queries = projected(x, p.query);
     EXPECT_TRUE(support::is_near(queries, tensor("want.q"), 1e-13)) << k.file;
@@ -147,10 +147,10 @@ TEST(CheckpointLayer, RefusesShapesThatDoNotFit) {
               HasSubstr("o_proj.weight: expected 6 inputs as the queries have, got 8 × 8"));
 }
 
-/// What config.json leaves to the programs of a model type, and says in keys of its own.
+/// Settings that a model type implies or that its config.json gives in its own keys.
 struct OfType {
   const char *type, *more;
-  /// By layer: W with a sliding window, F without; small where it has no positions.
+  /// Per layer: W with a sliding window, F without; lower case without positions.
   const char* layers;
   positions::Pairs pairs = positions::Pairs::halves;
   double fraction = 1;
@@ -267,7 +267,7 @@ TEST(CheckpointHeads, ThatNoModelHasAreRefused) {
               HasSubstr("expected from 1 to 16777216 heads, got 18446744073709551615"));
   const Mapping mapping = find_layers(file.tensors()).at(0).mapping;
   core::Token progress;
-  const HeadCount wraps{2, (std::size_t{1} << 63) - 1, {}};  // 2 heads and 2 · (2^63 − 1) others are none
+  const HeadCount wraps{2, (std::size_t{1} << 63) - 1, {}};  // 2 + 2 · (2^63 − 1) heads overflow to 0
   EXPECT_EQ(read_attention(file, mapping, wraps, progress).projections.key.weight->n_cols,
             read_first(file, 2).projections.key.weight->n_cols);
 }
@@ -304,7 +304,7 @@ TEST(TinyGpt, GivesTheGoldenQueriesKeysValuesAndWeightsOfEachLayer) {
       const auto worst = [&](const arma::mat& ours, const char* what) {
         return arma::abs(ours - matrix(golden.read(name + what), std::vector{head})).max();
       };
-      // The golden vectors were rounded to float32: to 2^-24 of numbers up to 20, and so were the embeddings.
+      // Golden vectors and embeddings are rounded to float32: 2^-24 of numbers up to 20.
       EXPECT_LT(worst(trace.at(attention::Stage::queries, head), "q"), 4e-6) << layer << "." << head;
       EXPECT_LT(worst(trace.at(attention::Stage::keys, head), "k"), 4e-6) << layer << "." << head;
       EXPECT_LT(worst(trace.at(attention::Stage::values, head), "v"), 4e-6) << layer << "." << head;

@@ -1,5 +1,5 @@
-// Real files with bytes changed, cut, doubled and swapped at random: whatever is in them, they are read or
-// refused in one line. Meant to be run with the sanitizers as well.
+// Real files with bytes changed, cut, doubled and swapped at random must be read or refused in one line.
+// Meant to be run under the sanitizers as well.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::string damaged(std::string bytes, std::mt19937& random) {
     return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
   };
   for (std::size_t k = below(4) + 1; k > 0 && !bytes.empty(); --k) {
-    // The headers are at the beginning and at the end, where most changes should fall.
+    // Most changes should hit the headers, at the beginning and at the end.
     const std::size_t near = std::min<std::size_t>(bytes.size(), 200);
     const std::size_t at = below(3) == 0   ? below(bytes.size())
                            : below(2) == 0 ? below(near)
@@ -49,8 +49,8 @@ std::string damaged(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-/// Whether a file of these bytes, or some of it, is refused; it must be read or refused in one line, and no
-/// tensor may have more numbers than such small files can hold.
+/// Returns whether a file of these bytes, or part of it, is refused. Expects it to be read or refused in one
+/// line, with no tensor of more numbers than such small files can hold.
 bool is_refused(const std::filesystem::path& path, const std::string& bytes) {
   support::put_bytes(path, bytes);
   bool some_left_out = false;
@@ -69,7 +69,7 @@ bool is_refused(const std::filesystem::path& path, const std::string& bytes) {
   return true;
 }
 
-/// Tries files of that name; damaged_bytes() makes each of them.
+/// Tries files of that name with contents from damaged_bytes(); expects at least one to be refused.
 template <class DamagedBytes>
 void expect_read_or_refused(const std::string& name, int tries, DamagedBytes damaged_bytes) {
   const support::TemporaryDirectory directory;
@@ -86,7 +86,7 @@ void expect_read_or_refused(const std::string& name, int tries) {
                          [&, whole = support::bytes_of(folder + name)] { return damaged(whole, random); });
 }
 
-/// The same with damage to one member of an archive, whose checksums are right again.
+/// Does the same with damage to one member of an archive, with correct checksums.
 void expect_members_read_or_refused(const std::string& name, const std::string& member, int tries) {
   const ZipArchive archive(folder + name);
   std::vector<std::pair<std::string, std::string>> contents;

@@ -18,7 +18,7 @@ using support::put_bytes;
 
 const std::string gguf_files = FIXTURES "/transformer/";
 
-/// Every type of blocks against the numbers of the package gguf, bit for bit.
+/// Every block type against the numbers of the package gguf, bit for bit.
 TEST(Gguf, BlocksStandForTheNumbersOfThePackage) {
   const TensorFile packed = open_tensors(gguf_files + "blocks.gguf");
   const TensorFile plain = open_tensors(gguf_files + "blocks.npz");
@@ -46,7 +46,7 @@ TEST(Gguf, MetadataHasTypes) {
             path + ": llama.none: expected a whole number, there is none");
 }
 
-/// A file with one byte, or eight, put over what is there.
+/// A GGUF file with some bytes overwritten.
 struct Damaged {
   explicit Damaged(const std::string& name) : bytes(bytes_of(gguf_files + name)) {}
   void put(std::size_t at, std::uint64_t number, std::size_t n_bytes) {
@@ -101,7 +101,7 @@ TEST(Gguf, TruncatedFilesAreRefused) {
     EXPECT_NE(file.error(), "no error") << length;
   }
   file.bytes.resize(0);
-  for (std::size_t at = 24; at < 600; at += 7) {  // a byte of the header that is another
+  for (std::size_t at = 24; at < 600; at += 7) {  // one changed byte of the header
     file.bytes = whole;
     file.bytes[at] = static_cast<char>(file.bytes[at] ^ 0x80);
     EXPECT_EQ(file.error().find('\n'), std::string::npos) << at;
@@ -116,7 +116,7 @@ TEST(Gguf, NumbersOf64BitsStayWhatTheyAre) {
   };
   put(3, 4), put(1, 8), put(0, 8);              // version, tensors, keys
   put(1, 8), bytes += "w";                      // its name
-  put(1, 4), put(3, 8), put(28, 4), put(0, 8);  // its one length, its type, where it begins
+  put(1, 4), put(3, 8), put(28, 4), put(0, 8);  // one dimension of 3, type F64, offset
   bytes.resize((bytes.size() + 31) / 32 * 32);
   for (const double number : numbers) put(std::bit_cast<std::uint64_t>(number), 8);
   const support::TemporaryDirectory dir;

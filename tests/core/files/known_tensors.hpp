@@ -8,27 +8,26 @@
 
 namespace core::formats::readers {
 
-/// Of the files of tensors.
+/// Folder of the tensor files.
 const std::string folder = FIXTURES "/formats/";
 
-/// What a JSON file beside the files of tensors says is in them, exactly: name to tensor.
+/// Reads the exact contents of the tensor files, by tensor name, from the JSON file next to them.
 std::map<std::string, Tensor> known_tensors(const std::string& json_path);
 
-/// Puts bytes into a new file of a directory and gives its path.
+/// Writes bytes to a new file of a directory and returns its path.
 inline std::filesystem::path written(const support::TemporaryDirectory& directory, const std::string& name,
                                      const std::string& bytes) {
   support::put_bytes(directory / name, bytes);
   return directory / name;
 }
 
-/// What opening a file of tensors and reading all of them says.
+/// Returns the error of opening a tensor file and reading all of its tensors.
 std::string error_of_reading(const std::filesystem::path& path);
 
-/// Says where a tensor differs from another in name, type, shape or any bit of a number (all NaN are one), or
-/// "".
+/// Returns where two tensors differ in name, type, shape or any bit of a number (all NaN are equal), or "".
 std::string difference(const Tensor& tensor, const Tensor& known);
 
-/// The same of that many tensors of a file, of each as a whole and of its last part at any leading indices.
+/// Does the same for n_tensors tensors of a file, each read whole and its last part at any leading indices.
 std::string difference(const TensorFile& file, const std::map<std::string, Tensor>& known,
                        std::size_t n_tensors);
 

@@ -121,7 +121,7 @@ TEST(NpzFile, StoredOrDeflatedOrWith64BitSizesReadsBackExactly) {
 
 TEST(NpzFile, OfManyMegabytesGivesItsPartsInAnyOrder) {
   constexpr std::size_t n_layers = 9, n = 500;
-  const auto number = [](std::size_t layer, std::size_t i, std::size_t j) {  // neither random nor all alike
+  const auto number = [](std::size_t layer, std::size_t i, std::size_t j) {  // varied but not random
     return static_cast<double>((layer * 7919 + i * 131 + j * j * 17) % 4093) / 8;
   };
   std::string bytes = npy_header({n_layers, n, n});

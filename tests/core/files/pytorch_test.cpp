@@ -98,7 +98,7 @@ TEST(PytorchFile, WithMoreThanTensorsIsRefusedByItsName) {
 
 TEST(PytorchFile, OfAnOldProtocolIsRefusedWithWhatToDo) {
   const support::TemporaryDirectory directory;
-  // pickle.dumps({"a": [1]}, 0), ([1], "a") by 1, torch.save's first pickle by 0, and no pickle at all.
+  // {"a": [1]} in protocol 0, ([1], "a") in 1, torch.save's first pickle in 0, and no pickles at all.
   const std::pair<std::string, bool> files[] = {
       {"(dp0\nVa\np1\n(lp2\nI1\nas.", true},   {std::string("(]q\0K\1aX\1\0\0\0aq\1tq\2.", 20), true},
       {"L119547037146038801333356L\n.", true}, {"cnumpy._core.multiarray\n_reconstruct\np0\n(.", true},
@@ -113,14 +113,14 @@ TEST(PytorchFile, OfAnOldProtocolIsRefusedWithWhatToDo) {
   }
 }
 
-/// "(…t" with the storage "0" of some numbers, then what follows it: a whole data.pkl of one tensor.
+/// Returns a data.pkl of one tensor: "(…t" with storage "0" of `count` numbers, followed by `rest`.
 std::string pickle_of(const std::string& count, const std::string& rest) {
   return "\x80\x02"
          "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0"s +
          "0X\3\0\0\0cpu"s + count + "tQ" + rest + "\x89NtR.";
 }
 
-/// What opening an archive of a pickle and of a storage of 16 bytes says.
+/// Returns the error of opening an archive with this pickle and a storage of 16 bytes.
 std::string error_of_pickle(const std::string& pickle) {
   const support::TemporaryDirectory directory;
   const std::string bytes =
@@ -171,8 +171,8 @@ TEST(PytorchFile, OfAPickleThatWouldTakeAllMemoryIsRefused) {
               HasSubstr("2^20 values that are kept"));
   EXPECT_THAT(error_of_pickle(begin + "B\xff\xff\xff\xff"), HasSubstr("expected 4294967295 more bytes"));
   EXPECT_THAT(error_of_pickle(begin + "\x8e" + std::string(8, '\xff')), HasSubstr("more bytes, got the end"));
-  EXPECT_THAT(error_of_pickle(begin + "]q\0h\0a."s), HasSubstr("expected at most 64 levels"));  // in itself
-  std::string doubled = begin + "]q\0"s;  // thirty lists, each of which holds the one before twice
+  EXPECT_THAT(error_of_pickle(begin + "]q\0h\0a."s), HasSubstr("expected at most 64 levels"));  // recursive
+  std::string doubled = begin + "]q\0"s;  // thirty lists, each with the previous one twice
   for (char k = 1; k < 30; ++k) doubled += "0]q"s + k + "(h" + char(k - 1) + "h" + char(k - 1) + "e";
   EXPECT_THAT(error_of_pickle(doubled + "."), HasSubstr("expected at most 2^20 values"));
   const std::string long_name =

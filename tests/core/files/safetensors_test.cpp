@@ -43,7 +43,7 @@ TEST(SafetensorsFile, OfFiftyGigabytesOpensWithoutBeingRead) {
       R"({"big":{"dtype":"U8","shape":[5000,10000000],"data_offsets":[0,50000000000]}})";
   const auto path = written(directory, "m.safetensors", length_text(header.size()) + header);
   std::error_code cannot;
-  std::filesystem::resize_file(path, 8 + header.size() + n, cannot);  // a hole: it takes no room
+  std::filesystem::resize_file(path, 8 + header.size() + n, cannot);  // a hole takes no space
   if (cannot) GTEST_SKIP() << "this file system has no room for a hole of 50 GB";
   const TensorFile file = open_tensors(path);
   const std::size_t last[] = {4999};

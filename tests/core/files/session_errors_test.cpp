@@ -7,7 +7,7 @@ namespace core::formats {
 namespace {
 
 struct Case {
-  const char* members;  ///< of the session, beside the version
+  const char* members;  ///< of the session, besides the version
   const char* error;    ///< after the name of the file
 };
 

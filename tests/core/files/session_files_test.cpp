@@ -1,4 +1,4 @@
-// Sessions that name tensors in other files, and the examples that are shipped, which are of that kind.
+// Sessions that refer to tensors in other files, including the shipped examples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ class SessionFiles : public testing::Test {
                                   UntrustedPaths elsewhere = UntrustedPaths::refused) {
     return error_of_session(R"("embeddings": {"file": ")" + file + "\"}", elsewhere);
   }
-  /// What is said of a file elsewhere that is no such file as the session wants.
+  /// Returns the error for an unsuitable file outside the session's folder.
   std::string unquoted(const std::string& key, const std::string& file) const {
     return session_.string() + ": " + key + ".file: the file \"" + file +
            "\" cannot be used as the session wants it; it does not lie beside the session, so nothing of what "
@@ -182,7 +182,7 @@ TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
   const std::string out = (directory_ / "out.csv").string();
   for (const std::string& file : {std::string("../out.csv"), out, std::string("link.csv"),
                                   std::string("up/out.csv"), std::string("deep/../../out.csv")}) {
-    // What its name does not say is said: where a link leads.
+    // The error also says where a link leads.
     const bool is_link = file == "link.csv" || file == "up/out.csv";
     EXPECT_EQ(error_of_embeddings(file),
               session_.string() + ": embeddings.file: the file " + quoted_briefly(file) +
@@ -192,7 +192,7 @@ TEST_F(SessionFiles, LieBesideItUnlessItIsSaidThatTheyMayNot) {
   for (const char* file : {"deep/in.csv", "inner.csv", "./deep/in.csv"})
     EXPECT_EQ(error_of_embeddings(file), "no error");
   EXPECT_THAT(error_of_embeddings("/etc/passwd"),
-              testing::Not(HasSubstr("root")));  // nothing of what is there
+              testing::Not(HasSubstr("root")));  // no content is quoted
   EXPECT_THAT(error_of_embeddings("deep/in.csv\\u0000x"),
               HasSubstr("embeddings.file: expected the name of a file, got"));
 }

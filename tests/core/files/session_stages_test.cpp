@@ -9,7 +9,7 @@
 #include "core/out/export.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-/// Sessions with every option, exported and held against make_sessions.py, which shares no code with the
+/// Sessions with every option, exported and compared with make_sessions.py, which shares no code with the
 /// program.
 namespace core::formats {
 namespace {
@@ -42,7 +42,7 @@ Rows rows_of_csv(const std::string& text) {
   return rows;
 }
 
-/// 1e-12 of the number itself, or of the last bit of the largest beside it where sums cancel.
+/// Compares within 1e-12 of the number plus, because sums cancel, 1e-15 of the largest.
 bool is_near(double actual, double expected, double largest) {
   if (std::isnan(expected)) return std::isnan(actual);
   if (std::isinf(expected)) return actual == expected;

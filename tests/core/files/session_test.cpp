@@ -17,10 +17,10 @@ namespace {
 using namespace attention;
 using enum Stage;
 
-/// A model in which every option takes every value, with all kinds of finite numbers and of tokens.
+/// Returns a model with random options and all kinds of finite numbers and tokens.
 Model odd_model(support::Random& random) {
   Model m = explain::any_model(random);
-  if (m.scale.rule != ScaleRule::factor) m.scale.factor = 1;  // which a session has no place for
+  if (m.scale.rule != ScaleRule::factor) m.scale.factor = 1;  // not stored in a session
   const double numbers[] = {0.0, -0.0, 1, 5e-324, -1.7976931348623157e308, 0.1f};
   const char* words[] = {"", "a", "\"q\"", "\\", "two\nlines", "é漢🙂", "\x01"};
   for (Sequence& s : m.sequences) {
@@ -130,7 +130,7 @@ TEST(Session, IsSavedAndLoaded) {
   EXPECT_EQ(dir.names(), (std::set<std::string>{"s.json"}));
 }
 
-// A session that is cut or has one bit wrong is read or refused; nothing else may happen.
+// A truncated session, or one with a flipped bit, must be read or refused.
 TEST(Session, SurvivesDamage) {
   support::Random random(3);
   for (int k = 0; k < 5; ++k) {

@@ -67,7 +67,7 @@ TEST(Table, DoesNotTakeANumberGoneWrongForAName) {
   EXPECT_EQ(error_of_table("n/a,0,0\n0.5,0.5,0"), "a.csv: line 1, column 1: expected a number, got \"n/a\"");
   EXPECT_EQ(error_of_table("NA,NA,NA\n1,2,3\n4,5,6"),
             "a.csv: line 1, column 1: expected a number, got \"NA\"");
-  // Names that are numbers among others are names, and so is what no number follows.
+  // A number among textual labels is a label, and so is text that only begins with a number.
   EXPECT_THAT(parse_table("in,1,2\n2024,3,4\n", "").row_labels, ElementsAre("in", "2024"));
   EXPECT_THAT(parse_table("2nd,1,2\n3rd,3,4\n", "").row_labels, ElementsAre("2nd", "3rd"));
   EXPECT_THAT(parse_table("a;b\n4x;1;2\n7;3;4\n", "").row_labels, ElementsAre("4x", "7"));

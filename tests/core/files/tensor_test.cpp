@@ -80,14 +80,14 @@ TEST(TensorFile, HasNamesThatDoNothingToATerminal) {
 }
 
 constexpr std::size_t n_layers = 3, n_rows = 301,
-                      n_columns = 997;  // no part of a megabyte ends with one of them
+                      n_columns = 997;  // no 1 MB part ends where one of them does
 
-/// The numbers of a tensor of bytes, in the order of its file.
+/// Returns the number at these indices.
 char content(std::size_t layer, std::size_t i, std::size_t j) {
   return static_cast<char>((layer * 83 + i * 7 + j) % 127);
 }
 
-/// The same tensor of 3 × 301 × 997 numbers of 4 bytes, the first index running fastest or slowest.
+/// Returns the tensor of 3 × 301 × 997 numbers of 4 bytes, with the first index running fastest or slowest.
 RawTensor tensor_of(std::shared_ptr<const system::OpenFile> file, bool first_runs_fastest) {
   const Shape shape{n_layers, n_rows, n_columns};
   return {{"a", Dtype::i32, shape}, 4, false, first_runs_fastest ? columns_first(shape) : Strides(), "a: ",
@@ -138,7 +138,7 @@ TEST(RawTensor, OfAFileThatShrinksWhileItIsReadIsRefused) {
   tensor.fetch = [&, fetch = tensor.fetch](std::uint64_t from, std::uint64_t count, std::string& buffer,
                                            const core::Token& progress) {
     const std::string_view bytes = fetch(from, count, buffer, progress);
-    std::filesystem::resize_file(path, 100);  // before the next of them are fetched
+    std::filesystem::resize_file(path, 100);  // before the next fetch
     return bytes;
   };
   const auto entry = entry_of(std::move(tensor));
@@ -148,9 +148,8 @@ TEST(RawTensor, OfAFileThatShrinksWhileItIsReadIsRefused) {
 }
 
 TEST(RawTensor, WithAnyStridesIsReadAsItLies) {
-  // Of 3 × 301 × 997 numbers in row-major order: views of which parts are larger and smaller than what is
-  // fetched in one go, in all orders of their axes, with gaps, with overlaps and with numbers that are
-  // repeated.
+  // Views of 3 × 301 × 997 row-major numbers, with parts larger and smaller than one fetch, axes in every
+  // order, gaps, overlaps and repeated numbers.
   const support::TemporaryDirectory directory;
   const auto path = written(directory, "a", bytes_of_tensor(false));
   const auto file = std::make_shared<const system::OpenFile>(path);

@@ -16,7 +16,7 @@ Model four_heads() {
   return support::model(random, 5, 6, 16, 4);
 }
 
-/// What check() says of the model after a change: "path: message".
+/// Returns the problem that check() finds after a change, as "path: message".
 std::string said_of(const std::function<void(Model&)>& change) {
   Model m = four_heads();
   change(m);
@@ -28,7 +28,7 @@ SharedMatrix ones(std::size_t rows, std::size_t columns) {
   return arma::mat(rows, columns, arma::fill::ones);
 }
 
-/// One token of two heads of a column each, 3 and 4.
+/// One token, two heads of one column each: 3 and 4.
 TEST(QkNorm, OverAllHeadsDividesByTheMeanOfAllColumns) {
   Model m;
   m.sequences.resize(1);

@@ -10,7 +10,7 @@
 
 namespace core::explain {
 
-/// Gives one or two stages, types some cells over and switches heads off.
+/// Overrides up to two stages and some cells, and ablates some heads.
 inline void give_any(support::Random& random, attention::Model& m) {
   using namespace attention;
   using enum Stage;
@@ -36,7 +36,7 @@ inline void give_any(support::Random& random, attention::Model& m) {
     if (support::coin(random)) m.heads_off.push_back(h);
 }
 
-/// A model with every option drawn; some of its queries may see no key.
+/// Returns a model with random options; some of its queries may have no unmasked key.
 inline attention::Model any_model(support::Random& random) {
   using namespace attention;
   using support::below;

@@ -15,7 +15,7 @@ namespace {
 
 using support::Random;
 
-/// Six tokens of three numbers in two heads of two columns.
+/// Returns a model of six tokens and two heads, d_in = 3, d_head = 2.
 Model six_tokens(std::size_t n_sequences = 1) {
   Random random(5);
   return support::model(random, 6, 3, 4, 2, n_sequences);
@@ -133,7 +133,7 @@ TEST(Renormalise, EqualsNegativeInfinityForModerateScores) {
 }
 
 TEST(Renormalise, Gives0Over0WhereALaterScoreTakesTheWholeRow) {
-  // Scores 1·1, 1·1000 in row 0: the softmax leaves 0 for the only key that may be seen.
+  // Scores 1·1, 1·1000 in row 0: the softmax leaves 0 for the only unmasked key.
   Model m = without_projections(arma::vec{1, 1000});
   m.mask.method = MaskMethod::renormalise;
   const Trace renormalised = attend(m);
@@ -254,13 +254,13 @@ TEST(EmptyRow, IsNaNByTheFormulaAndZerosOnRequest) {
 
 TEST(EmptyRow, IsZeroOnRequestWhereABiasLeavesNoScore) {
   arma::mat bias(6, 6);
-  bias(2, arma::span(0, 2)).fill(-INFINITY);  // the causal rule hides the others
+  bias(2, arma::span(0, 2)).fill(-INFINITY);  // the causal rule masks the others
   for (const MaskMethod method : {MaskMethod::negative_infinity, MaskMethod::zero_after_softmax}) {
     Model m = six_tokens();
     m.mask.method = method;
     const Trace unbiased = attend(m);
     m.additions.score_bias = {SharedMatrix(bias)};
-    const bool is_before = method == MaskMethod::negative_infinity;  // else 0 where hidden, and no 0/0
+    const bool is_before = method == MaskMethod::negative_infinity;  // else 0 where masked, and no 0/0
     EXPECT_EQ(attend(m).at(Stage::weights, 0).row(2).has_nan(), is_before);
     m.mask.empty_rows = EmptyRows::zeros;
     const Trace zeros = attend(m);

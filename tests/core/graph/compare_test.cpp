@@ -12,7 +12,7 @@ namespace {
 
 using namespace core::attention;
 
-/// Q = K = V = X of a single head, not scaled, so that every number can be worked out by hand.
+/// Returns a model with Q = K = V = X, one head and no scale, so that numbers can be checked by hand.
 Model bare(arma::mat x) {
   Model m;
   m.sequences.push_back({numbered_tokens(x.n_rows), std::move(x)});

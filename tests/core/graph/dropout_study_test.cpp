@@ -12,7 +12,7 @@
 namespace core::attention {
 namespace {
 
-/// A batch of two sequences in two heads, half of the weights dropped.
+/// Returns a batch of two sequences with two heads and a dropout rate of 0.5.
 Model dropped_model(DropoutStream stream = DropoutStream::mt19937) {
   support::Random random(5);
   Model m = support::model(random, 5, 3, 4, 2, 2);
@@ -53,7 +53,7 @@ TEST(DropoutStudy, SecondMaskGoesOnWhereTheWholeFirstCallLeftOff) {
 TEST(DropoutStudy, MeanApproachesTheWeights) {
   DropoutStudy study = study_of(dropped_model(), 0, 1);
   study.advance(4096);
-  // A kept weight of at most 1 has standard deviation at most 1 after doubling: 5/√N is five of them.
+  // A kept weight of at most 1 has standard deviation at most 1 after doubling; 5/√N is five of the mean's.
   EXPECT_LT(study.distances().back(), 5 / std::sqrt(4096.0));
   EXPECT_GT(study.distances().front(), 0.1);
 }

@@ -19,7 +19,7 @@ double cell_of(const Trace& trace, const CellAddress& cell) {
   return trace.at(cell.stage, cell.head)(cell.row, cell.column);
 }
 
-/// What is added up in the steps of the cell itself; where sums cancel, rounding is relative to that.
+/// Returns the magnitude of the terms added in the cell's own steps, to which rounding is relative.
 double magnitude(const Explanation& explanation) {
   double sum = 0;
   for (const Step& step : explanation.steps) {
@@ -87,7 +87,7 @@ TEST(Explanation, ResultFollowsTheOperandsAndNotTheCell) {
   EXPECT_NEAR(explain(model, trace, cell).result - before, trace.at(attention::Stage::keys, 1)(0, 1), 1e-12);
 }
 
-/// The weight of journey for Your in the notebook's two columns.
+/// The weight of query 'journey' on key 'Your', with the notebook's two columns.
 struct Journey : testing::Test {
   support::Fixture fixture = support::read_fixture("s004_causal_neg_inf");
   Model model = golden::model_of(fixture);

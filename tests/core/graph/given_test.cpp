@@ -32,7 +32,7 @@ struct GivenStages : testing::Test {
   support::Fixture fixture = support::read_fixture("v12_batch_mha");
   Model model = golden::model_of(fixture);
 
-  /// A tensor of the fixture for each head of each sequence.
+  /// Returns a fixture tensor as a given stage, one matrix per sequence and head.
   GivenStage given(Stage stage, const std::string& name) const {
     GivenStage all{stage, {}};
     for (std::size_t s = 0; s < model.sequences.size(); ++s)
@@ -70,7 +70,7 @@ TEST_F(GivenStages, ReplaceWhatIsComputedAndLeadOn) {
        {std::pair(scores, "scores"), std::pair(scaled_scores, "scaled"), std::pair(weights, "weights")}) {
     Model other = model;
     other.projections->query.weight =
-        arma::mat(arma::size(*model.projections->query.weight));  // no longer counts
+        arma::mat(arma::size(*model.projections->query.weight));  // has no effect
     give(other, given(stage, name));
     const Trace trace = attend(other, 1);
     EXPECT_TRUE(is_near(trace.at(Stage::weights, 1), reference("weights", 1, 1), 1e-12)) << name;
@@ -140,7 +140,7 @@ TEST(GivenAlone, ValuesOrQueriesDoNotSuffice) {
             "given: expected at least one stage of at least one matrix");
 }
 
-/// Four queries over six keys: the last of six tokens, as with a cache of keys.
+/// The last four of six tokens as queries over all six keys, as with a KV cache.
 struct FewerQueries : testing::Test {
   support::Random random{21};
   Model full = support::model(random, 6, 3, 4, 2);
@@ -263,7 +263,7 @@ TEST(HeadSwitchedOff, CountsAsZeroWhenHeadsAreMerged) {
   EXPECT_EQ(computed_formula(info(Stage::concatenated), model, false), "1 head on");
 }
 
-/// "path: message" of what check() finds in a model of three tokens, two heads and d_head = 2 after a change.
+/// Returns check()'s "path: message" after a change to a model of three tokens, two heads, d_head = 2.
 template <class Change>
 std::string problem_of_given(Change change) {
   support::Random random(27);

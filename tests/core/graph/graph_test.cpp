@@ -14,7 +14,7 @@
 namespace core::graph {
 namespace {
 
-/// Takes the root of each number without its sign: an operation that attention does not have.
+/// The square root of each magnitude, an operation that attention does not have.
 struct Root : Operation {
   explicit Root(Stage x) : Operation({{x}}) {}
   mat matrix(const Reading& in) const override { return arma::sqrt(arma::abs(in[0])); }
@@ -27,7 +27,7 @@ struct Root : Operation {
   Code torch(const Names& in) const override { return {in[0] + ".abs().sqrt()"}; }
 };
 
-/// The graph of a model with a new stage: the roots of the scaled scores, which are then masked.
+/// Returns the model's graph with an extra stage: roots of the scaled scores, which are then masked.
 Graph with_roots(const Model& model) {
   Graph g = attention(model);
   g.add(Stage::capped_scores, Root(Stage::scaled_scores));

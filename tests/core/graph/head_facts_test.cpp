@@ -103,7 +103,7 @@ TEST(HeadLikeness, IsOneForTheSameWeightsAndZeroForNoneInCommon) {
 TEST(HeadLikeness, IsTheMeanOverTheRowsThatAreDistributionsInBoth) {
   const double nan = arma::datum::nan;
   const arma::mat a{{1, 0}, {1, 0}, {nan, nan}}, b{{0.5, 0.5}, {1, 0}, {1, 0}};
-  // Row 0: the entropy of the middle (3/4, 1/4) less half of 0 + 1 bit; row 1 is equal.
+  // Row 0: the entropy of the mean (3/4, 1/4) minus half of 0 + 1 bit; row 1 is equal.
   const double middle = -(0.75 * std::log2(0.75) + 0.25 * std::log2(0.25));
   EXPECT_NEAR(similarity_of_heads(heads_of({a, b}))(0, 1), 1 - (middle - 0.5) / 2, near_enough);
 }

@@ -1,4 +1,4 @@
-// What the strip says of a line of stages, held against the numbers by rules.
+// The strip's sentence about a line of stages, checked against the numbers by rules.
 #include "core/graph/line_words.hpp"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ double worst_sum(const arma::mat& numbers, int along) {
   return arma::abs(arma::vectorise(arma::sum(numbers, along)) - 1).max();
 }
 
-/// Each sentence that the words contain must be so in the numbers, and what is so must not be denied.
+/// Expects every sentence to be true of the numbers, and no true one to be missing.
 void hold_against(const Model& model, const Trace& trace, std::size_t head) {
   const arma::mat weights = trace.at(Stage::weights, head), dropped = trace.at(Stage::dropped_weights, head);
   const std::string second = line_words(model, trace, head, 2), third = line_words(model, trace, head, 3);
@@ -46,7 +46,7 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
   if (says(third, "rescales")) {
     EXPECT_GT(arma::accu(dropped > weights * (1 + 1e-9)), 0u) << third;
   }
-  // Dropout is named when it does something, and what it does is said.
+  // Any effect of dropout must be named.
   const bool drops = model.dropout.active() && !model.given.find(Stage::dropout_mask) && numbers &&
                      model.dropout.place == attention::DropoutPlace::weights;
   if (drops) {
@@ -89,9 +89,9 @@ void hold_against(const Model& model, const Trace& trace, std::size_t head) {
   }
 }
 
-/// Why a key is hidden must be so: what comes after must come after, what comes before, before.
+/// Expects the reasons for masked keys to be true: "comes after" and "comes before" the query.
 void hold_reasons(const Model& model, const Trace& trace) {
-  if (!attention::info(Stage::mask).present(model)) return;  // nobody asks
+  if (!attention::info(Stage::mask).present(model)) return;  // no mask to explain
   for (std::size_t i = 0; i < trace.at(Stage::mask).n_rows(); ++i)
     for (std::size_t j = 0; j < trace.at(Stage::mask).n_cols(); ++j) {
       const std::string words = visibility_words(model, 0, i, j);

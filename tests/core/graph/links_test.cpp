@@ -13,7 +13,7 @@ namespace {
 using attention::attend;
 using testing::ElementsAre;
 
-/// Whether it is among them; heads of a group have the same keys and values.
+/// Returns whether the rectangles contain the cell; heads of a KV group share keys and values.
 bool contains(const Model& model, const std::vector<Cells>& all, const CellAddress& cell) {
   const auto matrix = [&](std::size_t head) { return matrix_of_head(model, cell.stage, head); };
   return std::any_of(all.begin(), all.end(), [&](const Cells& cells) {
@@ -27,7 +27,7 @@ CellAddress address(const Place& place) {
   return {std::get<Stage>(place.source), place.head, place.row, place.column};
 }
 
-/// Calls visit with every cell of stages among the rectangles.
+/// Calls visit with every stage cell of the rectangles.
 template <class Visit>
 void for_each_stage_cell(const std::vector<Cells>& all, Visit visit) {
   for (const Cells& cells : all)
@@ -65,7 +65,7 @@ TEST(Links, WhatACellLeadsToIsMadeOfIt) {
   }
 }
 
-/// Two heads of two columns over five tokens, causal.
+/// Five tokens, two heads, d_head = 2, causal.
 struct Wired : testing::Test {
   support::Random random{13};
   Model model = support::model(random, 5, 3, 4, 2);
@@ -107,7 +107,7 @@ TEST_F(Wired, ContextLeadsToItsPlaceAmongTheHeads) {
               ElementsAre(Cells{Stage::concatenated, 0, 2, 3, 2, 3}));
   model.merge = attention::CombineRule::reshape_without_transpose;
   trace = attend(model);
-  // Number (1·5 + 2)·2 of all, read again four a row.
+  // Flat index (1·5 + 2)·2, read back in rows of four.
   EXPECT_THAT(results(model, trace, {Stage::contexts, 1, 2, 0}),
               ElementsAre(Cells{Stage::concatenated, 0, 3, 4, 2, 3}));
 }

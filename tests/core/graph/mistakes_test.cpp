@@ -21,7 +21,7 @@
 namespace core::mistakes {
 namespace {
 
-/// Square weights, biases, two heads and dropout: everything can go wrong here.
+/// Returns a model with square weights, biases, two heads and dropout, where most mistakes can be made.
 Model model() {
   support::Random random(31);
   Model m = support::model(random, 5, 4, 4, 2);
@@ -31,7 +31,7 @@ Model model() {
   return m;
 }
 
-/// Groups of heads, rotary positions, norms, a cap, biases and sinks.
+/// Returns a model with GQA, RoPE, QK norm, softcap, biases and sinks.
 Model of_today() {
   support::Random random(33);
   Model m = support::model(random, 5, 4, 16, 4);
@@ -49,7 +49,7 @@ Model of_today() {
   return m;
 }
 
-/// The first of some models in which a mistake can be made: most can in the first.
+/// Returns the first of some models to which the mistake applies; most apply to the first.
 Model right_for(const Mistake& mistake) {
   std::vector<Model> models(8, model());
   models[1].mask.causal = false;
@@ -102,7 +102,7 @@ TEST(Mistakes, AreSeenAndMendedToTheLastBit) {
     const Model right = right_for(mistake), wrong = made(mistake, right);
     EXPECT_TRUE(applies(mistake, right)) << mistake.name;
     EXPECT_FALSE(is_made(mistake, right)) << mistake.name;
-    // What those make of a model is another model as good as it was.
+    // These mistakes turn one valid model into another.
     EXPECT_NE(is_made(mistake, wrong), as_good.contains(mistake.name)) << mistake.name;
     EXPECT_EQ(can_be_mended(mistake), std::string_view(mistake.name) != "n_heads_other");
     if (can_be_mended(mistake)) {
@@ -244,7 +244,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Three tokens, two heads of two columns.
+/// Three tokens, two heads, d_head = 2.
 struct MistakenModel : testing::Test {
   support::Random random{21};
   Model model = support::model(random, 3, 3, 4, 2);
@@ -253,7 +253,7 @@ struct MistakenModel : testing::Test {
     model = made(*mistakes::find_any_mistake(name), model, size);
   }
 
-  /// Half of the weights are dropped, in head 0 by this mask, in head 1 none.
+  /// Sets the dropout rate to 0.5 with this mask in head 0; head 1 drops nothing.
   void drop_by(const arma::mat& mask) {
     model.dropout.rate = 0.5;
     model.dropout.given = {mask, arma::mat(3, 3, arma::fill::ones)};

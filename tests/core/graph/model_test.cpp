@@ -9,7 +9,7 @@
 namespace core::attention {
 namespace {
 
-/// Two tokens of three numbers in two heads of two columns, with everything that can be wrong.
+/// Returns a model of two tokens and two heads, d_in = 3, d_head = 2, with every part that can be invalid.
 Model valid(std::size_t n_sequences = 1) {
   support::Random random(9);
   Model m = support::model(random, 2, 3, 4, 2, n_sequences);
@@ -20,7 +20,7 @@ Model valid(std::size_t n_sequences = 1) {
   return m;
 }
 
-/// "path: message" of what check() finds after a change to a valid model.
+/// Returns the problem that check() finds after a change to a valid model, as "path: message".
 template <typename Change>
 std::string problem(Change change, std::size_t n_sequences = 1) {
   Model m = valid(n_sequences);

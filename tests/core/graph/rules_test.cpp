@@ -10,7 +10,7 @@
 namespace core::attention {
 namespace {
 
-/// Three tokens, two heads of two columns.
+/// Three tokens, two heads, d_head = 2.
 struct RulesOfAModel : testing::Test {
   support::Random random{31};
   Model model = support::model(random, 3, 3, 4, 2);
@@ -73,7 +73,7 @@ TEST_F(RulesOfAModel, SayWhatIsCoarseViewedOrInBlocks) {
 
 TEST_F(RulesOfAModel, LeaveTheEngineAModelWhoseOptionHasNoEffect) {
   EXPECT_TRUE(fast::covers(model));
-  model.mask.large_negative = -1e4;  // the mask is of −∞
+  model.mask.large_negative = -1e4;  // unused: the mask adds −∞
   EXPECT_TRUE(fast::covers(model));
   model.mask.method = MaskMethod::large_negative;
   EXPECT_FALSE(fast::covers(model));

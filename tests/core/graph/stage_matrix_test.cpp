@@ -7,7 +7,7 @@
 namespace core::attention {
 namespace {
 
-/// 2 × 3 cells of 10·row + column + offset, with a count of how often all of them were made.
+/// A stage of 2 × 3 cells, 10·row + column + offset, that counts how often it is computed.
 struct Source {
   std::atomic<int> made{0};
   double offset = 0;

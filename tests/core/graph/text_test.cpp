@@ -12,7 +12,7 @@ namespace {
 
 using attention::attend;
 
-/// Two tokens of one number each, so that everything can be worked out in the head.
+/// Returns a model of two tokens with one number each, for mental arithmetic.
 Model small() {
   Model m;
   m.sequences.push_back({{"a", "b"}, arma::mat("2; 3")});

@@ -13,7 +13,7 @@ Model tokens(std::size_t n) {
   return m;
 }
 
-/// The keys of other tokens than those that ask.
+/// Returns a model whose keys come from other tokens than its queries.
 Model queries_and_keys(std::size_t n_queries, std::size_t n_keys) {
   Model m = tokens(n_queries);
   m.given.stages = {{Stage::keys, {arma::mat(n_keys, 2, arma::fill::ones)}}};

@@ -1,4 +1,4 @@
-// Dumps of queries, keys, values and what stands beside them.
+// Dumps of queries, keys, values and accompanying tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,16 +53,16 @@ struct StagesInAFile : testing::Test {
   }
 };
 
-/// The matrix of a head, or of a sequence and a head in their order, that a dump gives of a stage.
+/// Returns a given stage's matrix of a head, or of a sequence and head in their order.
 arma::mat given(const Imported& dump, Stage stage, std::size_t which) {
   return dump.model.given.find(stage)->matrices.at(which);
 }
 
 struct Dump : StagesInAFile {
-  /// Queries of one head over three tokens, and keys such that Q·Kᵀ has row i, column j = (i + 1)(j + 1).
+  /// Queries of one head over three tokens, and keys with Q·Kᵀ[i, j] = (i + 1)(j + 1).
   const Written q{"q", {1, 3, 4}, {1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0}},
       k{"k", {1, 3, 4}, {1, 5, 0, 0, 2, 6, 0, 0, 3, 7, 0, 0}}, v{"v", {1, 3, 2}, {1, 0, 0, 1, 1, 1}};
-  /// Of one head in two sequences, or layers, of three tokens.
+  /// One head in two sequences, or layers, of three tokens.
   const Written both_q{"q", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}}, both_k{"k", {2, 1, 3, 1}, {1, 2, 3, 4, 5, 6}};
   const Choices batch{.first_axis_is_batch = true}, two_heads{.n_heads = 2}, three_heads{.n_heads = 3};
 
@@ -115,7 +115,7 @@ TEST_F(Dump, OfFourAxesIsABatchWhereAMaskHasAsManySequences) {
     EXPECT_EQ(attention::visible_cells(dump.model, 1)(2, 0), 1);
     EXPECT_THAT(dump.account.used, Contains("the first axis as sequences, of which a mask has as many"));
   }
-  // Without such a mask they are layers, which is assumed unless one is asked for.
+  // Without such a mask layers are assumed, unless one is requested.
   const std::string assumed = "that the first axis of q [2, 1, 3, 1] counts layers, not sequences";
   const Imported of_layers = opened({both_q, both_k});
   EXPECT_EQ(of_layers.model.sequences.size(), 1u);
@@ -130,7 +130,7 @@ TEST_F(Dump, OfFewerQueriesThanKeysThatIsCausalBeginsAtTheFirstKeyAsInPyTorch) {
   EXPECT_TRUE(support::is_near(attention::visible_cells(dump.model, 0), shown, 0));
 }
 
-/// A causal mask of three tokens of which so many are padding on the left, as transformers makes it.
+/// Returns a causal mask of three tokens, the first n_padding of them padding, as transformers makes it.
 std::vector<float> left_padded(int n_padding) {
   std::vector<float> mask;
   for (int i = 0; i < 3; ++i)
@@ -149,7 +149,7 @@ TEST_F(Dump, OfALeftPaddedTextIsNotTurnedRound) {
           for (arma::uword j = 0; j < 3; ++j) EXPECT_EQ(visible(i, j), mask[3 * i + j]) << n_padding << type;
         EXPECT_THAT(dump.account.used, Contains("1 in attn_mask shows"));
       }
-  // Padding on the right, whose queries see nothing.
+  // Padding on the right; its queries have no unmasked key.
   const Imported right = opened({q, k, v, {"attn_mask", {3, 3}, {1, 0, 0, 1, 1, 0, 0, 0, 0}, "BOOL"}});
   EXPECT_EQ(attention::visible_cells(right.model, 0)(1, 0), 1);
   EXPECT_EQ(attention::visible_cells(right.model, 0)(2, 2), 0);
@@ -164,14 +164,14 @@ TEST_F(Dump, OfSequencesOfWhichOneIsPaddedIsTurnedInBothOrInNone) {
     for (arma::uword i = 0; i < 3; ++i)
       for (arma::uword j = 0; j < 3; ++j)
         EXPECT_EQ(attention::visible_cells(dump.model, s)(i, j), mask[9 * s + 3 * i + j]) << s;
-  // The first sequence is hidden by none of its ones, which only the second one tells.
+  // The first sequence has no masked key; only the second one reveals that 1 masks.
   const Imported hides = opened({both_q, both_k, {"mask", {2, 3}, {0, 0, 0, 0, 0, 1}, "BOOL"}}, batch);
   EXPECT_EQ(arma::accu(attention::visible_cells(hides.model, 0)), 9);
   EXPECT_EQ(arma::accu(attention::visible_cells(hides.model, 1)), 6);
 }
 
 TEST_F(Dump, WithABiasAddsItToTheScores) {
-  // Scaled by 1/√4, row i of the scores is (i + 1)(j + 1)/2; the bias goes on top, and −∞ hides.
+  // Scaled by 1/√4, row i of the scores is (i + 1)(j + 1)/2; the bias is added, and −∞ masks.
   const Written bias{"attn_bias", {3, 3}, {0, -inf, -inf, -1, 0, -inf, -2, -1, 0}};
   const Imported dump = opened({q, k, v, bias}, strict());
   EXPECT_TRUE(dump.model.mask.causal);
@@ -182,7 +182,7 @@ TEST_F(Dump, WithABiasAddsItToTheScores) {
   EXPECT_EQ(weights(1, 2), 0);
   EXPECT_THAT(opened({scores_times(0.5), v, bias}).account.assumed,
               Contains("that the scores do not include attn_bias"));
-  // One for each of two heads, of which one hides more.
+  // A bias for each of two heads, one of which masks more.
   const Written two_q{"q", {2, 2, 1}, {1, 2, 3, 4}}, two_k{"k", {2, 2, 1}, {1, 2, 3, 4}};
   const Imported of_heads = opened({two_q, two_k, {"attn_bias", {2, 2, 2}, {0, 3, 0, 0, 0, -inf, 5, 0}}});
   const auto trace = attention::attend(of_heads.model);
@@ -275,11 +275,11 @@ TEST_F(Dump, IsSplitIntoTheHeadsThatAreSaid) {
 }
 
 TEST_F(Dump, WithHeadsAfterTokensIsReadSoOrSaysThatItIsNot) {
-  // Two tokens of three heads, as TransformerLens and flash-attention keep them.
+  // Two tokens by three heads, as in TransformerLens and flash-attention.
   Written queries{"blocks.0.attn.hook_q", {1, 2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
       keys = queries;
   keys.name = "blocks.0.attn.hook_k";
-  const arma::mat second{{3, 4}, {9, 10}};  // of the heads
+  const arma::mat second{{3, 4}, {9, 10}};  // the second head
   Imported dump = opened({queries, keys});
   EXPECT_EQ(dump.model.n_heads, 3u);
   EXPECT_TRUE(support::is_near(given(dump, Stage::queries, 1), second, 0));
@@ -317,7 +317,7 @@ TEST_F(StagesInAFile, OfFourDimensionsHaveLayersOfWhichOneIsGiven) {
   EXPECT_EQ(second.model.n_heads, 2u);
   EXPECT_EQ(second.model.n_tokens(), 2u);
   EXPECT_THAT(second.notes, ElementsAre("Given weights [3, 2, 2, 2]: layer 1 of 3."));
-  // Of layer 1, head 1, row 1 is the eighth row of all.
+  // Row 1 of layer 1, head 1 is the eighth row of all.
   EXPECT_FLOAT_EQ(given(second, Stage::weights, 1)(1, 0), 0.07);
   EXPECT_EQ(given(imported(), Stage::weights, 0)(0, 0), 0) << "the first, unasked";
 }
@@ -337,7 +337,7 @@ TEST(StagesBeyondTheLimits, AreRefusedBeforeTheyAreRead) {
     info.shape = shape;
     const auto read = [&](std::span<const std::size_t> leading, const core::Token&) {
       EXPECT_FALSE(leading.empty()) << "all of it was read";
-      formats::Tensor part;  // which tells that it is of no weights
+      formats::Tensor part;  // a row sum of 2: these are no weights
       part.shape = {1, 1}, part.numbers = {2};
       return part;
     };
@@ -360,7 +360,7 @@ TEST_F(StagesInAFile, WithABatchInEveryLayerGiveItsSequences) {
   const Imported last = opened({rows_of_two("attentions", {2, 3, 1, 2, 2})}, {.layer = "1"});
   EXPECT_EQ(last.model.sequences.size(), 3u);
   EXPECT_EQ(last.model.n_heads, 1u);
-  // Of layer 1, sequence 2, row 1 is the twelfth row.
+  // Row 1 of layer 1, sequence 2 is the twelfth row.
   EXPECT_FLOAT_EQ(given(last, Stage::weights, 2)(1, 0), 0.11);
 }
 

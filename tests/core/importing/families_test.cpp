@@ -1,4 +1,4 @@
-// Checkpoints of many families, each with what NumPy makes of it;
+// Checkpoints of many families against NumPy's computation of each:
 // tests/fixtures/checkpoints/families/make_families.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,11 +19,11 @@ using testing::IsSupersetOf;
 
 const std::string folder = FIXTURES "/checkpoints/families/";
 
-/// A family, or a layer of one, and what must be found out about it.
+/// A family, or one of its layers, and the expected findings.
 struct Family {
-  const char *name, *layer;  ///< the layer by its prefix, or "" for the only one
+  const char *name, *layer;  ///< prefix of the layer, or "" for the only one
   bool causal;
-  const char* left_out;  ///< names with commas, in the order in which they are said
+  const char* left_out;  ///< names separated by commas, in the order reported
   bool says_heads = false;
   std::size_t n_heads = 4;
 };
@@ -80,7 +80,7 @@ const Family families[] = {
     {"gpt_oss", "", true, ""},
 };
 
-// transformers saves a tower alone without the part of its names that would tell which it is.
+// transformers saves a single tower without the name prefix that would identify it.
 TEST(Clip, OfOneTowerIsToldByItsType) {
   const support::TemporaryDirectory directory;
   const auto path = directory.path() / "model.safetensors";
@@ -99,7 +99,7 @@ TEST(Clip, OfOneTowerIsToldByItsType) {
   }
 }
 
-// Many modules call their projections as Llama does, and turn nothing.
+// Many modules name their projections as Llama does but have no rotary embedding.
 TEST(ProjectionsAlone, TurnNothingUnlessMoreThanTheirNamesIsThatOfLlama) {
   const support::TemporaryDirectory directory;
   const auto path = directory.path() / "model.safetensors";
@@ -144,7 +144,7 @@ std::string names(const std::vector<NotSupported>& left_out) {
   return text;
 }
 
-/// The values that NumPy gives that layer; T5's prefix stops before the name that its projections share.
+/// Reads NumPy's values for that layer; T5's prefix ends before the name that its projections share.
 arma::mat want(const formats::TensorFile& file, const Family& family, const std::string& what,
                std::size_t head) {
   for (const formats::TensorInfo& info : file.tensors()) {
@@ -156,7 +156,7 @@ arma::mat want(const formats::TensorFile& file, const Family& family, const std:
   throw Error("no want." + what);
 }
 
-/// The rows that meet the others: turned, normed, or as they were projected.
+/// Returns the rows that enter the scores: rotated, normalized, or as projected.
 const arma::mat& last_of(const arma::mat& turned, const arma::mat& normed, const arma::mat& plain) {
   return !turned.empty() ? turned : !normed.empty() ? normed : plain;
 }
@@ -206,7 +206,7 @@ TEST(Family, IsRefusedUnlessWhatCannotBeComputedIsIgnored) {
   }
 }
 
-/// Families differ in what no name tells.
+/// Families differ in ways that tensor names do not reveal.
 TEST(Family, OfATypeThatIsNotKnownIsRefusedUnlessItIsSaid) {
   const support::TemporaryDirectory dir;
   std::filesystem::copy_file(FIXTURES "/checkpoints/llama.safetensors", dir / "model.safetensors");

@@ -113,7 +113,7 @@ TEST(ImportedSession, KeepsWhatWasLookedAtAndLeavesNothingToChoose) {
 TEST(ImportedSession, IsToldFromTensorsByItsFirstSign) {
   EXPECT_FALSE(is_session(fixtures + "/formats/printed/json.txt"));
   EXPECT_TRUE(is_session(fixtures + "/sessions/batch.json"));
-  const support::TemporaryDirectory directory;  // a .safetensors file whose header is of 0x7b20 bytes
+  const support::TemporaryDirectory directory;  // a .safetensors file with a header of 0x7b20 bytes
   support::put_bytes(directory / "m.safetensors", std::string(" {\0\0\0\0\0\0{}", 10));
   EXPECT_FALSE(is_session(directory / "m.safetensors"));
   support::put_bytes(directory / "wrong.json", "hello\n");
@@ -156,7 +156,7 @@ TEST(QuantisedWeights, AreRefusedByTheNameOfTheirScheme) {
   EXPECT_THAT(refusal({bytes, {q + "scale", {1}, {1}}}),
               HasSubstr("quantised by a scheme with " + q + "scale"));
   EXPECT_THAT(refusal({bytes, {q + "weight_scale", {1}, {1}}}), HasSubstr(q + "weight_scale"));
-  // Whole numbers without a scale are numbers, and so are those beside the scale of a dump.
+  // Integers without a scale are plain numbers, and so are integers next to the scale of a dump.
   EXPECT_EQ(refusal({{"x", {2, 2}, {1, 2, 3, 4}, "I8"}}), "no error");
   EXPECT_EQ(refusal({{"q", {2, 2}, {1, 2, 3, 4}},
                      {"k", {2, 2}, {1, 2, 3, 4}},

@@ -8,7 +8,7 @@
 
 namespace support {
 
-/// A tensor to be written as float32, or as another type of numbers that its bytes are then of.
+/// A tensor to be written as float32 or as another type.
 struct Written {
   std::string name;
   core::formats::Shape shape;
@@ -16,10 +16,10 @@ struct Written {
   const char* dtype = "F32";  ///< or "BOOL", "I32", "U8"
 };
 
-/// A .safetensors file, written byte by byte.
+/// Writes a .safetensors file byte by byte.
 void write(const std::filesystem::path& path, const std::vector<Written>& tensors);
 
-/// Rows that sum to 1, another in every row of every matrix: first of two keys 0, 0.01, 0.02, …
+/// Returns rows over two keys that sum to 1; the weight of the first key is 0, step, 2·step, …
 Written rows_of_two(const std::string& name, core::formats::Shape shape, float step = 0.01f);
 
 }  // namespace support

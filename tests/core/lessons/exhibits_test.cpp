@@ -73,7 +73,7 @@ TEST(MaskMethodsPicture, PartsWhereTheHiddenScoreIsFarAbove) {
   EXPECT_TRUE(parting[0].numbers.is_finite());
   EXPECT_TRUE(std::isnan(parting[1].numbers(0, 0)));
   EXPECT_EQ(parting[1].note, "0/0: nothing is left to divide by");
-  // Where exp() of float64 ends: what the lesson says of 744.4.
+  // exp() of float64 underflows just beyond the lesson's 744.4.
   EXPECT_GT(std::exp(-744.4), 0);
   EXPECT_EQ(std::exp(-745.2), 0);
 }

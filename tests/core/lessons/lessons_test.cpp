@@ -22,7 +22,7 @@ using attention::Model;
 using editing::Random;
 using testing::HasSubstr;
 
-/// Whether a step is done, and what was seen, with the model at its start and after some edits.
+/// Returns whether a step is done, with the model at its start and after some edits.
 bool done(const Step& step, const Model& start, const Model& model) {
   const attention::Trace before = attention::attend(start), trace = attention::attend(model);
   return is_done(step, Moment{start, before, model, trace});
@@ -52,7 +52,7 @@ TEST(Lessons, AreNotDoneBeforeTheyAreTriedAndDoneAfterwards) {
 }
 
 TEST(Lessons, AreNotDoneByAnyOtherSmallChange) {
-  // A renamed token changes no number: only steps that ask for another text may take it.
+  // A renamed token changes no number: only steps about another text may accept it.
   std::size_t taken = 0;
   for (const Lesson& lesson : tests::model_lessons())
     for (const Step& step : lesson.steps) {
@@ -62,8 +62,8 @@ TEST(Lessons, AreNotDoneByAnyOtherSmallChange) {
   EXPECT_EQ(taken, 2u);  // the pairs of a typed sentence and the names of 003
 }
 
-/// What a text says of the numbers, in the language of conditions: `before.` is the start of the step, and
-/// everything else is what its "try it" leads to.
+/// A claim of a lesson's text, as a condition: `before.` is the start of the step, everything else the result
+/// of its "try it".
 struct Promise {
   const char* lesson;
   std::size_t step;
@@ -226,7 +226,7 @@ TEST(LessonNumber, HasFourDecimalsUnlessFewerSayItAllOrItIsTiny) {
   EXPECT_EQ(list(arma::vec{3}), "3");
 }
 
-/// Asks the step everything; what it says may not hold any half sentence.
+/// Reads a step's pictures and observation, which must be a full sentence.
 void ask(const Step& step, const Model& start, const attention::Trace& before, const Model& model) {
   const attention::Trace trace = attention::attend(model);
   const Moment moment{start, before, model, trace};

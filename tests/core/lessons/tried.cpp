@@ -18,7 +18,7 @@ SetScale scale(ScaleRule rule, double factor = 1) {
   return {{rule, factor}};
 }
 
-/// Rotary positions of base 10000 and pairs of halves, but for what the change does.
+/// Returns rotary positions with base 10000 and pairs of halves, then modified by the change.
 template <class Change>
 SetPositions turned(const Change& change) {
   Positions positions;

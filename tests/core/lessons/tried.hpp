@@ -12,8 +12,8 @@ namespace tests {
 /// The lessons about one model.
 std::vector<core::lessons::Lesson> model_lessons();
 
-/// For each lesson about one model and each step the edits that its "try it" asks for, made as a person would
-/// make them.
+/// Returns, for each step of each lesson about one model, the edits of its "try it" as a user would make
+/// them.
 std::map<std::string, std::vector<std::vector<core::editing::Edit>>> tried();
 
 }  // namespace tests

@@ -1,4 +1,4 @@
-// The lessons about a whole model, tried on the one that they are about.
+// The lessons about a whole model, tried on that model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using experiment::Experiment;
 using experiment::Reading;
 using testing::HasSubstr;
 
-/// What a person did in a step, and where they looked then.
+/// A user's edits in a step, and the layer and head selected afterwards.
 struct Tried {
   Experiment experiment;
   std::size_t layer = 0, head = 0;
@@ -29,7 +29,7 @@ struct WholeLesson : testing::Test {
   WholeMoment at(const Reading& before, const Reading& now, std::size_t layer, std::size_t head) {
     return {*model, before, now, layer, head};
   }
-  /// Expects that a step is not done before it was tried and is afterwards; what was seen then.
+  /// Expects a step to be done only after it was tried, and returns its observation.
   std::string seen_after(const char* lesson, std::size_t step, const Tried& tried) {
     const Step& what = step_of(lesson, step);
     const Reading before = read(experiment_at_start(what)), now = read(tried.experiment);

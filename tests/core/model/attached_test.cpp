@@ -1,4 +1,4 @@
-// A model in another process: what it computes arrives as it is, and nothing that arrives is trusted.
+// A model in another process: its results arrive unchanged, and nothing received is trusted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST_F(AttachedModel, SharesComputationsAndForgetsPasses) {
     EXPECT_TRUE(are_equal(remote->input(*short_one, 2), remote->input(*plain, 2)));
     EXPECT_EQ(server.n_passes(), 3u);
   }
-  remote->run({1}, {}, means);  // answers come in turn
+  remote->run({1}, {}, means);  // answers arrive in order
   remote->token(3);
   EXPECT_LE(server.n_passes(), 1u);
 }
@@ -185,7 +185,7 @@ TEST_F(AttachedModel, IsNotReachedWithoutItsTokenOrAddress) {
     EXPECT_FALSE(system::is_socket_address(none)) << none;
 }
 
-/// What a window says of a server that changes the bytes of one answer.
+/// Returns the window's error for a server that alters the bytes of one answer.
 std::string said_of(const std::string& operation, const std::function<std::string(std::string)>& change) {
   Tools tools;
   AttachedServer server(tiny_gpt);
@@ -262,7 +262,7 @@ TEST(DamagedAnswers, EndInWordsWhateverByteIsAnother) {
   for (const char* operation : {"hello", "tokens", "run", "maps", "layer", "parameters", "next"})
     for (int k = 0; k < 12; ++k)
       said_of(operation, [&](std::string bytes) {
-        constexpr std::size_t behind_the_id = 30;  // another is an answer that is still awaited
+        constexpr std::size_t behind_the_id = 30;  // with another ID the answer would still be awaited
         const auto at =
             generator.randint(2, 0, static_cast<std::int64_t>(std::min<std::size_t>(bytes.size(), 600)));
         bytes[std::max(behind_the_id, static_cast<std::size_t>(at[0])) % bytes.size()] =

@@ -14,7 +14,7 @@ namespace {
 
 using Windows = std::vector<std::size_t>;
 
-/// A small model of a type, four layers of four heads of eight columns, whose configuration says more.
+/// Returns the architecture of a small model, four layers, four heads, d_head = 8, with extra config keys.
 Architecture of(const std::string& type, const std::string& more) {
   return architecture_of(formats::parse_json(
       "{\"model_type\": \"" + type +
@@ -24,7 +24,7 @@ Architecture of(const std::string& type, const std::string& more) {
       "config.json"));
 }
 
-/// What AutoConfig of transformers 5 makes of the same.
+/// Expected values: AutoConfig of transformers 5.
 TEST(Configuration, WithoutAFractionTurnsTheColumnsOfItsType) {
   EXPECT_EQ(of("gpt_neox", "").rotary->dimensions, 2u);
   EXPECT_EQ(of("gpt_neox", R"("rope_parameters": {"rope_type": "default"})").rotary->dimensions, 2u);
@@ -34,8 +34,7 @@ TEST(Configuration, WithoutAFractionTurnsTheColumnsOfItsType) {
             "config.json: rotary_pct: expected a part of the columns, 0 … 1, got 1e+300");
 }
 
-/// What the code of each type in transformers 5 does with the same: only GPT-NeoX's reads it, that of the
-/// others fails where positions are scaled as well.
+/// As in transformers 5: only GPT-NeoX reads the factor; other types fail if positions are scaled as well.
 TEST(Configuration, TurnsAPartOfTheColumnsWhereItsTypeDoes) {
   const std::string part = R"("rope_parameters": {"partial_rotary_factor": 0.5, "rope_type": )";
   EXPECT_EQ(of("gpt_neox", part + "\"default\"}").rotary->dimensions, 4u);
@@ -65,7 +64,7 @@ TEST(Configuration, WithoutABaseBesideItsScalingHasThatOfTheWhole) {
             "config.json: rope_scaling: expected the key \"factor\", got none");
 }
 
-/// What transformers takes where a configuration is silent.
+/// Defaults of transformers for missing keys.
 TEST(Configuration, ScalesRotaryPositionsAsTransformersDoes) {
   using positions::ScalingRule;
   const auto scaling = [](const std::string& says, const std::string& more = "") {
@@ -104,7 +103,7 @@ TEST(Configuration, ScalesRotaryPositionsAsTransformersDoes) {
             "config.json: rope_scaling: expected the key \"factor\", got none");
 }
 
-/// The old form of OLMo 3's: layers with a window are not scaled.
+/// The old form of OLMo 3's configuration: layers with a window are not scaled.
 TEST(Configuration, OfOlmo3ScalesLayersWithoutAWindowAlone) {
   const Architecture olmo3 = of(
       "olmo3",
@@ -131,7 +130,7 @@ TEST(Configuration, HasTheWindowsOfItsType) {
 
 class GgufOf : public testing::TestWithParam<const char*> {};
 
-/// Its tokenizer against that of the folder, on texts that are cut wrongly most easily.
+/// Compares its tokenizer with the folder's on texts that are hard to split.
 TEST_P(GgufOf, HasTheTokenizerOfTheFolder) {
   const std::string folder = goldens::folder + GetParam();
   const auto gguf = goldens::opened(folder + ".gguf"), plain = goldens::opened(folder);
@@ -153,7 +152,7 @@ formats::GgufValue text(const char* value) {
   return {false, {}, {value}};
 }
 
-/// The architecture of a small model of GGUF, with one value more.
+/// Returns the architecture of a small GGUF model with one extra value.
 Architecture of_gguf(const std::string& name, const std::string& key, const formats::GgufValue& value) {
   std::map<std::string, formats::GgufValue> values{{"general.architecture", text(name.c_str())}};
   for (const auto& [size, count] :
@@ -200,7 +199,7 @@ TEST(GgufConfiguration, RefusesWhatChangesNumbersByItsKey) {
             "m: bert.attention.causal: expected false, as others cannot be computed yet, got 1");
 }
 
-/// llama.cpp takes positions for scaled linearly where no type is said, and knows an older key of the factor.
+/// llama.cpp defaults to linear scaling without a type, and reads an older key of the factor.
 TEST(GgufConfiguration, ScalesPositionsAsLlamaCppDoes) {
   const positions::Scaling by_four{positions::ScalingRule::linear, 4};
   EXPECT_EQ(of_gguf("llama", "rope.scaling.factor", number(4)).rotary->scaling, by_four);

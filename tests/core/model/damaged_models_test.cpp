@@ -20,7 +20,7 @@ using support::bytes_of;
 using support::error_of;
 using support::put_bytes;
 
-/// A model whose tensors can be changed before its weights are made of them.
+/// A model whose tensors can be changed before its weights are built.
 struct Changed {
   explicit Changed(const std::string& name)
       : model(goldens::opened(goldens::folder + name)), architecture(model->architecture()) {
@@ -110,7 +110,7 @@ TEST(TensorShapes, OfEverythingThatIsReadAreChecked) {
   }
 }
 
-/// What cannot be looked at in a layer would be computed otherwise there than in the pass.
+/// Other norms of heads are refused, because a displayed layer could not compute them as the pass does.
 TEST(NormsOfHeads, StandOnBothSidesWithoutBiases) {
   Changed one_side("qwen3"), biased("qwen3");
   one_side.remove("layers.1.self_attn.k_norm.weight");
@@ -128,7 +128,7 @@ TEST(NormsOfHeads, StandOnBothSidesWithoutBiases) {
       "computed");
 }
 
-/// What a model says of the scores behind four tokens when one of its numbers is none.
+/// Returns the error of the logits after four tokens when one number of a tensor is replaced.
 std::string error_of_scores(const std::string& model, const std::string& tensor, std::size_t at,
                             double number) {
   Changed changed(model);
@@ -144,7 +144,7 @@ std::string error_of_scores(const std::string& model, const std::string& tensor,
 TEST(NumbersThatAreNone, AreRefusedByTheTensorWhereTheyBegin) {
   const std::string begin = "memory: numbers that are not finite begin in ";
   for (const double number : {std::nan(""), 1 / 0., -1 / 0.}) {
-    EXPECT_EQ(error_of_scores("gpt2", "wte.weight", 300 * 24 + 3, number),  // of no token of the text
+    EXPECT_EQ(error_of_scores("gpt2", "wte.weight", 300 * 24 + 3, number),  // not a token of the text
               begin + "what predicts tokens, in transformer.wte.weight, row 300");
     EXPECT_EQ(error_of_scores("gpt2", "wte.weight", 9 * 24, number),
               begin + "the embeddings, in transformer.wte.weight, row 9");
@@ -160,7 +160,7 @@ TEST(NumbersThatAreNone, AreRefusedByTheTensorWhereTheyBegin) {
               begin + "what predicts tokens, in cls.predictions.bias");
   }
   EXPECT_EQ(error_of_scores("gpt2", "wte.weight", 300 * 24 + 3, 1), "no error");
-  EXPECT_EQ(error_of_scores("gpt2", "ln_f.weight", 7, 3e38),  // finite, and too large for its products
+  EXPECT_EQ(error_of_scores("gpt2", "ln_f.weight", 7, 3e38),  // finite, but its products overflow
             begin + "what predicts tokens, of finite weights");
 }
 

@@ -33,7 +33,7 @@ struct OnTinyGpt : testing::Test {
   double probability(const Reading& reading) {
     return transformer::Probabilities(reading.logits.tail_rows(1)).of(ig);
   }
-  /// The output projection of a layer without what it takes from a head: the same as the head switched off.
+  /// Returns the experiment without a head's rows of the output projection, which equals ablating the head.
   Experiment without_rows(const Reading& reading, std::size_t layer, std::size_t head) {
     const attention::Model as_it_is = layer_of(*model, reading, layer);
     attention::Model after = as_it_is;
@@ -68,7 +68,7 @@ TEST_F(OnTinyGpt, EditsOfALayerFlowToThePrediction) {
   ASSERT_TRUE(next.adds && next.added_before);
   EXPECT_NEAR(next.adds->heads[2][3], 0, 1e-6);
   EXPECT_NEAR(next.adds->sum(), after.logits(3, ig), 1e-4);
-  // A head more switched off, in the edited layer and in one before it.
+  // One more ablated head, in the edited layer and in an earlier one.
   EXPECT_NEAR(ablation_effect(*model, after, {2, 0}, ig, 1, tools.means).probability,
               golden.matrix("both_off")[0], 2e-5);
 }
@@ -120,7 +120,7 @@ TEST_F(OnTinyGpt, HeadsThatOnlyAnEditedLayerHasAreSavedAndGoWithTheEdit) {
   after.projections->query.weight.set(0, 1, 0.5);
   Experiment experiment = with_layer(plain, 1, as_it_is, after, "heads");
   const std::string text = experiment_text(*model, experiment, "", "/tmp");
-  // As it is written beside the model; docs/session.schema.json is tested with this file.
+  // As written next to the model; docs/session.schema.json is tested with this file.
   EXPECT_EQ(experiment_text(*model, experiment, "", model->description().path.parent_path()),
             support::bytes_of(FIXTURES "/transformer/whole_session.json"));
   const auto opened = [&](const std::string& of) {
@@ -157,7 +157,7 @@ TEST_F(OnTinyGpt, TextsThatCannotBeReadAreRefused) {
 
 constexpr const char* let_go = "Edits of tokens of the previous text were discarded in layer 1.";
 
-/// Columns of an output are no tokens, those of scores are.
+/// Columns of an output are not tokens, columns of scores are.
 TEST_F(OnTinyGpt, TypedCellsStayAsLongAsTheirTokens) {
   using attention::Stage;
   const attention::Model as_it_is = layer_of(*model, read_all(plain), 1);
@@ -181,7 +181,7 @@ TEST_F(OnTinyGpt, TypedCellsStayAsLongAsTheirTokens) {
   EXPECT_TRUE(experiment.layers.at(1).model.given.cells.empty());
 }
 
-/// The same measured by PyTorch on 24 rows of random tokens when the model was trained (its model card).
+/// Expected values: PyTorch on 24 rows of random tokens when the model was trained (its model card).
 TEST_F(OnTinyGpt, InductionHeadsShowOnRandomTokensThatComeAgain) {
   const auto usual = roles_on_random_tokens(*model, tools.means);
   ASSERT_EQ(usual.size(), 4u);

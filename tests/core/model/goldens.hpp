@@ -8,13 +8,13 @@
 #include "core/files/tensor.hpp"
 #include "core/model/transformer.hpp"
 
-/// What the library that wrote a model makes of a text.
+/// Reference results of the library that wrote a model.
 namespace core::transformer::goldens {
 
 inline const std::string folder = FIXTURES "/transformer/";
 inline const std::string tiny_gpt = FIXTURES "/../../assets/examples/tiny_gpt";
 
-/// Threads and a token of a test.
+/// Thread pool and cancellation token of a test.
 struct Tools {
   ThreadPool pool{2};
   Token token;
@@ -25,15 +25,15 @@ std::shared_ptr<const Transformer> opened(const std::string& path);
 
 std::vector<std::size_t> ids_of(const Transformer& model, const std::string& text);
 
-/// A pass of our own engine.
+/// Runs a pass of the built-in engine.
 std::shared_ptr<const OwnPass> run(const Transformer& model, const std::vector<std::size_t>& ids,
                                    const Tools& tools, const std::vector<Edit>& edits = {});
 
-/// The numbers of golden.npz beside a model, or of another file.
+/// Reference numbers of a model's golden.npz, or of another file.
 class Golden {
  public:
   explicit Golden(const std::string& path);
-  /// The matrix at leading indices of a tensor.
+  /// Returns the matrix at leading indices of a tensor.
   arma::mat matrix(const std::string& name, const std::vector<std::size_t>& leading = {}) const;
   std::vector<std::size_t> ids() const;
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
@@ -44,10 +44,10 @@ class Golden {
 
 std::string text_in(const std::string& path);
 
-/// The largest difference over the largest size of what is expected.
+/// Returns the largest difference divided by the largest expected magnitude.
 double relative_difference(const arma::fmat& got, const arma::mat& expected);
 
-/// The places of the five largest numbers of each row.
+/// Returns the columns of the five largest numbers of each row.
 std::vector<std::vector<std::size_t>> top_five(const arma::mat& rows);
 
 }  // namespace core::transformer::goldens

@@ -13,7 +13,7 @@ using goldens::Golden;
 using goldens::relative_difference;
 using support::error_of;
 
-constexpr std::size_t ig = 686;  // the token that "egg jam fig and egg jam f" goes on with
+constexpr std::size_t ig = 686;  // the token after "egg jam fig and egg jam f"
 
 arma::fmat in_float32(const arma::mat& numbers) {
   return arma::conv_to<arma::fmat>::from(numbers);
@@ -23,7 +23,7 @@ double probability(const arma::frowvec& logits) {
   return Probabilities(logits).of(ig);
 }
 
-/// What attention of a layer adds, number by number.
+/// Returns what a layer's attention adds to the residual stream, tokens × d_model.
 arma::mat attention_output(const Transformer& model, const OwnPass& pass, std::size_t layer,
                            const goldens::Tools& tools) {
   arma::mat output(pass.ids.size(), model.architecture().sizes.d_model);
@@ -33,7 +33,7 @@ arma::mat attention_output(const Transformer& model, const OwnPass& pass, std::s
   return output;
 }
 
-/// A displayed layer, in float64, has the weights of the library and the output of the pass.
+/// A displayed layer, in float64, has the library's weights and the output of the pass.
 TEST(LayerModel, IsTheLayerOfThePass) {
   goldens::Tools tools;
   for (const std::string name :
@@ -59,7 +59,7 @@ TEST(LayerModel, IsTheLayerOfThePass) {
   }
 }
 
-/// The roles of heads, against the same means taken by NumPy from the library's weights.
+/// Roles of heads against the same means of the library's weights, computed by NumPy.
 TEST(Roles, AreThoseOfTheReference) {
   goldens::Tools tools;
   for (const std::string name : {"tiny_gpt", "llama", "gpt_neox", "bert"}) {
@@ -100,7 +100,7 @@ TEST(Maps, ShowBlocksAndWhatIsMasked) {
   }
 }
 
-/// The tiny GPT on that text, and what NumPy makes of it (make_lens.py).
+/// The tiny GPT on that text, and NumPy's results (make_lens.py).
 struct Lens : testing::Test {
   Golden golden{goldens::folder + "tiny_gpt_lens.npz"};
   std::shared_ptr<const Transformer> model = goldens::opened(goldens::tiny_gpt);
@@ -131,7 +131,7 @@ TEST_F(Lens, PartsOfALogitAreThoseOfTheReference) {
   EXPECT_NEAR(parts.constant, golden.matrix("constant")[0], 1e-4);
 }
 
-/// Whatever the family: rotary positions, groups, RMS norms, an MLP beside attention.
+/// In every family: RoPE, GQA, RMSNorm, an MLP parallel to attention.
 TEST(Contributions, AddUpToTheLogitInEveryFamilyThatHasThem) {
   goldens::Tools tools;
   for (const char* name :
@@ -174,7 +174,7 @@ TEST_F(Lens, AblationDoesWhatItDoesInTheReference) {
               2e-5);
 }
 
-/// An output that was computed elsewhere flows on, and a pass up to a layer has its input.
+/// An output computed elsewhere feeds the later layers, and a pass up to a layer has its input.
 TEST_F(Lens, AnotherOutputTakesThePlaceOfALayers) {
   const auto set = [](std::size_t layer, const arma::fmat& output) {
     return Edit(SetOutput{layer, std::make_shared<const arma::fmat>(output)});
@@ -193,7 +193,7 @@ TEST_F(Lens, AnotherOutputTakesThePlaceOfALayers) {
   EXPECT_FALSE(arma::approx_equal(last(all), before, "absdiff", 1e-3));
 }
 
-/// Token after token behind a pass that is kept, and with keys and values alone, against all at once.
+/// Token by token on a kept pass, and with a KV cache alone, against a whole pass.
 TEST(TextGoesOn, AsAWholePassDoes) {
   goldens::Tools tools;
   for (const char* name : {"gpt2", "llama", "mistral", "qwen3", "gpt_neox", "gemma2", "bloom", "cohere2"}) {
@@ -211,7 +211,7 @@ TEST(TextGoesOn, AsAWholePassDoes) {
     const auto made = model->generate(ids, {}, 4, {}, generator, tools.means);
     std::vector<std::size_t> all = ids;
     for (const std::size_t id : made) {
-      pass = nullptr;  // nothing to be taken over
+      pass = nullptr;  // nothing to reuse
       pass = model->run(all, {}, tools.means);
       EXPECT_EQ(id,
                 top_tokens(model->next(*pass, all.size() - 1, tools.means), 1, model->description().n_tokens)
@@ -248,7 +248,7 @@ TEST(Sampled, OfTheTopOneIsTheMostProbableAndASeedIsFollowed) {
   sampled(logits, 4, {1.5, 1}, again);
   for (int k = 0; k < 2000; ++k) sampled(logits, 4, {0.5, 2}, again);
   EXPECT_EQ(generator.next_u32(), again.next_u32());
-  // As near as float64 comes, where float32 divides to infinity.
+  // The smallest temperatures of float64, where float32 would divide to infinity.
   for (const double temperature : {1e-40, 1e-300, 5e-324}) {
     EXPECT_EQ(sampled({-3, -1, -2, -90}, 4, {temperature, 0}, generator), 1u) << temperature;
     EXPECT_EQ(sampled({3, 1, 2, 9}, 4, {temperature, 3}, generator), 3u) << temperature;

@@ -9,12 +9,12 @@
 namespace core::transformer {
 namespace {
 
-/// A number of an output that every encoding holds exactly.
+/// Returns a weight that every encoding holds exactly.
 float weight_at(std::size_t output, std::size_t k) {
   return static_cast<float>(static_cast<int>((output * 31 + k * 17) % 255) - 127) / 64;
 }
 
-std::uint16_t half_bits(float number) {  // of numbers n / 64 with |n| < 128
+std::uint16_t half_bits(float number) {  // for numbers n / 64 with |n| < 128
   if (number == 0) return 0;
   int exponent = 0;
   const float fraction = std::frexp(std::abs(number), &exponent);
@@ -22,7 +22,7 @@ std::uint16_t half_bits(float number) {  // of numbers n / 64 with |n| < 128
                                     static_cast<int>(fraction * 2048) % 1024);
 }
 
-/// A row of a matrix, as a file has it.
+/// Returns a row of a matrix as stored in a file.
 std::vector<unsigned char> row_of(Encoding encoding, std::size_t output, std::size_t depth) {
   std::vector<unsigned char> row(row_bytes(encoding, depth));
   for (std::size_t k = 0; k < depth; ++k) {
@@ -40,7 +40,7 @@ std::vector<unsigned char> row_of(Encoding encoding, std::size_t output, std::si
   return row;
 }
 
-/// The numbers of weight_at() in an encoding.
+/// Returns the numbers of weight_at() as a matrix in an encoding.
 Matrix matrix_in(Encoding encoding, std::size_t depth, std::size_t n_outputs) {
   Matrix matrix(encoding, depth, n_outputs);
   for (std::size_t k = 0; k < matrix.n_panels(); ++k) {
@@ -57,7 +57,7 @@ Matrix matrix_in(Encoding encoding, std::size_t depth, std::size_t n_outputs) {
 
 class Products : public testing::TestWithParam<Encoding> {};
 
-/// Of any number of rows and outputs, on any number of threads, a row alone or among others.
+/// For any number of rows, outputs and threads, a row alone or among others.
 TEST_P(Products, AreThoseOfTheNumbersThatTheFileHolds) {
   constexpr std::size_t depth = 608;
   for (const std::size_t n_outputs : {7, 32, 150}) {
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, Products,
                            return std::string(std::array{"f32", "f16", "bf16", "q8_0"}[int(of.param)]);
                          });
 
-/// Whatever the width of the registers, and in every encoding.
+/// For every register width and encoding.
 TEST(Kernels, AgreeWithEachOther) {
   constexpr std::size_t depth = 96, n_rows = 14, n_panels = 3;
   for (const Encoding encoding : {Encoding::f32, Encoding::f16, Encoding::bf16, Encoding::q8_0}) {

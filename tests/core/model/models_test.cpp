@@ -18,7 +18,7 @@ void expect_logits(const arma::fmat& logits, const Golden& golden) {
 
 class ModelOf : public testing::TestWithParam<const char*> {};
 
-/// Every layer, every head's weights and every score against what transformers computed.
+/// Every layer, every head's weights and every logit against transformers.
 TEST_P(ModelOf, IsComputedAsTheLibraryDoes) {
   const std::string name = GetParam(), folder = goldens::folder + name.substr(0, name.find('.'));
   const auto model = goldens::opened(goldens::folder + name);
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Transformer, ModelOf,
                            return name;
                          });
 
-/// A model that was trained, against its reference in NumPy's float64.
+/// A trained model against its reference in NumPy's float64.
 TEST(WholeTinyGpt, IsComputedAsItsReferenceDoes) {
   const auto model = goldens::opened(goldens::tiny_gpt);
   const Golden golden(goldens::folder + "tiny_gpt.npz");
@@ -100,7 +100,7 @@ TEST(WholeTinyGpt, IsComputedAsItsReferenceDoes) {
   expect_logits(model->logits_of(model->residual(*result, 4, tools.means), tools.means), golden);
 }
 
-/// Nothing is kept: everything is read again where it is used, the predictions in parts.
+/// With nothing kept in memory everything is reread where it is used, the predictions in parts.
 TEST(WholeTinyGpt, IsTheSameWhenNothingIsKept) {
   const std::shared_ptr<const Transformer> kept = goldens::opened(goldens::tiny_gpt),
                                            read = open_transformer(goldens::tiny_gpt, 0);
@@ -113,8 +113,7 @@ TEST(WholeTinyGpt, IsTheSameWhenNothingIsKept) {
                                      "absdiff", 0));
 }
 
-/// The last bit is that of the whole text, whatever the number of threads, and whether a token is read with
-/// the others or behind them.
+/// Equal to the last bit for any number of threads, whether a token is read with the others or after them.
 TEST(WholeTinyGpt, IsTheSameOnAnyThreadsAndTokenByToken) {
   const auto model = goldens::opened(goldens::tiny_gpt);
   const std::vector<std::size_t> ids = Golden(goldens::folder + "tiny_gpt.npz").ids();

@@ -22,7 +22,7 @@ formats::Json json_in(const std::string& path) {
   return formats::parse_json(system::read_file(path, 1 << 24), path);
 }
 
-/// Ids and texts that the library tokenizers gave, on strings that are cut wrongly most easily.
+/// IDs and texts of the library tokenizers, on strings that are hard to split.
 TEST(Tokenizer, CutsHardStringsAsTheLibraryDoes) {
   std::size_t n_texts = 0;
   for (const auto& [name, cases] : json_in(fixtures + "ids.json").required("ids").members()) {
@@ -42,7 +42,7 @@ TEST(Tokenizer, CutsHardStringsAsTheLibraryDoes) {
   EXPECT_EQ(n_texts, 12u * 39);
 }
 
-/// What a word is in scripts with marks: every word of the library's is one token of these.
+/// Word boundaries in scripts with marks: every word of the library is one token of these tokenizers.
 TEST(Tokenizer, CutsWordsAsTheLibraryDoes) {
   std::size_t n_texts = 0;
   for (const auto& [name, made] : json_in(fixtures + "words.json").required("made").members()) {
@@ -84,7 +84,7 @@ formats::GgufValue word(const char* value) {
   return {false, {}, {value}};
 }
 
-/// Pieces with scores, merged by hand: the larger score first, and bytes for what no piece is.
+/// Pieces with scores, merged by hand: the largest score first, and bytes for text without a piece.
 TEST(ScoredTokenizer, MergesByScore) {
   std::map<std::string, formats::GgufValue> values;
   const std::string under = "\xE2\x96\x81";
@@ -117,8 +117,7 @@ TEST(ScoredTokenizer, MergesByScore) {
             "m: tokenizer.ggml.scores: expected 266 numbers, one for each token, got 265");
 }
 
-/// Byte pairs of two letters; their sources say which of llama.cpp's names begin with a token unless the file
-/// says otherwise (llama-vocab.cpp, add_bos).
+/// Byte pairs of two letters. llama-vocab.cpp, add_bos, says which names begin with a token by default.
 TEST(GgufTokenizer, BeginsAsItsNameSays) {
   const auto first_of = [](const char* pre, std::optional<double> says) {
     std::map<std::string, formats::GgufValue> values{{"tokenizer.ggml.model", word("gpt2")},
@@ -177,7 +176,7 @@ TEST(DamagedTokenizer, IsRefusedInOneLine) {
             "t.json: model.max_input_chars_per_word: expected a number of characters up to 512, got 1000000");
 }
 
-// Each step doubles what it gets: thirty of them would make gigabytes of a word.
+// Each step doubles its input: thirty of them would turn a word into gigabytes.
 TEST(DamagedTokenizer, DoesNotFillTheMemory) {
   const auto thirty = [](const std::string& step) {
     std::string steps = step;

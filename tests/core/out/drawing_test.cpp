@@ -27,7 +27,7 @@ TEST(Shortened, FitsAndNeverCutsACharacter) {
 }
 
 TEST(Shortened, DoesNotReadOnWhereNothingFits) {
-  const std::string token(10'000'000, 'x');  // a quadratic one would take days
+  const std::string token(10'000'000, 'x');  // a quadratic algorithm would take days
   EXPECT_EQ(shortened(token, 10, 40), "xxxxx…");
 }
 
@@ -65,7 +65,7 @@ TEST(EndText, HasAsManyDecimalsAsSayAnything) {
   EXPECT_EQ(end_text(1.25e7, true), "1.2e+07");
 }
 
-/// The pixels of a PNG as libpng reads them.
+/// Pixels of a PNG as libpng reads them.
 struct Picture {
   std::size_t columns = 0, rows = 0;
   std::vector<Rgb> pixels;
@@ -246,7 +246,7 @@ TEST(Figures, HaveABoxForACharacterThatNoFontHas) {
   };
   EXPECT_TRUE(missing_characters(words("Your − journey ·")).empty());
   EXPECT_EQ(missing_characters(words("a\U0010FFFDb")), (std::set<char32_t>{0x10fffd}));
-  EXPECT_NE(png_of(words("a\U0010FFFDb"), 1), png_of(words("a\U0010FFFCb"), 1));  // its number is in the box
+  EXPECT_NE(png_of(words("a\U0010FFFDb"), 1), png_of(words("a\U0010FFFCb"), 1));  // the box shows its number
   EXPECT_NE(pdf_of(words("\U0010FFFD")), pdf_of(words(" ")));
 }
 

@@ -56,7 +56,7 @@ TEST(Figure, ShowsTokensNumbersFormulaAndShape) {
   const auto found = words(drawn(preset("chapter-dropped-weights")));
   EXPECT_THAT(found, Contains("Weightssoftmax of each row6×6"));
   EXPECT_THAT(found, Contains("journey").Times(2));  // its row and its column
-  EXPECT_THAT(found, Contains("1"));                 // the first token sees itself alone
+  EXPECT_THAT(found, Contains("1"));                 // the first token attends only to itself
   EXPECT_THAT(found, Contains("0.5517"));            // printed in the chapter, second row
   EXPECT_THAT(found, Contains("masked"));
   EXPECT_THAT(words(drawn(preset("chapter-dropped-weights"), {.numbers = false})), Not(Contains("0.5517")));

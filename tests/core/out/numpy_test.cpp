@@ -16,7 +16,7 @@
 #include "tests/support/error_of.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-// That NumPy reads the same numbers is held by tests/python.
+// tests/python checks that NumPy reads the same numbers.
 namespace core::formats {
 namespace {
 
@@ -46,7 +46,7 @@ TEST(Npz, HoldsTheTokensAsText) {
   const support::TemporaryDirectory directory;
   auto model = find_preset("chapter-multi-head")->make();  // two sequences of six tokens
   model.sequences[0].tokens[2] = "naïve 漢字🙂";
-  model.sequences[1].tokens[5] = "\xFF!";  // no UTF-8
+  model.sequences[1].tokens[5] = "\xFF!";  // not UTF-8
   const auto path = export_to(model, directory / "a.npz", {.archive = true}).front();
   const Tensor tokens = open_tensors(path).read("tokens");
   EXPECT_EQ(tokens.shape, (Shape{2, 6}));

@@ -10,7 +10,7 @@
 #include "core/graph/python.hpp"
 #include "tests/support/error_of.hpp"
 
-// What the programs compute is compared with the export in tests/python, where PyTorch is installed.
+// tests/python compares the programs' results with the export where PyTorch is installed.
 
 namespace {
 

@@ -21,8 +21,8 @@ TEST(CsvText, QuotesLabelsThatNeedIt) {
             ",\"say \"\"x\"\"\",\"two\nlines\",\"'\r\", plain é\r\n\"a,b\",1,2,3,4\r\n");
 }
 
-TEST(CsvText, KeepsSpreadsheetsFromRunningLabels) {  // as OWASP's "CSV Injection" has it
-  // Nor does one begin behind what other programs take for a separator.
+TEST(CsvText, KeepsSpreadsheetsFromRunningLabels) {  // see OWASP's "CSV Injection"
+  // Nor may a formula begin after a character that other programs take for a separator.
   EXPECT_EQ(csv_text({{{1, 2}}, {"a"}, {"b;=c", "d\t=e"}}), ",\"b;=c\",\"d\t=e\"\r\na,1,2\r\n");
   const LabelledMatrix m{{{-1, 2, 3}}, {"=HYPERLINK(\"x\")"}, {"-", "+1", "'=x"}};
   EXPECT_EQ(csv_text(m), ",'-,'+1,''=x\r\n\"'=HYPERLINK(\"\"x\"\")\",-1,2,3\r\n");

@@ -98,7 +98,7 @@ TEST(WriteAtomically, NamesTheFileThatCannotBeWritten) {
   EXPECT_EQ(dir.names(), (std::set<std::string>{"file"}));
 }
 
-/// For its lifetime no file of this process can grow beyond a size, as on a full disk.
+/// Limits the size of this process's files for its lifetime, as a full disk would.
 class SmallDisk {
  public:
   explicit SmallDisk(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -141,7 +141,7 @@ TEST(WriteAtomically, SaysThatLinksLeadInACircleAndLeavesThem) {
   EXPECT_TRUE(fs::is_symlink(path));
 }
 
-/// What a process that was killed leaves behind: nobody holds its lock.
+/// Writes what a killed process leaves behind: a file without a lock.
 fs::path leftover(const fs::path& folder, const std::string& digits) {
   const fs::path path = folder / (".attnscope-" + digits);
   support::put_bytes(path, "half");
@@ -154,14 +154,14 @@ TEST(RemoveStale, TakesWhatNobodyWritesAnyMoreAndNothingElse) {
   fs::create_directories(dir / ".attnscope-fedcba9876543210/sequence0");
   support::put_bytes(dir / ".attnscope-notes", "a person's own");
   support::put_bytes(dir / ".attnscope-0123456789abcdeg", "no such digit");
-  Staging staging(dir.path());  // which removes the leftovers, and is not removed by the next
+  Staging staging(dir.path());  // removes the leftovers, and is not removed by the next write
   staging.add("more", "1");
   write_atomically(dir / "file", "new");
   staging.keep();
   EXPECT_EQ(bytes_of(dir / "more"), "1");
 }
 
-/// Does something in a process of its own, which a signal ends meanwhile; what ended it.
+/// Runs an action in a child process and returns the signal that ended it, or 0.
 template <class Action>
 int ended_by(int signal, Action action) {
   const pid_t child = ::fork();
@@ -206,7 +206,7 @@ TEST(Staging, KeepsThePermissionsOfAnOldFile) {
 }
 
 TEST(SignalBlocker, LeavesIgnoredSignalsAlone) {
-  ::signal(SIGHUP, SIG_IGN);  // as nohup has it
+  ::signal(SIGHUP, SIG_IGN);  // as nohup does
   {
     const SignalBlocker blocker;
     ::raise(SIGHUP);

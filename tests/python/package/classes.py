@@ -1,4 +1,4 @@
-"""Attention as people write it: the classes of the five notebooks, and those of chapter 3 of "Build a Large Language Model (From Scratch)"."""
+"""Hand-written attention: classes of the five notebooks and of chapter 3 of "Build a Large Language Model (From Scratch)"."""
 
 import math
 
@@ -41,7 +41,7 @@ class Biased(nn.Module):
 
 
 class Untransposed(nn.Module):
-    """Notebook 001: several heads, merged without the transpose."""
+    """Notebook 001: several heads, combined without the transpose."""
 
     def __init__(self, d_in, d_out, heads, context_length):
         super().__init__()
@@ -58,7 +58,7 @@ class Untransposed(nn.Module):
 
 
 class SingleHead(nn.Module):
-    """Notebook 002: a head of its own size, scaled by a product."""
+    """Notebook 002: a head with its own size, scaled by a product."""
 
     def __init__(self, channels, size):
         super().__init__()
@@ -116,7 +116,7 @@ class CausalAttention(nn.Module):
 
 
 class MultiHeadAttentionWrapper(nn.Module):
-    """The book's heads, one after the other, set side by side."""
+    """The book's single heads, computed one after the other and concatenated."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads):
         super().__init__()
@@ -127,7 +127,7 @@ class MultiHeadAttentionWrapper(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """The book's class for several heads; mistake names something that is done wrong."""
+    """The book's class for several heads; mistake names a bug."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, mistake=""):
         super().__init__()
@@ -159,7 +159,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def everything():
-    """Each class with an input, by name."""
+    """Returns each class with an input, by name."""
     torch.manual_seed(123)
     sentence = torch.rand(6, 3)
     batch = torch.stack([sentence, sentence])

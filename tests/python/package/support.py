@@ -1,4 +1,4 @@
-"""What the tests of the package share: the package of this source tree, and numbers."""
+"""Shared by the tests of the package: the package of this source tree, and random numbers."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-if "ATTNSCOPE_INSTALLED" not in os.environ:  # else the package of a wheel is tested
+if "ATTNSCOPE_INSTALLED" not in os.environ:  # otherwise the package of a wheel is tested
     sys.path.insert(0, str(ROOT / "python"))
 
 try:
@@ -33,7 +33,7 @@ def softmax(scores):
 
 
 def exported(attention, *options):
-    """Every stage of an attention as the program computes it from the session."""
+    """Returns every stage of an attention as the program computes it from the session."""
     from attnscope import program
 
     file = attention.session_file()

@@ -1,6 +1,6 @@
-"""attach(): numbers equal to those of the model by hand, a model that is never altered, a server that holds.
+"""attach(): numbers equal to the model's with hooks by hand, a model that is never changed, a robust server.
 
-All models are small, random and made here; the window is played by a client of NumPy and sockets."""
+All models are small, random and made here; a client of NumPy and sockets stands in for the window."""
 
 import contextlib
 import copy
@@ -36,7 +36,7 @@ if transformers and torch:
     from attnscope.serving import attach
 
 T = 12
-HAND = {  # family → its stack of blocks, and the output projection below a block
+HAND = {  # family → its stack of blocks, and the output projection inside a block
     "gpt2": ("transformer.h", "attn.c_proj"), "llama": ("model.layers", "self_attn.o_proj"), "qwen3": ("model.layers", "self_attn.o_proj"),
     "gemma2": ("model.layers", "self_attn.o_proj"), "gpt_neox": ("gpt_neox.layers", "attention.dense"), "phi3": ("model.layers", "self_attn.o_proj"),
     "gpt_oss": ("model.layers", "self_attn.o_proj"), "mixtral": ("model.layers", "self_attn.o_proj"),
@@ -123,7 +123,7 @@ def logits_of(model, ids):
 
 
 def digest(model):
-    """Everything that a pass could have changed of a model, down to the last bit."""
+    """Returns a digest of everything that a pass could change in a model."""
     h = hashlib.sha256(repr((model.config.to_dict(), model.config._attn_implementation, model.training)).encode())
     for name, t in [*model.named_parameters(), *model.named_buffers()]:
         h.update(f"{name} {t.shape} {t.dtype} {t.data_ptr()} {t._version}".encode() + t.detach().float().numpy().tobytes())
@@ -133,7 +133,7 @@ def digest(model):
 
 
 def by_hand(model, family, layer, hook, before=False):
-    """A copy of a model with a hook on the output projection of a layer."""
+    """Returns a copy of a model with a hook on a layer's output projection."""
     blocks, projection = HAND[family]
     copied = copy.deepcopy(model)
     module = copied.get_submodule(blocks)[layer].get_submodule(projection)
@@ -151,7 +151,7 @@ def silence(head):
 
 
 def weights_by_numpy(header, a, w, heads, groups):
-    """What the window computes of a layer by itself: the weights of every head from its matrices."""
+    """Computes the weights of every head from a layer's matrices, as the window does."""
     n = len(a["inputs"])
 
     def projected(name, count):
@@ -197,7 +197,7 @@ class Numbers(unittest.TestCase):
             logits = logits_of(model, text())
             for row in range(T):
                 np.testing.assert_array_equal(client.next(plain, row), logits[row])
-            # A head off.
+            # An ablated head.
             off = client.run(text(), [{"layer": 1, "heads_off": [2]}])
             np.testing.assert_array_equal(client.next(off), logits_of(by_hand(model, family, 1, silence(2), True), text())[-1])
             self.assertGreater(client.last["computed_from"], 0)
@@ -206,7 +206,7 @@ class Numbers(unittest.TestCase):
             given = client.run(text(), [{"layer": 0}], {0: output})
             hand = by_hand(model, family, 0, lambda *_, o=output: torch.tensor(o)[None])
             np.testing.assert_array_equal(client.next(given), logits_of(hand, text())[-1])
-            # From the middle as from the beginning, and by the lens.
+            # A pass from the middle equals one from the beginning; so does the logit lens.
             with Client(server) as fresh:
                 again = fresh.run(text(), [{"layer": 1, "heads_off": [2]}])
                 self.assertEqual(fresh.last["computed_from"], 0)
@@ -274,7 +274,7 @@ class Numbers(unittest.TestCase):
                 with self.subTest(f"{family} {dtype}"):
                     try:
                         model = small(family).to(dtype)
-                    except Exception as error:  # a family that this version of transformers does not have, or not in these sizes
+                    except Exception as error:  # a family that this version of transformers lacks, or not in these sizes
                         print(f"{family}: not made ({type(error).__name__}: {str(error)[:80]})")
                         break
                     try:
@@ -430,7 +430,7 @@ class Server(unittest.TestCase):
             client.call("tokens", text="5 6")
             self.assertLess(time.monotonic() - began, 0.3)
             client.wait(request)
-            for _ in range(300):  # requests that are over cannot be cancelled
+            for _ in range(300):  # finished requests cannot be cancelled
                 client.call("cancel", request=request)
             _, request = client.start(text(2))
             client.call("cancel", request=request)
@@ -533,7 +533,7 @@ class Server(unittest.TestCase):
 @unittest.skipUnless(transformers, "transformers is not installed")
 @unittest.skipUnless(os.environ.get("ATTNSCOPE"), "$ATTNSCOPE names no program")
 class Program(unittest.TestCase):
-    """The program itself, attached: what it computes and displays of a model is what the model computes."""
+    """The program itself, attached: it computes and displays the model's own numbers."""
 
     def run_program(self, server, command, *options):
         done = subprocess.run(

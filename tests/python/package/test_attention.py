@@ -1,4 +1,4 @@
-"""Objects, masks, sessions and files: what NumPy computes is what the program computes from the session."""
+"""Objects, masks, sessions and files: NumPy computes the same as the program from the session."""
 
 import tempfile
 import unittest

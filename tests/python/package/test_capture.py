@@ -1,4 +1,4 @@
-"""capture(), show(module, x) and check(module, x) with PyTorch: modules as people write them, without names."""
+"""capture(), show(module, x) and check(module, x) with PyTorch: hand-written modules with arbitrary names."""
 
 import copy
 import unittest

@@ -1,4 +1,4 @@
-"""check() and assert_same(): the first stage that differs, and what explains it."""
+"""check() and assert_same(): the first stage that differs, and the mistake that explains it."""
 
 import tempfile
 import unittest

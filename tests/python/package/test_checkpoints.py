@@ -1,7 +1,7 @@
 """Checkpoints of transformers' families: small models with random parameters are saved, and the program opens them.
 
-Of each layer the weights must be those of eager attention, of the whole model the logits, to 1e-4; else a sentence must say why not.
-`python3 test_checkpoints.py [FAMILY …]` prints the table, with --markdown that of docs/models-and-files.md; what is wrong is an error.
+Each layer's weights must equal eager attention, and the model's logits its own, to 1e-4; else a sentence must say why not.
+`python3 test_checkpoints.py [FAMILY …]` prints the table, --markdown that of docs/models-and-files.md; wrong results are errors.
 ATTNSCOPE names the program."""
 
 import json
@@ -23,8 +23,8 @@ transformers.utils.logging.disable_progress_bar()
 warnings.simplefilter("ignore")
 
 TEXT, LARGEST = "Every family is right or refused: 17 of 17.", 1e-4
-T, MASKED = len(TEXT), 10  # the token that a model that reads both ways guesses
-N = 264  # bytes, and some tokens that a model has and a tokenizer has not
+T, MASKED = len(TEXT), 10  # the token that bidirectional models predict
+N = 264  # bytes, and some tokens that only the model has
 IDS = dict(pad_token_id=257, bos_token_id=258, eos_token_id=259)
 SIZES = dict(vocab_size=N, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=128) | IDS
 GROUPS = SIZES | dict(num_key_value_heads=2)
@@ -41,7 +41,7 @@ def rope(kind="default", theta=10000.0, **more):
 
 LLAMA3 = rope("llama3", 5e5, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
 
-# Name: (model_type, what its configuration says).
+# Name: (model_type, config).
 CASES = {
     "gpt2": ("gpt2", GPT),
     "gpt2, scaled by layer": ("gpt2", GPT | dict(scale_attn_by_inverse_layer_idx=True)),
@@ -194,7 +194,7 @@ CASES = {
     "marian": ("marian", BOTH),
     "m2m_100": ("m2m_100", BOTH | dict(pad_token_id=1)),
 }  # fmt: skip
-# Its eager attention adds ALiBi twice, in the mask and to the scores; the fused one, by which it was trained, adds it once.
+# Its eager attention adds ALiBi twice, in the mask and to the scores; the fused one, used in training, adds it once.
 FUSED = {"falcon-rw"}
 
 
@@ -221,7 +221,7 @@ def made(model_type, says):
 
 
 def run(model, ids, of=None):
-    """Of each attention its name, what enters it, its weights and what it gives; and the logits."""
+    """Returns each attention's input, weights, output and encoder states by name; and the logits."""
     found = {}
 
     def after(name):
@@ -238,9 +238,9 @@ def run(model, ids, of=None):
                 residual = next((a for a in states[1:] if of is None and "alibi" in kwargs), None)
                 weights = None if of is not None else square[-1].detach()[0, ..., :T].numpy()
                 source = kwargs.get("key_value_states", kwargs.get("encoder_hidden_states"))
-                if any(isinstance(m, torch.nn.LayerNorm) for m in module.children()):  # of ALBERT, which is behind it
+                if any(isinstance(m, torch.nn.LayerNorm) for m in module.children()):  # ALBERT applies it to the output
                     gives = None
-                if residual is not None:  # of Bloom, which adds it
+                if residual is not None:  # Bloom adds it to the output
                     gives = gives - residual.detach()[0].numpy()
                 found[name] = (states[0].detach()[0].numpy(), weights, gives, None if source is None else source.detach()[0].numpy())
 
@@ -272,10 +272,10 @@ def sentence(err, folder):
 
 
 def layer(folder, name, x, weights, gives, source):
-    """"right 1e-07", "refused: …" or "WRONG …"."""
+    """Returns "right 1e-07", "refused: …" or "WRONG …"."""
     np.savez(folder / "x.npz", hidden_states=x, **({} if source is None else {"encoder_hidden_states": source}))
     parts = name.split(".")
-    number = re.search(r"\.(\d+)\.", name)  # where a file has other names than the modules
+    number = re.search(r"\.(\d+)\.", name)  # for files with other names than the modules
     for chosen in [".".join(parts[:end]) for end in range(len(parts), max(len(parts) - 3, 0), -1)] + [number[1] if number else "0"]:
         status, _, err = program("export", folder / "model.safetensors", "--layer", chosen, "--embeddings", folder / "x.npz", "--out", folder / "ours.npz")
         if status == 0 or "expected a layer from" not in err:
@@ -289,7 +289,7 @@ def compared(ours, x, weights, gives):
     if weights is not None and ours["weights"].shape != weights.shape:
         return f"WRONG: {ours['weights'].shape} instead of {weights.shape}"
     of_weights = 0 if weights is None else np.abs(ours["weights"] - weights).max()
-    # Some attentions end before their output projection, or behind what adds their input.
+    # Some attention modules end before their output projection, or after adding their input.
     ends = [ours[stage] + more for stage in ("output", "concatenated", "contexts") if stage in ours for more in (0, x if x.shape == ours[stage].shape else 0)]
     of_output = min((np.abs(end - gives).max() for end in ends if gives is not None and end.shape == gives.shape), default=np.inf)
     if of_weights > LARGEST:
@@ -311,7 +311,7 @@ def whole(folder, found, logits, text):
     best = int(np.argmax(last[:257]))
     if not (worst <= LARGEST and best in rows):
         return f"WRONG logits by {worst:.2g}"
-    for number, (x, weights, gives, _) in enumerate(found.values()):  # its layers on the text
+    for number, (x, weights, gives, _) in enumerate(found.values()):  # each layer on the text
         status, _, err = program("export", folder, "--text", text, "--layer", number, "--out", folder / "ours.npz")
         words = compared(np.load(folder / "ours.npz"), x, weights, gives) if status == 0 else "WRONG: " + err
         if "WRONG" in words:
@@ -320,7 +320,7 @@ def whole(folder, found, logits, text):
 
 
 def letters():
-    """GPT-2's letters for bytes."""
+    """Returns GPT-2's letters for bytes."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in shown]
     return {chr(b) if b in shown else chr(256 + others.index(b)): b for b in range(256)}
@@ -354,7 +354,7 @@ def rows(chosen=()):
                     fused.load_state_dict(model.state_dict())
                     found, logits = run(fused, ids, found)
                 model.save_pretrained(folder)
-            except Exception as error:  # of transformers: the case is not as it should be
+            except Exception as error:  # of transformers: the case itself is wrong
                 yield name, f"no model: {type(error).__name__}: {error}"[:200], ""
                 continue
             (folder / "tokenizer.json").write_text(json.dumps(TOKENIZER))
@@ -365,7 +365,7 @@ def rows(chosen=()):
             yield name, of_layers, whole(folder, found, logits, text)
 
 
-REASONS = [  # What a sentence says, and in a few words
+REASONS = [  # Pattern of a sentence, and its short form
     (r"expected a model type whose whole models", "not supported"),
     (r"model_type that is known", "type not known; `--assume`"),
     (r"scaled for longer texts|rope_type: expected", "scaling of rotary positions"),
@@ -385,7 +385,7 @@ def in_few_words(words):
 
 
 def markdown(table):
-    """A line for each type of models, of all its cases."""
+    """Returns a line per model type, for all its cases."""
     lines = {}
     for name, of_layers, of_whole in table:
         of = lines.setdefault(CASES[name][0], ([], []))

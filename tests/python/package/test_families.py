@@ -1,4 +1,4 @@
-"""capture() of small random models of transformers, family by family: weights against eager attention, and what becomes editable."""
+"""capture() of small random models of transformers by family: weights against eager attention, and which parts are editable."""
 
 import inspect
 import os
@@ -52,7 +52,7 @@ def small(family):
 @unittest.skipUnless(transformers, "transformers is not installed")
 class Families(unittest.TestCase):
     def reference(self, model, family, inputs):
-        """The weights of eager attention, of a copy that was made with it."""
+        """Returns the weights of eager attention, from a copy that uses it."""
         config = model.config
         config._attn_implementation = "eager"
         eager = type(model)(config).eval()
@@ -149,7 +149,7 @@ class Families(unittest.TestCase):
 
     def test_a_text_and_the_tokenizer_of_another_model(self):
         class Tokenizer:
-            """Letters as tokens: what show() asks of a tokenizer."""
+            """Letters as tokens; as much of a tokenizer as show() needs."""
 
             def __init__(self, shift=0):
                 self.shift = shift

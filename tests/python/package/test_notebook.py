@@ -1,4 +1,4 @@
-"""The notebook in assets/examples and the cells of the documents: every cell runs, and what it ends with can be displayed."""
+"""The notebook in assets/examples and the cells of the documents: every cell runs, and its value can be displayed."""
 
 import ast
 import contextlib
@@ -53,7 +53,7 @@ except ImportError:
 
 
 class Tokenizer:
-    """One token a word; what a document asks of a tokenizer."""
+    """One token per word; as much of a tokenizer as the documents need."""
 
     def __call__(self, text, **_):
         return {"input_ids": torch.arange(len(text.split()))[None]}

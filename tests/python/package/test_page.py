@@ -1,4 +1,4 @@
-"""The page: what it stores, its size, and in headless Chromium its numbers, keys, themes and frames."""
+"""The page: its contents and size, and in headless Chromium its numbers, keys, themes and frames."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ T = len(TOKENS)
 
 
 def layers(n=2, heads=3, **options):
-    """Attentions in which the second has a window, a scale, a soft-cap, a sink and a bias of its own."""
+    """Returns attentions; the second has its own sliding window, scale, softcap, sink and bias."""
     made = [
         of_stages(*random(3, heads, T, 4, seed=i).astype(np.float32), causal=True, tokens=TOKENS, name=f"layer {i}")
         for i in range(n)
@@ -37,7 +37,7 @@ def data_of(page):
 
 
 def decoded(stage, masks):
-    """The numbers of a stored stage: [layers, heads, rows, columns], 0 where nothing was stored."""
+    """Returns the numbers of a stored stage: [layers, heads, rows, columns], 0 where nothing was stored."""
     kind = np.dtype({"f64": "<f8", "f32": "<f4", "q16": "<u2"}[stage["store"]])
     planes = np.frombuffer(zlib.decompress(base64.b64decode(stage["data"]), -15), np.uint8).reshape(kind.itemsize, -1)
     numbers = np.ascontiguousarray(planes.T).view(kind).reshape(-1).astype(float)
@@ -155,7 +155,7 @@ class Page(unittest.TestCase):
         w = softmax(random(12, 12, 64, 64) * 3)
         w = np.tril(w) / np.tril(w).sum(-1, keepdims=True)
         page = attnscope.Recording([of_stages(weights=x) for x in w]).html()
-        self.assertLess(len(str(page).encode()), 700_000 + 400_000)  # random numbers hardly deflate; those of models do
+        self.assertLess(len(str(page).encode()), 700_000 + 400_000)  # random numbers hardly compress; those of models do
         data = data_of(page)
         self.assertEqual(data["masks"], [{"left": -1, "right": 0}])
         self.assertEqual(data["stages"][0]["store"], "q16")

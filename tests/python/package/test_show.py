@@ -1,4 +1,4 @@
-"""show(): what it takes, what it returns without a display, and the window in a process of its own."""
+"""show(): its arguments, its result without a display, and the window in a separate process."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ def quietly(*what, **options):
 
 
 class Dlpack:
-    """An array that offers nothing but DLPack, as other libraries do."""
+    """An array with no interface but DLPack, as of other libraries."""
 
     def __init__(self, a):
         self.a = a

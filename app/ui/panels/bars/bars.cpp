@@ -17,7 +17,7 @@ namespace app::panels {
 
 namespace {
 
-/// What the model does and the program does not, or "".
+/// Returns the features of the model that are not supported, as a sentence, or "".
 std::string not_supported_line(const Frame& frame) {
   std::string words;
   for (const auto& feature : frame.document.account.not_supported)
@@ -69,7 +69,7 @@ namespace {
 
 constexpr float between_names = 24;  // at scale 1
 
-/// What centres the names of the menus in their bar; lines of open menus are spaced as everywhere.
+/// Pushes the style that centers the names of the menus in their bar; lines of open menus keep their spacing.
 void push_bar_style(const Frame& frame) {
   const float above = std::round((frame.metrics.menu - platform::font_size(frame.fonts.sans16)) / 2);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ImGui::GetStyle().FramePadding.x, above});
@@ -77,7 +77,7 @@ void push_bar_style(const Frame& frame) {
                       {std::round(frame.metrics.px(between_names) / 2), ImGui::GetStyle().ItemSpacing.y});
 }
 
-/// Its actions are listed when it is open.
+/// Draws a menu; lists its actions only while it is open.
 void draw_menu(const Frame& frame, const Subject& subject) {
   const std::string name = std::string("menu/") + subject.menu;
   push_bar_style(frame);
@@ -166,7 +166,7 @@ std::string hint(const Frame& frame) {
   return "hover previews · click pins · double-click shows a stage large · Ctrl+wheel zooms";
 }
 
-/// As many of the hints, which " · " parts, as fit a width.
+/// Returns as many of the hints, separated by " · ", as fit a width.
 std::string hints_within(ImFont* font, std::string words, float width) {
   constexpr std::string_view between = " · ";
   while (!words.empty() && text_width(font, words) > width) {
@@ -180,7 +180,7 @@ std::string duration(double ms) {
   return "computed in " + fixed(ms, ms < 1 ? 2 : ms < 10 ? 1 : 0) + " ms";
 }
 
-/// How long the pictures took, or that they are of an older model; gives the width that it keeps for both.
+/// Draws the time of the computation, or the progress of an update; returns the width reserved for either.
 float draw_state(const Frame& frame, float right, float middle) {
   ImFont* font = frame.fonts.sans14;
   const std::string time = duration(frame.work.compute_ms);
@@ -221,9 +221,9 @@ void draw_status(const Frame& frame) {
   right -= text_width(font, shape) + frame.metrics.px(24);
   right -= draw_state(frame, right, middle) + frame.metrics.px(24);
 
-  // The message comes first: hints have what it leaves.
+  // The message comes first: hints get the remaining width.
   const std::string& message = frame.message.text;
-  const auto& field = frame.forms.submitted;  // says it itself
+  const auto& field = frame.forms.submitted;  // shows its error itself
   const bool speaks = !message.empty() && !(field && field->error == message);
   const float gap = frame.metrics.px(24), all = right - origin.x;
   const float said = speaks ? std::min(text_width(font, message), all) + gap : 0;
@@ -242,7 +242,7 @@ void draw_status(const Frame& frame) {
 
 namespace {
 
-/// What can be done with a cell; the first row says what it is.
+/// Returns the actions for a cell; the first row names it.
 rows::Rows rows_of_cell(const Frame& frame, const Situation& situation, const CellRef& cell) {
   const auto& stage = core::attention::info(cell.stage);
   rows::Rows all;

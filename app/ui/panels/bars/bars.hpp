@@ -6,38 +6,36 @@
 
 namespace app::panels {
 
-/// What a document of a file leaves out, assumes and does not use, as long as it is open: a line over the
-/// views for what the model does and the program does not, and one for the rest; whole in a tooltip.
+/// Draws the reservations about a document read from a file, above the views: a line for features of the
+/// model that are not supported, and one for the rest; in full in a tooltip.
 ///
 /// Landmarks "banner/left_out" and "banner/reservations".
 void draw_banner(const Frame& frame);
 
-/// How high it is: 0 where there is nothing to say.
+/// Returns its height in pixels; 0 where there is nothing to say.
 float banner_height(const Frame& frame);
 
-/// The menus and the document's title, in a window of Metrics::menu height made with
+/// Draws the menus and the document's title, in a window of Metrics::menu height made with
 /// ImGuiWindowFlags_MenuBar.
 void draw_menu_bar(const Frame& frame);
 
-/// Whether a narrow window shows the inspector below MODEL, and not EDIT.
+/// Whether a narrow window shows the inspector below MODEL in place of EDIT.
 bool inspects_in_place(const Frame& frame);
 
-/// EDIT and INSPECTOR as tabs, where a window is too narrow for both.
+/// Draws EDIT and INSPECTOR as tabs, where a window is too narrow for both.
 void draw_side_tabs(const Frame& frame);
 
-/// The height that they take; 0 in wider windows.
+/// Returns their height in pixels; 0 in wider windows.
 float side_tabs_height(const Frame& frame);
 
-/// The line at the foot: what the mouse does here, the last message, the time of the computation and the
-/// shape.
+/// Draws the status bar: hints for the mouse, the last message, the time of the computation and the shape.
 void draw_status(const Frame& frame);
 
-/// "Copy as" for the cell under the mouse when its heatmap is clicked with the right button: matrix, row and
-/// number in every form, decimals, and the model as a program. Landmarks "menu/copy/matrix/csv",
-/// "menu/copy/program".
+/// Draws the context menu of a right-clicked cell: copies matrix, row or number in every form, or the model
+/// as a program; traces, masks, overrides or exports. Landmarks "menu/copy/matrix/csv", "menu/copy/program".
 void draw_copy_popup(const Frame& frame);
 
-/// The row above the pictures: which view, whose colors, which head.
+/// Draws the row above the pictures: the tabs of the views, and color, head and layer of the displayed one.
 void draw_view_bar(const Frame& frame);
 
 }  // namespace app::panels

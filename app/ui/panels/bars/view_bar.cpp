@@ -31,7 +31,7 @@ const std::array ranges{
 
 const std::array<std::string, 2> measures{"linear", "logarithmic"};
 
-/// A range whose low end is not below its high one is refused in a line.
+/// Sets the typed ends of a range; a message refuses a low end that is not below the high one.
 void change_ends(const Frame& frame, const char* which, Ends ColorChoice::*kept, Ends wanted) {
   if (!(wanted.low < wanted.high)) {
     const bool equal = wanted.low == wanted.high;
@@ -81,7 +81,7 @@ void map_row(PopupRows& form, const char* words, const char* name, ColorMap Colo
       kept == &ColorChoice::sequential
           ? "The color map of weights, from 0 to 1"
           : "The color map of signed numbers: embeddings, queries, keys, values, scores, context vectors, output");
-  // The map itself, from its low end to its high one.
+  // The color map from its low end to its high end.
   const ImVec2 at{form.at.x + frame.metrics.px(label_room), form.at.y};
   constexpr int steps = 64;
   const float width = frame.metrics.px(control_room);
@@ -92,14 +92,14 @@ void map_row(PopupRows& form, const char* words, const char* name, ColorMap Colo
   form.at.y += frame.metrics.px(14);
 }
 
-/// "colours by matrix", with what else was chosen: ", log", ", locked".
+/// Returns "colors by matrix", with other choices: ", log", ", locked".
 std::string colors_words(const ColorChoice& choice) {
   std::string words = "colors " + ranges[static_cast<std::size_t>(choice.range)].words;
   if (choice.logarithmic) words += ", log";
   return choice.locked ? words + ", locked" : words;
 }
 
-/// The popup of that name, when it is open, with its top right corner there: how numbers become colors.
+/// Draws the popup of color settings with that name while it is open, with its top right corner there.
 void draw_colors_popup(const Frame& frame, const char* name, ImVec2 top_right) {
   ImGui::SetNextWindowPos(top_right, ImGuiCond_Always, {1, 0});
   if (!ImGui::BeginPopup(name)) return;
@@ -144,7 +144,7 @@ constexpr std::array tabs{
     TabRow{Tab::tokens, "Tokens", "Which key each query attends to, as lines"},
     TabRow{Tab::compare, "Compare", "A snapshot and the live model, stage by stage"}};
 
-/// A tooltip over the last item of the bar.
+/// Shows a tooltip over the last item of the bar.
 void bar_tooltip(const Frame& frame, const char* text) {
   if (!ImGui::IsItemHovered()) return;
   platform::push_font(frame.fonts.sans14);
@@ -152,7 +152,7 @@ void bar_tooltip(const Frame& frame, const char* text) {
   ImGui::PopFont();
 }
 
-/// All tabs as one field, where there is no room for them side by side.
+/// Draws the tabs as one combo box, where they do not fit side by side; returns where it ends.
 float draw_tabs_as_field(const Frame& frame, float width) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const auto now = std::ranges::find(tabs, frame.displayed.look.tab, &TabRow::tab);
@@ -174,7 +174,7 @@ float draw_tabs_as_field(const Frame& frame, float width) {
   return ImGui::GetItemRectMax().x + frame.metrics.px(12);
 }
 
-/// Returns where the last tab ends.
+/// Draws the tabs; returns where the last one ends.
 float draw_tabs(const Frame& frame, float room) {
   ImFont* font = frame.fonts.sans16;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -212,7 +212,7 @@ float label(const Frame& frame, float right, float middle, const char* text) {
   return right - text_width(frame.fonts.sans15, text) - frame.metrics.px(20);
 }
 
-/// A choice among numbers from 0 on: buttons, or a field when they are many.
+/// Choice among numbers from 0: buttons, or a combo box when there are many.
 struct NumberChoice {
   const char *name, *help;  ///< landmark and tooltip
   std::size_t count, selected;
@@ -226,7 +226,7 @@ float choice_width(const Frame& frame, std::size_t count) {
   return frame.metrics.px(count <= max_buttons(frame) ? 26 * static_cast<float>(count) : 76);
 }
 
-/// Draws a choice that ends at right, and takes its width off; returns what was chosen.
+/// Draws a choice that ends at right, and subtracts its width from right; returns the chosen number.
 std::optional<std::size_t> draw_choice(const Frame& frame, float& right, float top, const NumberChoice& c) {
   std::optional<std::size_t> chosen;
   const float end = right, width = choice_width(frame, c.count), height = frame.metrics.frame;
@@ -283,7 +283,7 @@ float draw_layer_chooser(const Frame& frame, float right, float top) {
   return right;
 }
 
-/// The button that says how numbers become colors and opens the choice.
+/// Draws the button that names the color settings and opens their popup; returns where the next control ends.
 float draw_colors(const Frame& frame, float right, float top, float width_at_scale_1) {
   const float width = frame.metrics.px(width_at_scale_1);
   const std::string words = colors_words(frame.displayed.look.colors);
@@ -311,7 +311,7 @@ float chooser_width(const Frame& frame) {
   return frame.metrics.px(!frame.metrics.compact ? 150 : frame.pending.whole ? 104 : 120);
 }
 
-/// What the heads are sorted by.
+/// Draws the choice of the sort order of heads; returns where the next control ends.
 float draw_order_chooser(const Frame& frame, float right, float top) {
   const float width = chooser_width(frame);
   const auto& order = frame.displayed.look.heads_order;
@@ -336,7 +336,7 @@ float draw_order_chooser(const Frame& frame, float right, float top) {
   return right - width - frame.metrics.px(10);
 }
 
-/// Which weights are too small for a line; finer near 0.
+/// Draws the slider of the smallest weight with a line, finer near 0; returns where the next control ends.
 float draw_threshold(const Frame& frame, float right, float top) {
   const float width = frame.metrics.px(150);
   double below = frame.displayed.look.tokens.hide_below;
@@ -350,7 +350,7 @@ float draw_threshold(const Frame& frame, float right, float top) {
   frame.landmarks.mark_item("view/hide_below");
   bar_tooltip(frame, "Weights below this have no line. Ctrl+click to type.");
   if (!(ImGui::IsItemActive() &&
-        ImGui::GetIO().WantTextInput))  // at the right, clear of the grab, as in every field
+        ImGui::GetIO().WantTextInput))  // at the right, clear of the slider's grab, as in every field
     draw_text(frame.fonts.mono14, {right - frame.metrics.px(8), top + frame.metrics.frame / 2},
               Align::right_middle, frame.palette.text, fixed(below, 3));
   if (moved) frame.commands.add(set<&TokensLook::hide_below>(below));
@@ -377,12 +377,12 @@ float draw_stage_chooser(const Frame& frame, float right, float top) {
   return right - width - frame.metrics.px(10);
 }
 
-/// Whether the view is of one layer of a whole model.
+/// Whether the view shows one layer of a whole model.
 bool has_layer_chooser(const Frame& frame) {
   return frame.pending.whole && frame.displayed.look.tab != Tab::layers;
 }
 
-/// What the controls show beyond the fields themselves, as far as there is room.
+/// Optional parts of the controls, displayed where there is room.
 struct ControlsFit {
   bool labels = true, colors = true;
 };
@@ -394,13 +394,13 @@ float label_width(const Frame& frame, const char* words) {
   return text_width(frame.fonts.sans15, words) + frame.metrics.px(label_gap);
 }
 
-/// The width that the fields of Layers take, with a label before each or without.
+/// Returns the width of the fields of Layers, with or without labels.
 float layers_controls_width(const Frame& frame, bool labelled) {
   const float labels = labelled ? label_width(frame, "maps") + label_width(frame, "bars") : 0;
   return frame.metrics.px(maps_width + bars_width + field_gap) + labels;
 }
 
-/// The width that the controls of the shown view take.
+/// Returns the width of the controls of the displayed view.
 float controls_width(const Frame& frame, ControlsFit fit) {
   const bool brief = !fit.labels;
   const auto& m = frame.metrics;
@@ -430,7 +430,7 @@ void field_label(const Frame& frame, float right, float top, const char* words) 
             Align::right_middle, frame.palette.dim, words);
 }
 
-/// Either field alone, for a menu; it ends at the right.
+/// Draws the choice of the maps of Layers, which ends at right.
 void draw_maps_chooser(const Frame& frame, float right, float top) {
   const std::array<Option, 3> options{Option{"weights", "The weights of every head on this prompt"},
                                       Option{"before the edits", "The weights of the model as it was opened"},
@@ -458,7 +458,7 @@ void draw_bars_chooser(const Frame& frame, float right, float top) {
     frame.commands.add(set<&LayersLook::shows_effects>(false));
 }
 
-/// What the maps and the bars of Layers show, from right to left on one line; marked "view/maps",
+/// Draws the choices of maps and bars of Layers, from right to left on one line. Landmarks "view/maps",
 /// "view/bars".
 void draw_layers_controls(const Frame& frame, float right, float top, bool labelled) {
   draw_bars_chooser(frame, right, top);
@@ -472,12 +472,12 @@ void draw_layers_controls(const Frame& frame, float right, float top, bool label
   if (labelled) field_label(frame, right - frame.metrics.px(maps_width), top, "maps");
 }
 
-/// The controls of the shown view, from right to left on one line.
+/// Draws the controls of the displayed view, from right to left on one line.
 void draw_controls(const Frame& frame, float right, float top, ControlsFit fit) {
   const bool brief = !fit.labels;
   const float middle = top + frame.metrics.frame / 2;
   const auto named = [&](const char* words) {
-    if (!brief) right = label(frame, right, middle, words);  // else the tooltips say what the fields are
+    if (!brief) right = label(frame, right, middle, words);  // else the tooltips name the fields
   };
   switch (frame.displayed.look.tab) {
     case Tab::layers:
@@ -505,7 +505,7 @@ void draw_controls(const Frame& frame, float right, float top, ControlsFit fit) 
   }
 }
 
-/// The controls below each other in a menu, where the bar has no room for them.
+/// Draws the controls one below the other in a menu, where the bar has no room for them.
 void draw_folded_controls(const Frame& frame, float right, float top) {
   const auto& m = frame.metrics;
   const char* words = "show…";
@@ -550,9 +550,9 @@ void draw_folded_controls(const Frame& frame, float right, float top) {
   ImGui::PopStyleVar();
 }
 
-/// What the shown view can be told, from right to left; in a menu where it has not so much room.
+/// Draws the controls of the displayed view from right to left, in a menu where there is not enough room.
 void draw_view_controls(const Frame& frame, float right, float top, float room) {
-  // The View menu has the colors, too.
+  // Colors may be dropped: the View menu has them, too.
   for (const ControlsFit fit : {ControlsFit{true, true}, {true, false}, {false, true}, {false, false}})
     if (controls_width(frame, fit) <= room) return draw_controls(frame, right, top, fit);
   draw_folded_controls(frame, right, top);

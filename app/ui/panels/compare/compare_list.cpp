@@ -60,7 +60,7 @@ void draw_first(Pen& pen) {
             frame.palette.dim);
 }
 
-/// Leads to the stage, and to the cell that differs most.
+/// Scrolls to the stage and pins the cell that differs most.
 void go_to(const Frame& frame, const core::compare::StageDifference& stage) {
   frame.commands.add(set<&Selection::sought>(stage.stage));
   if (stage.largest == 0) return;
@@ -120,7 +120,7 @@ void draw_line(Pen& pen, const ComparedStage& stage) {
   pen.y += height;
 }
 
-/// The chosen A's name, to be typed.
+/// Draws the field for the title of the selected baseline.
 void draw_name(Pen& pen) {
   const Frame& frame = pen.frame;
   if (frame.compared.references.empty()) return;
@@ -159,7 +159,7 @@ void draw_pinned(Pen& pen) {
   frame.landmarks.mark("compare/pinned", {pen.left, pen.y - frame.metrics.px(60)}, {pen.right, pen.y});
 }
 
-/// How equal is meant, or that the comparison is of a state before this one.
+/// Draws the meaning of "equal": exact, to rounding, within tolerance; or that the comparison is out of date.
 void draw_standing(Pen& pen) {
   const Frame& frame = pen.frame;
   const ComparisonWork& work = frame.compared.work;
@@ -176,7 +176,7 @@ void draw_standing(Pen& pen) {
   pen.at_right(frame.fonts.sans13, work.is_renewing ? frame.palette.text : frame.palette.faint, words);
 }
 
-/// A few lines with a word in front of each, and how many more there are.
+/// Draws the first lines with a prefix, and how many more there are.
 void draw_lines(Pen& pen, const char* before, const std::vector<std::string>& lines) {
   constexpr std::size_t shown = 6;
   for (std::size_t k = 0; k < std::min(shown, lines.size()); ++k)
@@ -185,7 +185,7 @@ void draw_lines(Pen& pen, const char* before, const std::vector<std::string>& li
     pen.prose("and " + std::to_string(lines.size() - shown) + " more", pen.frame.palette.dim);
 }
 
-/// Tensors that were not read in the plain layout.
+/// Returns a line for each tensor that was not read in the plain layout.
 std::vector<std::string> readings(const TensorCheck& check) {
   std::vector<std::string> lines;
   for (const auto& stage : check.report.stages)
@@ -193,7 +193,7 @@ std::vector<std::string> readings(const TensorCheck& check) {
   return lines;
 }
 
-/// What was left out and how the rest was read, and a button to say by hand which tensor is which stage.
+/// Draws the ignored tensors, how the rest was read, and a button to assign tensors to stages by hand.
 void draw_compare_matching(Pen& pen) {
   const Frame& frame = pen.frame;
   const TensorCheck& check = *frame.compared.comparison->tensors;
@@ -209,7 +209,7 @@ void draw_compare_matching(Pen& pen) {
   pen.y += frame.metrics.frame;
 }
 
-/// A raised ground with a colored edge, behind what draw() writes.
+/// Draws a raised background with a colored edge behind the lines that draw() writes.
 template <class Draw>
 void card(Pen& pen, Rgb edge, Draw draw) {
   const Metrics& m = pen.frame.metrics;
@@ -230,7 +230,7 @@ void card(Pen& pen, Rgb edge, Draw draw) {
   pen.skip(8);
 }
 
-/// A button across the whole width, which the eye finds.
+/// Draws a prominent button across the whole width; returns true when it was pressed.
 bool wide_button(Pen& pen, const std::string& name, const char* words, const char* help) {
   const Frame& frame = pen.frame;
   platform::move_to({pen.left, pen.y});
@@ -257,7 +257,7 @@ void small_words(Pen& pen, const char* words) {
   pen.skip(8);
 }
 
-/// What the eye is to fall on first.
+/// Draws the most prominent lines of a report: words and, if any, a name below.
 void headline(Pen& pen, const char* words, const std::string& name, Rgb color) {
   const Frame& frame = pen.frame;
   const float top = pen.y;
@@ -291,7 +291,7 @@ void draw_explanation(Pen& pen, const Explanation& explanation, std::size_t k) {
   pen.prose(causes, frame.palette.dim);
 }
 
-/// What is in particular about a difference that no cause explains.
+/// Draws the pattern of a difference that no known cause explains.
 void draw_pattern(Pen& pen, const core::check::Report& report) {
   if (report.pattern.empty() || !report.explanations.empty()) return;
   const float top = pen.y;
@@ -299,8 +299,8 @@ void draw_pattern(Pen& pen, const core::check::Report& report) {
   pen.frame.landmarks.mark("compare/pattern", {pen.left, top}, {pen.right, pen.y});
 }
 
-/// Whether a tensor that does not fit has a shape that it would have with another number of heads: those
-/// alone are read all the same.
+/// Whether a bug may explain the shape of a mismatched tensor, such as another number of heads: only then are
+/// its numbers read.
 bool may_fit_other_heads(const TensorCheck& check) {
   return std::ranges::any_of(check.matched.observed, [](const core::check::Observed& observed) {
     return observed.readings.empty() && !observed.tensor.numbers.empty();
@@ -342,7 +342,7 @@ void draw_causes(Pen& pen, const TensorCheck& check) {
   }
 }
 
-/// The tensors whose shape is none of the stage that they are called.
+/// Draws the tensors whose shape does not match the stage of their name.
 void draw_unfit(Pen& pen, const TensorCheck& check) {
   const Frame& frame = pen.frame;
   const float top = pen.y;
@@ -352,8 +352,8 @@ void draw_unfit(Pen& pen, const TensorCheck& check) {
     frame.landmarks.mark("compare/unfit", {pen.left, top}, {pen.right, pen.y});
 }
 
-/// What the check of somebody's tensors found: the first stage that differs, the likely cause with a button
-/// that shows it in the live model.
+/// Draws the result of a tensor check: the first stage that differs, and the likely cause with a button that
+/// injects it into the live model.
 void draw_compare_report(Pen& pen) {
   const Frame& frame = pen.frame;
   const TensorCheck& check = *frame.compared.comparison->tensors;
@@ -383,7 +383,7 @@ void draw_compare_report(Pen& pen) {
   }
 }
 
-/// What the comparison found.
+/// Draws the result of the comparison.
 void draw_found(Pen& pen) {
   const Frame& frame = pen.frame;
   if (frame.compared.comparison->tensors)
@@ -416,7 +416,7 @@ std::optional<std::pair<double, double>> compared_numbers(const Frame& frame, co
     if (!it->difference.in_range(cell.row, cell.column)) return std::nullopt;
     return std::pair(it->numbers_a(cell.row, cell.column), it->numbers_b(cell.row, cell.column));
   }
-  if (c.key.version != frame.displayed.version) return std::nullopt;  // it is being renewed
+  if (c.key.version != frame.displayed.version) return std::nullopt;  // the comparison is out of date
   const double kept = c.trace->at(info.stage, cell.head)(cell.row, cell.column);
   const double live = frame.displayed.trace.at(info.stage, cell.head)(cell.row, cell.column);
   return c.tensors ? std::pair(live, kept) : std::pair(kept, live);
@@ -458,7 +458,7 @@ void draw_compare_list(const Frame& frame) {
 
 namespace {
 
-/// The name of a stage as a line of the combo box.
+/// Returns the lines of the combo box of a tensor: by name, ignored, and every stage.
 std::vector<Option> choices() {
   std::vector<Option> all{{"by name", ""}, {"ignored", ""}};
   for (const auto& stage : core::attention::stages())
@@ -478,7 +478,7 @@ std::optional<std::string> stage_of(std::size_t choice) {
   return choice == 1 ? "" : core::attention::stages()[choice - 2].name;
 }
 
-/// A choice in words, of which the first is "".
+/// Draws a labeled combo box; calls choose with the index of the chosen option.
 void draw_chooser(const Frame& frame, const char* name, const char* words, const std::vector<Option>& options,
                   std::size_t now, const std::function<void(std::size_t)>& choose) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -489,7 +489,7 @@ void draw_chooser(const Frame& frame, const char* name, const char* words, const
   platform::move_to({at.x, at.y + frame.metrics.pitch});
 }
 
-/// In which layout the heads' features are read, and which of several layers.
+/// Draws the choice of the layout of the heads' features, and of the layer if there are several.
 void draw_reading(const Frame& frame, const Reference& reference) {
   std::vector<Option> options{{"heads: whichever layout fits"}};
   std::size_t now = 0;

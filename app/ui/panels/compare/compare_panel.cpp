@@ -21,7 +21,7 @@ using core::attention::Columns;
 using core::attention::StageInfo;
 using core::compare::DifferenceKind;
 
-/// Where the three columns of the comparison stand, relative to the left edge, in pixels.
+/// Positions of the three columns of the comparison, relative to the left edge, in pixels.
 struct CompareLayout {
   float width = 0;  ///< of all
   float label_a = 0,
@@ -36,7 +36,7 @@ struct CompareLayout {
   }
   /// Left edge of its pictures.
   float picture(std::size_t k) const { return left(k) + (k == 0 ? label_a : label); }
-  /// The width of a picture with so many columns of features.
+  /// Returns the width of a picture with n_columns features.
   int features(const Metrics& metrics, std::size_t n_columns) const;
 
   float gap = 0;  ///< between the columns
@@ -71,7 +71,7 @@ void draw_reference_chooser(const Frame& frame, float width) {
     frame.commands.add(set<&ComparedLook::reference>(*chosen));
 }
 
-/// Above the columns: which A, which B, and which difference.
+/// Draws the header above the columns: A, B, and the kind of difference.
 void draw_header(const Frame& frame, const CompareLayout& l, ImVec2 origin, bool swapped) {
   const Metrics& m = frame.metrics;
   const float top = origin.y + std::round((m.px(header_height) - m.frame) / 2), middle = top + m.frame / 2;
@@ -125,7 +125,7 @@ std::string result_words(const Frame& frame, const ComparedStage& stage) {
          compared_number(stage.shown.distance) + " at " + place;
 }
 
-/// Name, formula, and what the comparison found.
+/// Draws the name and formula of a stage, and the result of its comparison.
 void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float width) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   const Metrics& m = frame.metrics;
@@ -160,8 +160,8 @@ void draw_title(const Frame& frame, const ComparedStage& stage, ImVec2 at, float
 constexpr float smallest_whole_cell = 4, widest_cell = 64, highest_cell = 26, narrowest_number_cell = 27,
                 most_named = 24;
 
-/// As many pixels as cells of one whole width give, or all of the room when cells are too small to show a
-/// rest.
+/// Returns the width of n cells of equal whole width, or all of the room when cells are too small to show a
+/// remainder.
 int cells_width(const Metrics& m, float room, std::size_t n) {
   const float pitch = room / static_cast<float>(n);
   if (pitch < m.px(smallest_whole_cell)) return std::max(1, static_cast<int>(room));
@@ -172,15 +172,15 @@ int CompareLayout::features(const Metrics& metrics, std::size_t n_columns) const
   return cells_width(metrics, column, n_columns);
 }
 
-/// One state's numbers of a stage with what must be marked in them.
+/// Numbers of a stage in A or B, with the masks of their cells.
 struct Side {
   const arma::mat& numbers;
   const core::attention::Sequence& sequence;
   const ValueRange& extent;
-  const arma::mat &visible, &kept;  ///< what hides and drops its numbers
+  const arma::mat &visible, &kept;  ///< 0 = masked; 0 = dropped
 };
 
-/// One range for A and B.
+/// Returns the color range shared by A and B.
 Ends common_ends(const Frame& frame, const ComparedStage& stage) {
   const StageInfo& info = core::attention::info(stage.all.stage);
   if (info.coloring != Coloring::signed_values)
@@ -216,7 +216,7 @@ Heatmap map_of(const Frame& frame, const CompareLayout& l, const ComparedStage& 
   map.label_width = column == 0 ? l.label_a : l.label;
   map.row_tokens = column == 0;
   if (!l.column_tokens) map.columns = ColumnLabels::indices;
-  // The legend of a mask speaks of the live model; every other bar is the same for A and B.
+  // The legend of a mask describes the live model; every other bar is the same for A and B.
   map.show_bar = column == 2 || (info.coloring == Coloring::mask) == (column == 1);
   return map;
 }
@@ -258,15 +258,14 @@ void draw_difference(const Frame& frame, const CompareLayout& l, const ComparedS
   draw_tooltip(frame, stage);
 }
 
-/// One stage of A, of B and their difference as pictures beside each other, linked cell by cell; returns how
-/// high they are.
+/// Draws one stage of A, of B and their difference side by side, linked cell by cell; returns their height.
 ///
-/// swapped: A stands in B's place too.
+/// swapped: A is displayed in B's place, too.
 float draw_compared_maps(const Frame& frame, const CompareLayout& l, const ComparedStage& stage, ImVec2 at,
                          bool swapped) {
   const Comparison& c = *frame.compared.comparison;
   const core::attention::Sequence &of_reference = c.model.sequences[c.sequence], &of_live = live_sequence(c);
-  // Tensors stand on the right, and what hides their numbers is what the model hides.
+  // Tensors are B, on the right, and masked as in the model.
   const bool of_tensors = c.tensors != nullptr;
   const Side a{stage.numbers_a, of_tensors ? of_live : of_reference, stage.a,
                of_tensors ? c.visible_live : c.visible_kept,
@@ -302,7 +301,7 @@ void draw_stages_of(const Frame& frame, const CompareLayout& l, bool swapped) {
   take_room(origin, {l.width, std::max(1.0f, at.y - origin.y)});
 }
 
-/// Three pictures of n_tokens × n_tokens beside each other in that width.
+/// Computes the layout of three pictures of n_tokens × n_tokens side by side in that width.
 CompareLayout lay_out_comparison(const Metrics& m, std::size_t n_tokens, float width) {
   CompareLayout l;
   l.width = width;
@@ -332,7 +331,7 @@ void draw_compare(const Frame& frame) {
   const bool swapped = frame.displayed.selection.shows_a;
   draw_header(frame, l, origin, swapped);
   const float top = frame.metrics.px(header_height);
-  if (!frame.compared.comparison) {  // a moment for small models
+  if (!frame.compared.comparison) {  // only briefly for small models
     if (frame.compared.work.seconds < unnoticed_seconds) return;
     const float middle = origin.y + top + frame.metrics.px(title_height) / 2;
     draw_text(frame.fonts.sans14, {origin.x, middle}, Align::left_middle, frame.palette.dim,
@@ -349,7 +348,7 @@ void draw_compare(const Frame& frame) {
 
 namespace {
 
-/// A card with a title and what it does below, lit with an accent edge while it runs; true when it was
+/// Draws a card with a title and a description, with an accent edge while it is on; returns true when it was
 /// pressed.
 bool experiment(Pen& pen, const std::string& name, const std::string& title, const std::string& about,
                 const char* help, bool is_on) {

@@ -11,7 +11,7 @@
 namespace app::panels {
 namespace {
 
-/// Asks before something is lost: Enter pressed once too often does nothing.
+/// Draws the buttons of a destructive question; Enter cancels, so that a stray press loses nothing.
 void ask(const Frame& frame, float width, const DialogButton& destructive, const Command& command) {
   const std::string_view pressed = dialog_foot(frame, width, {"dialog/cancel", "Cancel"}, {}, destructive);
   if (pressed == destructive.name) frame.commands.add(command);
@@ -29,7 +29,7 @@ void unsaved_work(const Frame& frame) {
   if (pressed == "dialog/save" || enter_confirms()) frame.commands.add(SaveAndContinue{});
 }
 
-/// A question that is asked in words of its own, and what follows from it.
+/// Draws Forms::question with a button that runs a command.
 void question(const Frame& frame, float wide, const DialogButton& yes, const Command& command,
               const char* remark = nullptr) {
   const float width = frame.metrics.px(wide);
@@ -144,7 +144,7 @@ void draw_dialogs(const Frame& frame) {
     const ImVec2 window = ImGui::GetIO().DisplaySize;
     ImGui::SetNextWindowPos({window.x / 2, window.y / 2}, ImGuiCond_Always, {0.5f, 0.5f});
     platform::push_font(frame.fonts.sans16);
-    const ImGuiStyle& style = ImGui::GetStyle();  // the title stands above what it is the title of
+    const ImGuiStyle& style = ImGui::GetStyle();  // aligns the title with the contents
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {style.WindowPadding.x, style.FramePadding.y});
     const bool open = ImGui::BeginPopupModal(
         row.title, nullptr,

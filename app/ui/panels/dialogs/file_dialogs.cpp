@@ -20,7 +20,7 @@ namespace app::panels {
 
 namespace {
 
-/// Which files a browser lists beside the directories.
+/// Files that a browser lists besides the directories.
 enum class Listed { sessions, tensors, openable, directories };
 
 namespace fs = std::filesystem;
@@ -45,7 +45,7 @@ std::string size_text(std::uintmax_t bytes) {
   return std::to_string(bytes / 1000 / 1000) + " MB";
 }
 
-/// "today, 09:12", "23 Nov", "18 Nov 2025".
+/// Returns a date as "today, 09:12", "23 Nov" or "18 Nov 2025"; "" for 0.
 std::string date_text(std::int64_t seconds) {
   if (seconds == 0) return "";
   const auto local = [](std::time_t time) {
@@ -88,7 +88,7 @@ void path_line(const Frame& frame, float width) {
   ImGui::NewLine();
 }
 
-/// True when the entry was chosen by a double click.
+/// Draws an entry; returns true when a file was double-clicked.
 bool entry_line(const Frame& frame, const BrowserEntry& entry) {
   const std::string words = entry.is_directory ? entry.name + "/" : entry.name;
   const bool selected = entry.name == frame.forms.browser.name;
@@ -103,7 +103,7 @@ bool entry_line(const Frame& frame, const BrowserEntry& entry) {
   draw_text_right(font, right - frame.metrics.px(70), top, frame.palette.faint, date_text(entry.changed));
   if (!pressed) return false;
   if (!ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-    // What is saved keeps its name when a folder is looked for.
+    // Selecting a folder keeps the name of the file to save.
     if (!entry.is_directory || frame.forms.dialog != Dialog::save_as) set_name(frame, entry.name);
     return false;
   }
@@ -111,7 +111,7 @@ bool entry_line(const Frame& frame, const BrowserEntry& entry) {
   return !entry.is_directory;
 }
 
-/// Where the browser's name field points: the directory joined with the name; "~" is the home directory.
+/// Returns the path in the name field, relative to the directory; "~" is the home directory.
 fs::path chosen_path(const Browser& browser) {
   if (browser.name == "~" || browser.name.starts_with("~/"))
     if (const auto path = home())
@@ -119,7 +119,7 @@ fs::path chosen_path(const Browser& browser) {
   return browser.name.empty() ? browser.directory : browser.directory / browser.name;
 }
 
-/// The browser with what is being typed as its name, or the proposed one where there is none.
+/// Returns the browser with the text being typed as its name, or the proposed name where it is empty.
 Browser as_typed(const Frame& frame, const std::string& proposed) {
   Browser browser = frame.forms.browser;
   browser.entries.clear();
@@ -129,11 +129,11 @@ Browser as_typed(const Frame& frame, const std::string& proposed) {
   return browser;
 }
 
-/// A list of a directory with a field for a name, in View::browser; asks for other directories with BrowseTo.
+/// Draws a list of a directory with a field for a name, Forms::browser; enters directories with BrowseTo.
 ///
-/// Marks "browser/parent", "browser/home", "browser/name" and "browser/entry/<name>". Gives the path when it
-/// was chosen by Enter or a double click; directories are entered instead. Files whose names begin with a dot
-/// are listed when the name does. An empty name stands for the proposed one.
+/// Landmarks "browser/parent", "browser/home", "browser/name" and "browser/entry/<name>". Returns the path
+/// chosen by Enter or a double click; double-clicked directories are entered instead. Names that begin with a
+/// dot are listed when the typed name does. An empty name is replaced by the proposed one.
 std::optional<fs::path> file_browser(const Frame& frame, Listed listed, ImVec2 size,
                                      const std::string& proposed = "") {
   const Browser& browser = frame.forms.browser;
@@ -197,13 +197,13 @@ float browser_width(const Frame& frame) {
   return dialog_width(frame, 640);
 }
 
-/// As high as that at scale 1, or what the window has room for beside other rows of that height.
+/// Returns the size of a browser with that height at scale 1, or less to leave the height of other rows.
 ImVec2 browser_size(const Frame& frame, float height = 420, float others = 200) {
   return {browser_width(frame),
           std::min(frame.metrics.px(height), ImGui::GetIO().DisplaySize.y - frame.metrics.px(others))};
 }
 
-/// Whether files are replaced. A second press in the place of Save or Export replaces nothing.
+/// Asks whether to replace files. A second press in the place of Save or Export replaces nothing.
 void question_to_replace(const Frame& frame, const std::string& words, const Command& replacing) {
   paragraph(frame.fonts.sans15, frame.palette.status.bad, browser_width(frame), words);
   const std::string_view pressed =
@@ -227,7 +227,7 @@ fs::path with_json(fs::path path) {
   return path;
 }
 
-/// Says what is in the file whose name was chosen; it is read beside the window.
+/// Draws a summary of the selected file, which is read in the background.
 void preview(const Frame& frame) {
   const fs::path path = chosen_path(frame.forms.browser);
   const bool is_known = frame.work.opening && frame.work.opening->previewed == path;
@@ -246,7 +246,7 @@ void preview(const Frame& frame) {
   frame.landmarks.mark_item("browser/preview");
 }
 
-/// The file that was chosen in this frame; a chosen folder is entered.
+/// Returns the file that was chosen in this frame; a chosen folder is entered.
 std::optional<fs::path> file_to_open(const Frame& frame, Listed listed, const DialogButton& another = {},
                                      const std::function<void()>& on_another = {}) {
   auto path = file_browser(frame, listed, browser_size(frame));
@@ -256,14 +256,14 @@ std::optional<fs::path> file_to_open(const Frame& frame, Listed listed, const Di
   if (pressed == "dialog/confirm") path = chosen_path(frame.forms.browser);
   if (another.name && pressed == another.name) on_another();
   if (!path || !is_folder(*path)) return path;
-  if (frame.message.is_error) frame.commands.add(ShowMessage{""});  // of a file that was tried before
+  if (frame.message.is_error) frame.commands.add(ShowMessage{""});  // about the file tried before
   frame.commands.add(BrowseTo{*path});
-  if (platform::key_pressed(ImGuiKey_Enter, false))  // its name was typed, and so may be the next
+  if (platform::key_pressed(ImGuiKey_Enter, false))  // a typed folder: its entry may be typed next
     frame.commands.add(set<&Forms::typed>(Typed{"browser/name", "", true, true}));
   return std::nullopt;
 }
 
-/// Whether the folder that is shown looks like that of a whole model.
+/// Whether the displayed folder looks like that of a whole model.
 bool shows_model(const Frame& frame) {
   bool configured = false, weighted = false;
   for (const BrowserEntry& e : frame.forms.browser.entries) {
@@ -340,7 +340,7 @@ void choose_form(const Frame& frame) {
             export_kind(frame.settings.export_form).about);
 }
 
-/// The stage whose numbers leave, among all that the model has.
+/// Draws the choice of the exported stage, among all that the model has.
 void choose_stage(const Frame& frame, const ExportAs& e) {
   if (export_kind(e.form).choices.empty()) return;
   std::vector<Option> options;
@@ -383,7 +383,7 @@ void choose_look(const Frame& frame, ExportForm form) {
     change_export(frame, set<&Settings::export_scale>(scales[*chosen]));
 }
 
-/// What a title's menu asked for, else the pinned cell's, else the weights.
+/// Returns the matrix chosen in a title's menu, else that of the pinned cell, else the weights.
 CellRef exported_matrix(const Frame& frame) {
   if (const auto& from = frame.forms.exporting.from) {
     if (core::attention::info(from->first).present(frame.pending.model) &&

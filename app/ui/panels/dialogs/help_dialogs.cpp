@@ -21,7 +21,7 @@ namespace app::panels {
 
 namespace {
 
-/// What was done to a search field in this frame.
+/// Input of a search field in this frame.
 struct Searched {
   std::string text;
   int moved = 0;  ///< lines down, by the arrow keys
@@ -30,10 +30,10 @@ struct Searched {
 inline constexpr float palette_pitch = 27;  ///< of the lines, at scale 1
 constexpr std::size_t longest_text = 200;
 
-/// What the field's callback knows.
+/// State of the field's callback.
 struct Listening {
   bool waiting = false;
-  std::string missed;  ///< typed before the field could hear it
+  std::string missed;  ///< typed before the field had the keyboard
   int moved = 0;
 };
 
@@ -48,8 +48,8 @@ int on_search_event(ImGuiInputTextCallbackData* data) {
   return 0;
 }
 
-/// A field for letters to be found, which takes the keyboard whenever nothing else has it; what stands in it
-/// is Forms::search. Marked under that name.
+/// Draws a search field for Forms::search, which takes the keyboard whenever nothing else has it; its
+/// landmark is name.
 Searched search_field(const Frame& frame, const char* name, const char* hint, float width) {
   const ActionSearch& search = frame.forms.search;
   std::vector<char> buffer(search.text.begin(), search.text.end());
@@ -79,14 +79,14 @@ Searched search_field(const Frame& frame, const char* name, const char* hint, fl
   return field;
 }
 
-/// A letter with all of its bytes.
+/// Returns where the UTF-8 character at a position ends, in bytes.
 std::size_t letter_end(std::string_view text, std::size_t at) {
   do ++at;
   while (at < text.size() && !core::text::starts_character(text[at]));
   return at;
 }
 
-/// The name; what was matched stands out.
+/// Draws the name with its matched letters highlighted.
 void draw_name(const Frame& frame, const FoundAction& found, ImVec2 at, float room, bool possible) {
   ImFont* font = frame.fonts.sans15;
   const std::string shown = shortened(font, found.name, room);
@@ -116,8 +116,8 @@ void draw_check(const Frame& frame, ImVec2 middle) {
     list->AddLine(points[k], points[k + 1], packed(frame.palette.accent), 1.5f * frame.metrics.scale);
 }
 
-/// One line of the palette: whether it is on, its name with the matched letters lit, where it is in the menus
-/// or why it cannot be done now, and its key.
+/// Draws one line of the palette: a check mark, the name with its matched letters highlighted, its menu or
+/// why it cannot be done, and its key.
 void draw_palette_line(const Frame& frame, const Situation& situation, const FoundAction& found, ImVec2 min,
                        ImVec2 max, bool chosen) {
   const Action& action = *found.action;
@@ -143,7 +143,7 @@ void draw_palette_line(const Frame& frame, const Situation& situation, const Fou
 constexpr const char* palette_popup = "###palette";
 constexpr std::size_t most_lines = 14;
 
-/// The chosen line after this frame's keys.
+/// Returns the selected line after this frame's keys.
 std::size_t moved_line(const Frame& frame, const Searched& field, std::size_t n) {
   if (n == 0) return 0;
   int by = field.moved;
@@ -161,14 +161,14 @@ void choose(const Frame& frame, const Searched& field, std::size_t line) {
   frame.commands.add(set<&ActionSearch::text>(field.text), set<&ActionSearch::line>(line));
 }
 
-/// Scrolls so that the chosen line is in sight.
+/// Scrolls the selected line into view.
 void follow(float pitch, std::size_t line, float height) {
   const float top = pitch * static_cast<float>(line), scroll = ImGui::GetScrollY();
   if (top < scroll) ImGui::SetScrollY(top);
   if (top + pitch > scroll + height) ImGui::SetScrollY(top + pitch - height);
 }
 
-/// The lines; gives the one that the mouse has done.
+/// Draws the lines; returns the one chosen by a click or Enter.
 std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situation,
                                       std::span<const FoundAction> found, const Searched& field,
                                       ImVec2 size) {
@@ -202,7 +202,7 @@ std::optional<std::size_t> draw_lines(const Frame& frame, const Situation& situa
   return done;
 }
 
-/// Before anything is searched: the actions that were done last, and some that are done often.
+/// Returns the actions for an empty search: recent ones, then frequent ones.
 std::vector<FoundAction> likely_actions(const Frame& frame, std::span<const Action> all) {
   constexpr std::size_t each = 4;
   constexpr std::array frequent{"file/open",      "edit/undo", "model/causal", "model/training",
@@ -221,7 +221,7 @@ std::vector<FoundAction> likely_actions(const Frame& frame, std::span<const Acti
   return found;
 }
 
-/// The actions that were done, with one more in front.
+/// Returns the recent actions with one more in front.
 std::vector<std::string> with_used(std::vector<std::string> used, const std::string& id) {
   constexpr std::size_t most = 8;
   std::erase(used, id);
@@ -309,7 +309,7 @@ namespace {
 // At scale 1.
 constexpr float least_column = 380, largest_column = 520, keys_room = 16, line_gap = 6, heading_room = 30;
 
-/// A line of the sheet with its place; a heading has no keys.
+/// Line of the key sheet, or a heading, and its height in pixels.
 struct Placed {
   const KeyLine* line = nullptr;
   std::string heading = {};
@@ -320,14 +320,14 @@ float wrapped_height(ImFont* font, float width, const std::string& words) {
   return font->CalcTextSizeA(platform::font_size(font), FLT_MAX, width, words.c_str()).y;
 }
 
-/// Whether a line has each word of what is looked for, wherever; capitals of ASCII are like small letters.
+/// Whether a line contains each word of a query, ignoring ASCII case.
 bool has_words(const KeyLine& line, std::string_view query) {
   const std::string text = core::text::lower(line.words + "\n" + line.keys);
   return !core::text::any_word(core::text::lower(query),
                                [&](std::string_view word) { return text.find(word) == text.npos; });
 }
 
-/// The lines that have the letters that are looked for, below the names of their menus.
+/// Returns the lines that match a query, below the names of their menus.
 std::vector<Placed> found_lines(const Frame& frame, const std::vector<KeyLine>& all, const std::string& query,
                                 float width) {
   std::vector<Placed> found;
@@ -383,7 +383,7 @@ void draw_key_sheet(const Frame& frame) {
   float y = 0, x = 0, deepest = 0;
   std::size_t index = 0;
   for (const Placed& placed : lines) {
-    const float below = placed.line ? 0 : frame.metrics.px(heading_room);  // a heading keeps its first line
+    const float below = placed.line ? 0 : frame.metrics.px(heading_room);  // a heading stays with a line
     if (x == 0 && n_columns > 1 && y + below >= share) x = column, y = 0;
     draw_placed(frame, placed, {at.x + x, at.y + y}, keys_width, words_width);
     if (placed.line)

@@ -19,13 +19,13 @@ namespace app::panels {
 
 namespace {
 
-/// The tensors of so many dimensions, after "none", to choose one of.
+/// Options to select one tensor with least … most dimensions, after "none".
 struct TensorOptions {
   std::vector<std::string> names{""};
   std::vector<Option> options{{"none"}};
 
   TensorOptions(const OpenedTensors& tensors, std::size_t least, std::size_t most);
-  /// Of the first of those that are chosen; 0 when there is none, or it is none of these.
+  /// Returns the index of the first chosen tensor; 0 if there is none or it is not among the options.
   std::size_t index_of(const std::vector<std::string>& chosen) const;
 };
 
@@ -62,7 +62,7 @@ constexpr std::array projection_rows{ProjectionRow{"query", [](Mapping& m) -> So
                                                      return *m.output;
                                                    }}};
 
-/// Changes what is chosen.
+/// Changes the choices of the form.
 template <class Change>
 void choose(const Frame& frame, Change change) {
   core::importing::Choices choices = frame.forms.import.choices;
@@ -70,7 +70,7 @@ void choose(const Frame& frame, Change change) {
   frame.commands.add(set<&ImportForm::choices>(std::move(choices)));
 }
 
-/// Changes one source of the form.
+/// Changes the source of one projection in the form.
 template <class Change>
 void change_source(const Frame& frame, const ProjectionRow& row, Change with) {
   auto mapping = frame.forms.import.mapping;
@@ -121,8 +121,8 @@ void draw_row(const Frame& frame, const ProjectionRow& row, const Source& source
                   [tensor = biases.names[*chosen]](Source& s) { choose_tensor(s.biases, tensor); });
 }
 
-/// Rows in which each projection is named by hand: its tensor, which way it is kept, which part of it is
-/// meant, its bias.
+/// Draws a row for each projection selected by hand: its tensor, its orientation (out × in or in × out), the
+/// part of it to use, its bias.
 ///
 /// Landmarks "import/query/weight", "import/query/turned", "import/query/part", "import/query/bias" and so
 /// on.
@@ -133,7 +133,7 @@ void draw_import_mapping(const Frame& frame, const OpenedTensors& tensors, float
     draw_row(frame, row, row.source(mapping), weights, biases, width);
 }
 
-/// The mapping that the form holds, when all that it needs is named.
+/// Returns the mapping in the form, or nothing until query, key and value are selected.
 std::optional<Mapping> mapping_by_hand(const ImportForm& form) {
   Mapping mapping = form.mapping;
   if (!form.has_output) mapping.output.reset();
@@ -180,7 +180,7 @@ bool is_found(const ImportForm& form, const OpenedTensors& tensors) {
          form.choices.stages == core::importing::usual_stages(tensors.stages[form.layer]);
 }
 
-/// How many layers there are to choose from, by names or by a first axis, and what is wrong with them.
+/// Number of layers to choose from, by name or along the first axis, and why they cannot be used, or "".
 struct Layers {
   std::size_t n = 0;
   bool by_name = false, has_four_axes = false;
@@ -237,7 +237,7 @@ void layer_row(const Frame& frame, const OpenedTensors& tensors, float label) {
   }
 }
 
-/// The stages that can be given, each with the tensor that holds it, and the layer.
+/// Draws the choice of a tensor for each stage that can be given, and of the layer.
 ///
 /// Landmarks "import/stage/weights" and so on, "import/stage_layer", "import/batch".
 void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float width) {
@@ -255,7 +255,7 @@ void draw_import_stages(const Frame& frame, const OpenedTensors& tensors, float 
   layer_row(frame, tensors, label);
 }
 
-/// What the form asks for, or nothing while no stage is named.
+/// Returns the choices of the form for given stages, or nothing while no stage is selected.
 std::optional<Choices> stages_by_hand(const ImportForm& form, const OpenedTensors& tensors) {
   if (form.choices.stages.empty()) return std::nullopt;
   Choices choices = form.choices;
@@ -263,7 +263,7 @@ std::optional<Choices> stages_by_hand(const ImportForm& form, const OpenedTensor
   choices.embeddings_tensor.clear();
   const Layers layers = layers_of(form, tensors);
   if (layers.n > 0) choices.layer = std::to_string(std::min(form.layer, layers.n - 1));
-  // What was found is found again with another layer.
+  // Stages found by name are found again for the selected layer.
   if (layers.by_name ||
       (tensors.stages.size() == 1 && choices.stages == core::importing::usual_stages(tensors.stages.front())))
     choices.stages.clear();
@@ -298,7 +298,7 @@ const core::importing::ExpectedLayer& chosen_layer(const ImportForm& form, const
   return tensors.expected[std::min(form.layer, tensors.expected.size() - 1)];
 }
 
-/// What the choice leaves out, assumes and does not use, as far as that is known before it is read.
+/// Returns what the choice would assume, not use and not compute, if known before it is read.
 std::string reservations(const ImportForm& form, const OpenedTensors& tensors) {
   if (form.as == ImportAs::layer)
     return core::importing::reservations_text(chosen_layer(form, tensors).account);
@@ -325,7 +325,7 @@ void heads_line(const Frame& frame, const OpenedTensors& tensors) {
   ImGui::TextUnformatted(words);
 }
 
-/// What goes in: drawn numbers, a tensor of this file, or one of another.
+/// Draws the choice of embeddings: random numbers, a tensor of this file, or one of another file.
 void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
   const ImportForm& form = frame.forms.import;
   label(frame, "embeddings");
@@ -365,7 +365,7 @@ void embeddings_line(const Frame& frame, const OpenedTensors& tensors) {
     choose(frame, [&](core::importing::Choices& c) { c.embeddings_tensor = *answer.text; });
 }
 
-/// A field for a number that is found in the file unless it is given here.
+/// Draws a field for a number that overrides the one found in the file.
 template <class Number, class Set>
 void setting(const Frame& frame, const char* landmark, const char* words, const std::optional<Number>& value,
              Set set) {
@@ -383,7 +383,7 @@ void setting(const Frame& frame, const char* landmark, const char* words, const 
     choose(frame, [&](core::importing::Choices& c) { set(c.settings, number); });
 }
 
-/// What goes before all that the file says or leaves open of attention itself.
+/// Draws the settings of attention that override those of the file.
 void settings_line(const Frame& frame) {
   using core::importing::Settings;
   using Typed = std::optional<double>;
@@ -458,7 +458,7 @@ void tensor_list(const Frame& frame, const OpenedTensors& tensors, float width) 
   ImGui::PopStyleColor();
 }
 
-/// What the form asks for, or nothing while something is missing.
+/// Returns the choices of the form, or nothing while something is missing.
 std::optional<Choices> choices_of(const ImportForm& form, const OpenedTensors& tensors) {
   Choices choices = form.choices;
   if (form.as != ImportAs::stages) choices.stages.clear();
@@ -479,7 +479,7 @@ std::optional<Choices> choices_of(const ImportForm& form, const OpenedTensors& t
   return std::nullopt;
 }
 
-/// What can be made of the file, and what of it is to be made.
+/// Draws the choice of how to open the file, among the possible ones.
 void as_line(const Frame& frame, const OpenedTensors& tensors) {
   std::vector<Option> options;
   std::vector<ImportAs> all;
@@ -500,7 +500,7 @@ void as_line(const Frame& frame, const OpenedTensors& tensors) {
     frame.commands.add(set<&ImportForm::as>(all[*chosen]));
 }
 
-/// What the first line of a table is that counts its columns.
+/// Draws the choice whether a first line 0, 1, 2 … of a table is a header.
 void first_line(const Frame& frame) {
   const std::vector<Option> options{
       {"names of the columns", "0, 1, 2 … as pandas writes them; the numbers begin below"},

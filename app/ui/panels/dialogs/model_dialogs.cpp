@@ -20,7 +20,7 @@ namespace app::panels {
 
 namespace {
 
-/// What was typed into drawn_before_row(): the text, the ops that it names and why it cannot be used.
+/// Text typed into drawn_before_row() with its error, and the ops that it names.
 struct TypedBefore {
   RngPrefix shown;
   std::vector<core::random::DrawOp> ops;  ///< empty when there is an error
@@ -39,7 +39,7 @@ TypedBefore read(const std::string& text) {
   }
 }
 
-/// Width of the dialogs that draw, and of their column of labels, in pixels.
+/// Returns the width of the dialogs that initialize numbers, in pixels; below, that of their labels.
 float draw_dialog_width(const Frame& frame) {
   return dialog_width(frame, 580);
 }
@@ -56,8 +56,8 @@ void dialog_label(const Frame& frame, const char* words) {
   platform::move_to({at.x + draw_dialog_labels(frame), at.y});
 }
 
-/// The row "sampled before", a field of ops in the words of the command line over what is wrong with them or
-/// a hint; marked as name and name + "/error". A new text when one was handed in.
+/// Draws the row "sampled before", a field of ops as on the command line, above their error or a hint.
+/// Landmarks name and name + "/error". Returns a new text when one was submitted.
 std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::string& name,
                                             const RngPrefix& before) {
   const float left = ImGui::GetCursorScreenPos().x,
@@ -79,8 +79,8 @@ std::optional<TypedBefore> drawn_before_row(const Frame& frame, const std::strin
   return answer.text ? std::optional(read(*answer.text)) : std::nullopt;
 }
 
-/// The buttons that close a dialog: "dialog/confirm", greyed unless enabled, and "dialog/cancel". True when
-/// it was confirmed, by Enter too.
+/// Draws the buttons that close a dialog: "dialog/confirm", grayed unless enabled, and "dialog/cancel".
+/// Returns true when it was confirmed, by Enter too.
 bool dialog_buttons(const Frame& frame, const char* words, bool enabled) {
   const bool confirmed = confirm_buttons(frame, draw_dialog_width(frame), words, enabled) == "dialog/confirm";
   return enabled && (confirmed || enter_confirms());
@@ -202,7 +202,7 @@ const char* help(FillRule rule, MatrixName matrix) {
                          : "The first values of nn.Linear: its weight, transposed to in × out.";
 }
 
-/// Changes the form and draws its numbers anew.
+/// Changes the form and recomputes its numbers.
 void change_fill(const Frame& frame, const std::function<void(FillForm&)>& step) {
   FillForm form = frame.forms.fill;
   step(form);
@@ -302,12 +302,12 @@ namespace {
 using core::attention::GivenStage;
 using core::attention::StageInfo;
 
-/// Whether the numbers of a stage are there: of the newest model, not of the one that is still shown.
+/// Whether the numbers of a stage are computed for the newest model, which may not be displayed yet.
 bool is_known(const Frame& frame, const StageInfo& stage) {
   return stage.present(frame.pending.model) && frame.shows_newest();
 }
 
-/// A stage that is known as it is now, in every head.
+/// Returns the present numbers of a known stage, in every head.
 GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
   GivenStage given{stage.stage, {}};
   for (std::size_t h = 0; h < frame.pending.model.n_heads; ++h)
@@ -315,7 +315,7 @@ GivenStage present_numbers(const Frame& frame, const StageInfo& stage) {
   return given;
 }
 
-/// What the clipboard holds: all heads, or the chosen one alone beside the others as they are.
+/// Reads a stage from the clipboard: all heads, or the selected one, keeping the others. Throws core::Error.
 GivenStage pasted(const Frame& frame, const StageInfo& stage) {
   const char* clipboard = ImGui::GetClipboardText();
   const core::formats::Tensor tensor = pasted_tensor(clipboard ? clipboard : "");
@@ -394,7 +394,7 @@ namespace {
 
 using core::text::TokenRule;
 
-/// Lets ImGui write into a string of any length. Enter confirms the dialog; with Shift it is a line end.
+/// Lets ImGui write into a string of any length. Drops Enter, which confirms; Shift+Enter ends a line.
 int grow(ImGuiInputTextCallbackData* data) {
   if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter)
     return data->EventChar == '\n' && !ImGui::GetIO().KeyShift ? 1 : 0;
@@ -432,7 +432,7 @@ void draw_rule_and_seed(const Frame& frame) {
     frame.commands.add(set<&SentenceDraft::seed>(*seed));
 }
 
-/// The tokens as chips, as many as fit into three lines.
+/// Draws the tokens as chips, as many as fit into three lines.
 void draw_chips(const Frame& frame, const std::vector<std::string>& tokens, float width) {
   ImFont* font = frame.fonts.sans14;
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -458,7 +458,7 @@ void draw_chips(const Frame& frame, const std::vector<std::string>& tokens, floa
   ImGui::Dummy({width, 3 * pitch});
 }
 
-/// What the typed text is taken apart into, or what is wrong with it.
+/// Tokens of the typed text, or why it cannot be tokenized.
 struct Taken {
   std::vector<std::string> tokens;
   std::string problem;
@@ -477,7 +477,7 @@ std::string counted(std::size_t n, const char* thing) {
   return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
 }
 
-/// The edit that puts the sentence in, or an error message.
+/// Replaces the tokens of the model by the sentence, or shows an error message.
 void put_in(const Frame& frame, const std::vector<std::string>& tokens) {
   try {
     auto model = core::text::with_sentence(frame.pending.model, tokens, frame.forms.sentence.seed);

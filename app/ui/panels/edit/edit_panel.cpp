@@ -26,7 +26,7 @@ constexpr std::array matrices{
     MatrixName::frequencies,  MatrixName::slopes,         MatrixName::relative_bias, MatrixName::score_bias,
     MatrixName::sink};
 
-/// What the numbers of a matrix do.
+/// Returns the meaning of a matrix's numbers.
 const char* meaning(MatrixName name) {
   switch (name) {
     case MatrixName::embeddings:
@@ -92,7 +92,7 @@ void draw_tabs(const Frame& frame, MatrixPlace shown, float width) {
                        set<&Selection::cursor>(std::nullopt), set<&Forms::typed>(std::nullopt));
 }
 
-/// The tokens from which the pinned cell was made.
+/// Returns the rows of the tokens that the pinned cell was computed from.
 std::vector<std::size_t> marked_rows(const Pending& view, MatrixPlace place) {
   if (!view.selection.pinned || place.name > MatrixName::key_embeddings) return {};
   const auto& stage = core::attention::info(view.selection.pinned->stage);
@@ -137,7 +137,7 @@ void fill_popup(const Frame& frame, MatrixPlace place) {
   tooltip("With another seed, or later in a sequence of samples");
 }
 
-/// The buttons "random" and "fill" with its menu: they write a whole matrix.
+/// Draws the buttons "random" and "fill" with its menu, which write a whole matrix.
 void draw_fill_buttons(const Frame& frame, MatrixPlace place) {
   const std::string help =
       "torch.randn at seed " + std::to_string(frame.forms.fill.fill.seed) + "; each click uses the next seed";
@@ -166,7 +166,7 @@ void draw_buttons(const Frame& frame, MatrixPlace place, const core::attention::
   draw_fill_buttons(frame, place);
 }
 
-/// The rows that hold nothing but zeros, as new tokens do; none of a matrix that is all zeros or very large.
+/// Returns the rows of zeros, which new tokens have; none of a matrix that is all zeros or very large.
 std::vector<std::size_t> rows_of_zeros(const core::attention::SharedMatrix& numbers) {
   constexpr std::size_t max_cells = 1u << 14;
   std::vector<std::size_t> rows;
@@ -176,7 +176,7 @@ std::vector<std::size_t> rows_of_zeros(const core::attention::SharedMatrix& numb
   return rows.size() < numbers.n_rows() ? rows : std::vector<std::size_t>();
 }
 
-/// Offers to initialize new tokens, whose rows are zeros; true when it stands there.
+/// Draws an offer to initialize new tokens, whose rows are zeros; returns true when it was drawn.
 bool draw_offer_for_zeros(const Frame& frame, MatrixPlace place, const core::attention::SharedMatrix& numbers,
                           ImVec2 at) {
   if (place.name != MatrixName::embeddings) return false;
@@ -229,7 +229,7 @@ void draw_edit(const Frame& frame) {
   const float least = m.px(20 + 26 + 8), wanted = matrix_editor_height(frame, matrix, width);
   const float room_for_all = start.y + room.y - top, left = room_for_all - m.px(8) - buttons;
   const bool has_hint = left - hint >= std::min(wanted, m.px(300));  // the numbers come first in a low window
-  // Where a row and the buttons are too high for a window, rows are all that it shows.
+  // A window too low for a row and the buttons shows rows alone.
   const float most = has_hint ? left - hint : left >= least ? left : std::max(left, room_for_all);
   const float height = matrix_editor_height(frame, matrix, ImVec2(width, most));
   platform::move_to({x, top});

@@ -4,7 +4,7 @@
 
 namespace app::panels {
 
-/// EDIT: the embeddings and learned matrices as tables of numbers. Landmarks "edit/…".
+/// Draws EDIT: the embeddings and learned matrices as tables of numbers. Landmarks "edit/…".
 void draw_edit(const Frame& frame);
 
 }  // namespace app::panels

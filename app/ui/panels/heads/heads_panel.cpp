@@ -15,8 +15,8 @@ namespace app::panels {
 
 namespace {
 
-/// Where the pictures of heads stand: equal tiles, names beside the first column and above the first row
-/// alone.
+/// Layout of the pictures of heads: equal tiles, with names only left of the first column and above the first
+/// row.
 struct Tiling {
   std::size_t columns = 1;
   int width = 0, height_of_one = 0;  ///< of one picture, in pixels
@@ -26,7 +26,7 @@ struct Tiling {
   float foot = 0;                    ///< below every picture
   float height = 0;                  ///< of all rows
 
-  /// Top left of a picture, relative to all of them.
+  /// Returns the top left corner of a picture, relative to the grid.
   ImVec2 picture(std::size_t place) const;
 };
 
@@ -49,14 +49,14 @@ std::string figure_text(HeadFigure figure, const std::optional<double>& value, s
 
 namespace {
 
-/// The largest that a figure can be.
+/// Returns the largest possible value of a figure.
 double figure_top(const Frame& frame, HeadFigure figure) {
   return figure == HeadFigure::entropy
              ? std::log2(std::max<double>(2, static_cast<double>(frame.displayed.model.n_tokens())))
              : 1;
 }
 
-/// What a figure is, with its ends: "mean entropy of the rows of weights, 0 to 4 bit".
+/// Returns the description of a figure with its range: "mean entropy of the rows, 0 to 4 bits".
 std::string figure_words(const Frame& frame, HeadFigure figure) {
   const double top = figure_top(frame, figure);
   if (figure == HeadFigure::entropy)
@@ -90,7 +90,7 @@ constexpr float smallest_picture = 64, foot_height = 34, most_between_rows = 24,
 
 constexpr std::size_t most_named = 64;  // tokens
 
-/// As much of a length as whole cells of at most that size take; all of it when they are smaller than a
+/// Returns the length of equal whole cells up to a largest size; all of the room when they are smaller than a
 /// pixel.
 int whole_cells(float room, std::size_t count, float largest) {
   const auto n = static_cast<float>(count);
@@ -98,7 +98,7 @@ int whole_cells(float room, std::size_t count, float largest) {
   return static_cast<int>(count) * static_cast<int>(std::min(std::floor(room / n), largest));
 }
 
-/// One picture in that room: cells of tokens are as wide as high, or wider where they can hold numbers.
+/// Fits one picture to a room: cells of tokens are square, or wider where they can hold numbers.
 void fit_picture(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
                  float width, float height, Tiling& t) {
   const Metrics& m = frame.metrics;
@@ -127,7 +127,7 @@ float label_width(const Frame& frame, const StageInfo& stage, bool names) {
   return index + frame.metrics.px(6) + std::min(std::ceil(widest), frame.metrics.px(76));
 }
 
-/// The room above the first row.
+/// Returns the height of the labels above the first row.
 float head_height(const Frame& frame, const StageInfo& stage, const Tiling& t) {
   Heatmap map;
   map.stage = stage.stage;
@@ -142,8 +142,8 @@ ImVec2 Tiling::picture(std::size_t place) const {
           head + row * (static_cast<float>(height_of_one) + foot + row_gap)};
 }
 
-/// As large as all of them can be seen; where they would become too small for that, as small as they may be,
-/// and it scrolls.
+/// Returns the tiling with the largest pictures that are all visible at once; if they would be too small, one
+/// that scrolls as little as possible.
 Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pictures, ImVec2 room) {
   const Metrics& m = frame.metrics;
   const core::attention::StageMatrix& numbers = frame.displayed.trace.at(stage.stage, 0);
@@ -170,12 +170,12 @@ Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pict
     fit_picture(frame, stage, numbers, std::max(width, 1.0f), scrolls ? std::max(width, least) : height, t);
     t.head = head_height(frame, stage, t);
     t.height = t.head + rows * (static_cast<float>(t.height_of_one) + t.foot) + (rows - 1) * t.gap;
-    // What can be seen at once comes first, as large as it can be; else as much of it as can be.
+    // Tilings without scrolling come first, by the size of a picture; the others by how little they scroll.
     const float area = static_cast<float>(t.width) * static_cast<float>(t.height_of_one);
     const float rank = scrolls ? 1 / t.height : 1 + area;
     if (rank > best_rank * 1.001f) best = t, best_rank = rank;
   }
-  // What whole cells leave over goes between the rows, and as much above what is said below all.
+  // The height that whole cells leave goes between the rows, and as much above the legend.
   const std::size_t n_rows = (n_pictures + best.columns - 1) / best.columns;
   const float over =
       std::floor((room.y - best.height) / static_cast<float>(std::max<std::size_t>(1, n_rows)));
@@ -186,7 +186,7 @@ Tiling tile_heads(const Frame& frame, const StageInfo& stage, std::size_t n_pict
   return best;
 }
 
-/// The heads whose pictures stand there: all in their order, or the first of each group that shares a matrix.
+/// Returns the heads with a picture: all in their order, or the first of each group that shares a matrix.
 std::vector<std::size_t> pictured_heads(const Frame& frame, const StageInfo& stage) {
   const auto& model = frame.displayed.model;
   const std::size_t n = core::attention::n_matrices(model, stage.stage);
@@ -196,19 +196,19 @@ std::vector<std::size_t> pictured_heads(const Frame& frame, const StageInfo& sta
   return heads;
 }
 
-/// The figure that stands under every head: what they are sorted by, else the entropy.
+/// Returns the figure under every head: the one that they are sorted by, else the entropy.
 HeadFigure shown_figure(const Frame& frame) {
   return frame.displayed.look.heads_order.value_or(HeadFigure::entropy);
 }
 
-/// Name and figure under a picture, and the figure as a bar.
+/// Draws name and figure under a picture, and the figure as a bar.
 void draw_caption(const Frame& frame, Stage stage, std::size_t h, bool chosen, ImVec2 at, float width) {
   const Rgb ink = chosen ? frame.palette.text : frame.palette.dim;
   const float middle = at.y + frame.metrics.px(16);
   if (core::attention::n_matrices(frame.displayed.model, stage) < frame.displayed.model.n_heads) {
     draw_text(frame.fonts.sans14, {at.x, middle}, Align::left_middle, ink,
               head_words(frame.displayed.model, stage, h));
-    return;  // figures are of heads
+    return;  // only single heads have figures
   }
   const auto& value = head_facts(frame)[h].*core::attention::info(shown_figure(frame)).value;
   const std::string number = figure_text(shown_figure(frame), value, frame.displayed.model.n_keys()),
@@ -276,7 +276,7 @@ void draw_tile(const Frame& frame, const StageInfo& stage, const Tiling& t, std:
     frame.commands.add(set<&Selection::hovered_head>(h));
 }
 
-/// Below all pictures: their colors, where they have the same, and what the bars under the heads say.
+/// Draws the legend below all pictures: their colors, if shared, and the meaning of the bars under the heads.
 void draw_key(const Frame& frame, const StageInfo& stage, const std::vector<std::size_t>& heads, ImVec2 at,
               float room) {
   const auto ends = [&](std::size_t h) { return color_ends(frame, stage.stage, h); };

@@ -9,18 +9,18 @@
 
 namespace app::panels {
 
-/// The facts of every head of the shown sequence.
+/// Returns the facts of every head of the displayed sequence.
 const std::vector<core::attention::HeadFacts>& head_facts(const Frame& frame);
 
-/// "0.47 bit", "0.87", or "–" for a head without that figure; a mean weight has digits enough to tell an even
-/// share of so many tokens from half as much.
+/// Returns "0.47 bits", "0.87", or "–" for a head without that figure; a mean weight has enough digits to
+/// tell 1 / n_tokens from half of it.
 std::string figure_text(core::attention::HeadFigure figure, const std::optional<double>& value,
                         std::size_t n_tokens);
 
-/// The heads in the order of the view of heads.
+/// Returns the heads in the order of the Heads view.
 std::vector<std::size_t> sorted_heads(const Frame& frame);
 
-/// One stage of all heads at once, as small multiples.
+/// Draws one stage of all heads at once, as small multiples.
 void draw_heads(const Frame& frame);
 
 }  // namespace app::panels

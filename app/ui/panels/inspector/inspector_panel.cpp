@@ -50,7 +50,7 @@ void draw_figure(Pen& pen, const HeadFigureInfo& figure, const std::optional<dou
   pen.skip(21);
 }
 
-/// The hovered, else the chosen head: where it looks, and how alike the heads are.
+/// Draws the hovered, else the selected head: the tokens it attends to, and the similarity of the heads.
 void draw_head(Pen& pen) {
   const Frame& frame = pen.frame;
   const std::size_t head = frame.displayed.selection.hovered_head.value_or(frame.displayed.look.head);
@@ -75,14 +75,14 @@ void draw_head(Pen& pen) {
 
 using core::editing::TypeOver;
 
-/// A number, also one that is not finite: hidden scores are −inf.
+/// Parses a number, also one that is not finite: masked scores are −inf.
 std::optional<double> any_number(const std::string& text) {
   if (const auto number = read_number(text)) return number;
   return core::text::parse_number(text == "−inf" ? "-inf" : text);
 }
 
-/// A field that types a number over the pinned cell, and a link that takes it back. Marked "inspector/typed",
-/// "inspector/computed".
+/// Draws a field that overrides the value of the pinned cell, and a link that reverts it. Landmarks
+/// "inspector/typed", "inspector/computed".
 void draw_typed(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   if (frame.displayed.selection.pinned != cell || !can_be_typed_over(cell.stage)) return;
@@ -117,7 +117,7 @@ void draw_typed(Pen& pen, const CellRef& cell) {
 
 using core::transformer::StreamNumber;
 
-/// Goes to a cell of another layer, which stays pinned there.
+/// Goes to a cell of another layer and pins it there.
 void go_to(const Frame& frame, std::size_t layer, const CellRef& cell) {
   frame.commands.add(LookAtLayer{layer});
   frame.commands.add(set<&Selection::trail>({}), set<&Selection::pinned>(cell));
@@ -127,7 +127,7 @@ std::string layer_words(const char* what, std::size_t layer) {
   return what + std::to_string(layer);
 }
 
-/// What entered the layer: out of the stream, through the norm.
+/// Draws how the input of the layer comes from the residual stream, through the norm.
 void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   const Frame& frame = pen.frame;
   const std::size_t layer = frame.pending.whole->layer;
@@ -148,7 +148,7 @@ void draw_entering(Pen& pen, const CellRef& cell, const StreamNumber& number) {
     pen.prose("Overridden: the model computes " + inspected(number.input) + " here.", frame.palette.dim);
 }
 
-/// What leaves the layer: on to the next one.
+/// Draws the residual stream after the layer, with a link to the next one.
 void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
   const Frame& frame = pen.frame;
   const std::size_t layer = frame.pending.whole->layer,
@@ -166,9 +166,9 @@ void draw_leaving(Pen& pen, const CellRef& cell, const StreamNumber& number) {
     go_to(frame, layer + 1, {Stage::embeddings, 0, cell.row, cell.column});
 }
 
-/// Of a number that enters the attention of a layer of a whole model, or leaves it: how it comes out of the
-/// residual stream, and what the stream is made of; links lead to the layers before and behind. Nothing for
-/// other cells.
+/// Draws, for an input or output number of the attention of a whole model's layer, its relation to the
+/// residual stream and the terms of the stream, with links to the layers before and after. Nothing for other
+/// cells.
 void draw_stream(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   if (!frame.pending.whole || (cell.stage != Stage::embeddings && cell.stage != Stage::output)) return;
@@ -197,7 +197,7 @@ void draw_top(Pen& pen, const char* state) {
   pen.skip(14);
 }
 
-/// What can be done with the pinned cell, at the right of the number in full.
+/// Draws links for the actions on the pinned cell, right of the number in full.
 void draw_actions(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   if (!frame.displayed.selection.pinned) return;
@@ -226,7 +226,7 @@ void draw_actions(Pen& pen, const CellRef& cell) {
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("Moves the edit cursor to this number");
 }
 
-/// "was 0.1523, now 0.1498": what the last edit made of it.
+/// Draws the value before and after the last edit, if it changed: "0.1523 → 0.1498".
 void draw_change(Pen& pen, const CellRef& cell, double value) {
   const Frame& frame = pen.frame;
   if (!frame.work.changes || !frame.work.changes->trace()) return;
@@ -241,7 +241,7 @@ void draw_change(Pen& pen, const CellRef& cell, double value) {
   pen.skip(10);
 }
 
-/// The value as large as it fits: four decimals in 32 px, all digits smaller in the line below.
+/// Draws the value with four decimals, as large as fits, up to 32 px, and all digits smaller below.
 void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector/value") {
   const Frame& frame = pen.frame;
   const CellWords words = cell_words(frame, cell);
@@ -279,14 +279,14 @@ void draw_value(Pen& pen, const CellRef& cell, const char* landmark = "inspector
   }
 }
 
-/// How many of the last rows of weights, which have columns, are looked through in every frame.
+/// Returns how many of the last rows of weights, which must have columns, are searched in every frame.
 std::size_t n_rows_searched(const core::attention::StageMatrix& weights) {
   constexpr std::size_t max_rows = 64, max_weights = 4096;
   const std::size_t most = std::max<std::size_t>(1, max_weights / weights.n_cols());
   return std::min({weights.n_rows(), most, max_rows});
 }
 
-/// The largest weight among the last rows that have several unmasked keys: a cell that has much to tell.
+/// Returns the largest weight among the last rows that have several unmasked keys: an instructive cell.
 std::optional<CellRef> telling_cell(const Frame& frame) {
   const auto& trace = frame.displayed.trace;
   if (!core::attention::info(Stage::weights).present(frame.displayed.model)) return std::nullopt;
@@ -300,7 +300,7 @@ std::optional<CellRef> telling_cell(const Frame& frame) {
     for (std::size_t j = 0; j < weights.n_cols() && keys < 2; ++j)
       keys += trace.at(Stage::mask)(i, j) != 0 ? 1 : 0;
     if (keys < 2 && n > 1) continue;
-    const arma::rowvec row = weights.row(i);  // at once: single weights of large models are computed each
+    const arma::rowvec row = weights.row(i);  // whole: large models compute each single weight on access
     for (std::size_t j = 0; j < row.n_elem; ++j)
       if (row[j] > largest) largest = row[j], best.row = i, best.column = j;
   }
@@ -313,7 +313,7 @@ std::string searched_words(const Frame& frame) {
   return n == weights.n_rows() ? "of rows with several keys" : "of the last " + core::text::counted(n, "row");
 }
 
-/// Learned numbers of the layer.
+/// Returns the number of parameters of the projections.
 std::size_t n_parameters(const core::attention::Model& model) {
   using core::editing::MatrixName;
   std::size_t n = 0;
@@ -325,7 +325,7 @@ std::size_t n_parameters(const core::attention::Model& model) {
   return n;
 }
 
-/// What the layer computes, with its numbers.
+/// Draws the formulas of the layer, with its numbers.
 void draw_formula_box(Pen& pen) {
   const Frame& frame = pen.frame;
   const auto& model = frame.displayed.model;
@@ -366,7 +366,7 @@ void draw_shapes(Pen& pen) {
   }
 }
 
-/// One of the things to try when nothing is pinned.
+/// Draws a link to something to try when nothing is pinned; returns true when it was pressed.
 bool offer(Pen& pen, const char* name, const char* words) {
   const Frame& frame = pen.frame;
   pen.skip(12);
@@ -376,7 +376,7 @@ bool offer(Pen& pen, const char* name, const char* words) {
   return pressed;
 }
 
-/// With nothing pinned: the layer with its sizes, its largest weight worked out, and what to try.
+/// Draws, with nothing pinned, the layer with its shapes, the computation of its largest weight, and offers.
 void draw_layer(Pen& pen) {
   const Frame& frame = pen.frame;
   pen.skip(14);
@@ -408,7 +408,7 @@ void draw_layer(Pen& pen) {
     frame.commands.add(StartLesson{core::lessons::lessons().front().name});
 }
 
-/// The pinned, else the hovered cell.
+/// Draws the pinned, else the hovered cell, else the layer.
 void draw_cell(Pen& pen) {
   const Frame& frame = pen.frame;
   const std::optional<CellRef>& cell =

@@ -8,27 +8,27 @@
 
 namespace app::panels {
 
-/// The pinned cell, else the hovered one, in words with its value and its row.
+/// Draws the pinned cell, else the hovered one, with its value and row; in Tokens a query, in Heads a head.
 void draw_inspector(const Frame& frame);
 
-/// The row of a cell: of a weight to whom it goes, its sum and how spread it is; else its smallest and
-/// largest.
+/// Draws the row of a cell: for a weight the keys attended to, sum and entropy; else the smallest and largest
+/// number.
 void draw_row(Pen& pen, const CellRef& cell);
 
-/// The same cell in every head, each a link; nothing for a stage that is not one a head.
+/// Draws the same cell in every head, each as a link; nothing for a stage without heads.
 void draw_other_heads(Pen& pen, const CellRef& cell);
 
-/// The hovered, else the pinned query of the token view: to whom it listens in each head with lines.
+/// Draws the hovered, else the pinned query of Tokens: the keys it attends to in each head with lines.
 void draw_query(Pen& pen);
 
-/// How alike the heads are, as a matrix in the order they are sorted by, with the most and the least alike of
-/// one head.
+/// Draws the similarity of the heads, as a matrix in their sort order, and the heads most and least similar
+/// to one head.
 void draw_likeness(Pen& pen, std::size_t head);
 
-/// How much each head and the bias add to a number of the output; nothing for other cells.
+/// Draws the contribution of each head and the bias to a number of the output; nothing for other cells.
 void draw_makers(Pen& pen, const core::explain::Explanation& explanation);
 
-/// What a cell goes into, each a link: as far down as it is one cell alone, then the first rectangle.
+/// Draws links to the cells computed from a cell: downstream while it is one cell, then the first block.
 void draw_leads_to(Pen& pen, const CellRef& cell);
 
 }  // namespace app::panels

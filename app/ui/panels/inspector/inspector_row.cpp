@@ -21,7 +21,7 @@ using core::attention::Stage;
 
 namespace {
 
-/// Heads that are listed one by one; of more it is said how many.
+/// Maximum number of heads listed one by one; further ones are counted.
 constexpr std::size_t most_heads = 16;
 
 using core::attention::Coloring;
@@ -62,7 +62,7 @@ void draw_bar(Pen& pen, const CellRef& cell, std::size_t j, const std::string& n
   pen.skip(9);
 }
 
-/// What dropout makes of a row's sum, as far as it is so here.
+/// Returns how dropout changes a row's sum in this model, in a sentence.
 std::string dropout_words(const Frame& frame, const CellRef& cell) {
   const auto& model = frame.displayed.model;
   if (model.dropout.place != core::attention::DropoutPlace::weights)
@@ -78,13 +78,13 @@ std::string dropout_words(const Frame& frame, const CellRef& cell) {
                        : "kept weights are not scaled, so the mean over many masks is smaller.");
 }
 
-/// A tooltip for the lines that were written since the pen stood at top.
+/// Shows a tooltip for the lines written since the pen was at top.
 void explain_lines(const Pen& pen, float top, const char* words) {
   if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect({pen.left, top}, {pen.right, pen.y}))
     ImGui::SetTooltip("%s", words);
 }
 
-/// The row of a weight: to whom it goes, its sum and how spread it is.
+/// Draws the row of a weight: the keys attended to, sum and entropy.
 void draw_weight_row(Pen& pen, const CellRef& cell) {
   const Frame& frame = pen.frame;
   const auto &tokens = frame.displayed.sequence().tokens, &keys = frame.displayed.sequence().keys();
@@ -104,7 +104,7 @@ void draw_weight_row(Pen& pen, const CellRef& cell) {
   std::vector<std::size_t> order(row.n_elem);
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (order.size() > most_bars) {
-    const auto size = [&](std::size_t j) {  // sorting needs an order, which NaN has not
+    const auto size = [&](std::size_t j) {  // NaN sorts last, as it has no order
       const double value = row[j];
       return std::isnan(value) ? -arma::datum::inf : value;
     };
@@ -201,7 +201,7 @@ namespace {
 
 constexpr std::size_t most_keys = 3;
 
-/// The visible keys with the largest weights of the query's row, the largest first.
+/// Returns the unmasked keys with the largest weights of the query's row, the largest first.
 std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weights, std::size_t query) {
   std::vector<std::size_t> keys;
   for (std::size_t j = 0; j < weights.n_elem; ++j)
@@ -214,7 +214,7 @@ std::vector<std::size_t> top_keys(const Frame& frame, const arma::rowvec& weight
   return keys;
 }
 
-/// One key with its weight as a bar and as a link that pins the weight among the stages.
+/// Draws one key with its weight as a bar and as a link that pins the weight in Stages.
 void draw_key(Pen& pen, std::size_t head, std::size_t query, std::size_t key) {
   const Frame& frame = pen.frame;
   const double weight = frame.displayed.trace.at(Stage::weights, head)(query, key);
@@ -310,14 +310,14 @@ namespace {
 
 constexpr std::size_t most_likeness_heads = 64;
 
-/// Two figures after the point, as "04"; "1" for what rounds to it.
+/// Returns two decimals as "04"; "1" for numbers that round to 1, "–" for NaN.
 std::string hundredths(double similarity) {
   if (std::isnan(similarity)) return "–";
   const std::string digits = std::to_string(std::lround(similarity * 100));
   return digits.size() < 2 ? "0" + digits : digits.size() > 2 ? "1" : digits;
 }
 
-/// Where the cells of the matrix lie.
+/// Positions of the cells of the similarity matrix.
 struct Grid {
   ImVec2 corner;
   float cell;
@@ -380,7 +380,7 @@ void handle_mouse(const Frame& frame, const Grid& g, const arma::mat& similarity
   if (ImGui::IsItemClicked()) frame.commands.add(set<&Look::head>(a));
 }
 
-/// The other head that is most like this one, or least; nothing when none can be compared.
+/// Returns the other head that is most or least similar to this one; nothing when none can be compared.
 std::optional<std::size_t> extreme(const arma::mat& similarity, std::size_t head, bool most) {
   std::optional<std::size_t> found;
   for (std::size_t h = 0; h < similarity.n_rows; ++h) {
@@ -454,13 +454,13 @@ using std::to_string;
 
 constexpr std::size_t most_links = 6, most_makers = 12;
 
-/// The cell of a rectangle that lies nearest to the row and the column of another.
+/// Returns the cell of a rectangle that is nearest to the row and the column of another cell.
 CellRef nearest(const Cells& cells, const CellRef& to) {
   return {std::get<Stage>(cells.source), cells.head, std::clamp(to.row, cells.row0, cells.row1 - 1),
           std::clamp(to.column, cells.column0, cells.column1 - 1)};
 }
 
-/// The token, or what it is when its name is only its number.
+/// Returns the token, or "row 3" when its name is only its index.
 std::string token_words(const std::vector<std::string>& tokens, const char* what, std::size_t index) {
   const std::string& token = tokens[index];
   return token == to_string(index) ? what + (" " + token) : visible_token(token);
@@ -482,7 +482,7 @@ std::string place_words(const Frame& frame, const Cells& cells) {
   return words;
 }
 
-/// What heads share is named once, as that of the head it is asked for, else as their first one's.
+/// Returns cells of matrices that heads share only once: for the given head if it has them, else the first.
 std::vector<Cells> each_once(const core::attention::Model& model, std::size_t head, std::vector<Cells> all) {
   std::vector<Cells> once;
   for (Cells& cells : all) {
@@ -497,7 +497,7 @@ std::vector<Cells> each_once(const core::attention::Model& model, std::size_t he
   return once;
 }
 
-/// Follows single cells downstream; what follows several cells is listed and not followed.
+/// Returns the cells computed from a cell: follows single cells downstream, lists several but stops there.
 std::vector<Cells> downstream(const Frame& frame, CellRef cell) {
   std::vector<Cells> all;
   while (true) {

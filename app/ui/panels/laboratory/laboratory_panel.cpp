@@ -63,8 +63,7 @@ void draw_grid(const Frame& frame, const Axes& a) {
   }
 }
 
-/// Puts words where the curve leaves room for them: at the first of the places, or at the one that it crosses
-/// least.
+/// Draws words where the curve leaves room for them: at the first of the places that it crosses least.
 void draw_aside(const Frame& frame, const std::vector<ImVec2>& curve, std::span<const ImVec2> middles,
                 ImFont* font, Rgb ink, const std::string& words) {
   const float half_width = text_width(font, words) / 2 + frame.metrics.px(3),
@@ -78,7 +77,7 @@ void draw_aside(const Frame& frame, const std::vector<ImVec2>& curve, std::span<
   draw_text(font, best, Align::middle, ink, words);
 }
 
-/// Where 1/√N would lead from the first distance.
+/// Draws the line of 1/√N from the first distance.
 void draw_expected(const Frame& frame, const Axes& a, const std::vector<ImVec2>& curve, double first) {
   ImGui::GetWindowDrawList()->AddLine(
       {a.x(1), a.y(first)}, {a.x(max_masks), a.y(first / std::sqrt(max_masks))}, packed(frame.palette.faint));
@@ -101,7 +100,7 @@ void choose_masks(const Frame& frame, const Axes& a) {
   frame.commands.add(set<&Look::laboratory_masks>(static_cast<std::size_t>(masks)));
 }
 
-/// How far the mean is from the weights after N masks, on logarithmic axes; a click chooses N.
+/// Draws the distance of the mean from the weights after N masks, on logarithmic axes; a click selects N.
 void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   const Laboratory& lab = *frame.work.laboratory;
   const Axes a = axes_for(frame, lab, at, size);
@@ -113,7 +112,7 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   std::vector<ImVec2> points;
   for (std::size_t k = 0; k < distances.size(); ++k)
     points.emplace_back(a.x(static_cast<double>(k + 1)), a.y(distances[k]));
-  std::vector<ImVec2> dense;  // of long steps also what lies between
+  std::vector<ImVec2> dense;  // with points between those of long steps
   for (std::size_t k = 0; k + 1 < points.size(); ++k) {
     const int n = 1 + static_cast<int>((points[k + 1].x - points[k].x) / 4);
     for (int i = 0; i < n; ++i) {
@@ -143,13 +142,13 @@ void draw_laboratory_curve(const Frame& frame, ImVec2 at, ImVec2 size) {
   draw_aside(frame, dense, places, frame.fonts.mono12, frame.palette.text, number);
 }
 
-/// Of how many masks draw_row_sums() draws a tick: all n_masks, or fewer where there are many rows.
+/// Returns for how many masks draw_row_sums() draws a tick: all n_masks, or fewer where there are many rows.
 std::size_t drawn_ticks(const Laboratory& lab, std::size_t n_masks) {
-  constexpr std::size_t most_ticks = 6000;  // more would be drawn slowly and seen as one
+  constexpr std::size_t most_ticks = 6000;  // more are slow to draw and indistinguishable
   return std::min({n_masks, lab.count(), std::max<std::size_t>(1, most_ticks / lab.n_rows())});
 }
 
-/// A tick for each mask's sum of each row, and the mean; rows stand at the given pitch.
+/// Draws a tick for each mask's sum of each row, and the mean; the rows share the height of size.
 void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_masks) {
   const Laboratory& lab = *frame.work.laboratory;
   const std::size_t rows = lab.n_rows(), n = std::min(n_masks, lab.count());
@@ -198,7 +197,7 @@ void draw_row_sums(const Frame& frame, ImVec2 at, ImVec2 size, std::size_t n_mas
 constexpr float heading_height = 30, title_height = 28, below_map = 30, largest_cell = 64;
 constexpr std::size_t most_numbered = 16;  // columns of a map with numbers
 
-/// Between maps, and for the row sums beside them, at scale 1.
+/// Returns the gap between maps, in pixels; below, the width of the row sums next to them.
 float gap_of(const Metrics& m) {
   return m.px(m.compact ? 12 : 20);
 }
@@ -207,10 +206,10 @@ float sums_of(const Metrics& m) {
   return m.px(m.compact ? 102 : 112);
 }
 
-/// Where the four columns of the laboratory stand, and how large a map is.
+/// Positions of the four columns of the laboratory, and the size of a map, in pixels.
 struct Layout {
   ImVec2 origin;
-  float width, label, index, sums;  // label: room for tokens beside the first map; index: beside the others
+  float width, label, index, sums;  // label: room for tokens left of the first map; index: left of the others
   int map_width, map_height;
 };
 
@@ -252,7 +251,7 @@ void heading(const Frame& frame, const Layout& l, float& y, const char* number, 
   y += frame.metrics.px(heading_height);
 }
 
-/// A title above column k, with a remark where there is room for it.
+/// Draws a title above column k, with a remark where there is room for it.
 void title(const Frame& frame, const Layout& l, int k, float y, const std::string& words,
            const std::string& remark, float shift = 0, std::optional<Stage> stage = {}) {
   float x = map_left(frame, l, k) + shift;
@@ -270,7 +269,7 @@ void title(const Frame& frame, const Layout& l, int k, float y, const std::strin
             remark);
 }
 
-/// The heatmap in column k.
+/// Returns the heatmap in column k.
 Heatmap map_of(const Frame& frame, const Layout& l, const char* place, Stage stage, int k) {
   Heatmap map;
   map.place = place;
@@ -288,21 +287,21 @@ float map_block(const Frame& frame, const Layout& l) {
          static_cast<float>(l.map_height) + frame.metrics.px(below_map);
 }
 
-/// What stands between two maps of an equation.
+/// Draws the sign between two maps of an equation.
 void sign(const Frame& frame, const Layout& l, int after, float y, const char* words) {
   const float x = map_left(frame, l, after) - gap_of(frame.metrics) / 2;
   const float middle = y + map_block(frame, l) / 2 - frame.metrics.px(6);
   draw_text(frame.fonts.sans17, {x, middle}, Align::middle, frame.palette.dim, words);
 }
 
-/// Each row's sum before and after dropout, and a word about rows that lost everything.
+/// Draws each row's sum before and after dropout, and how many rows lost everything.
 void row_sums(const Frame& frame, const Layout& l, float y) {
   const arma::vec &sums_before = frame.work.laboratory->sums_before,
                   &sums_after = frame.work.laboratory->sums_after;
   const float left = map_left(frame, l, 3), right = l.origin.x + l.width;
   const float top = y + column_label_height(frame, map_of(frame, l, "", Stage::weights, 0));
   const float pitch = static_cast<float>(l.map_height) / static_cast<float>(sums_before.n_elem);
-  // Rows lower than a line of text have their first number at the top edge: the headings stand above it.
+  // Rows lower than a line of text have their first number at the top edge: the headings go above it.
   const float first = left + frame.metrics.px(frame.metrics.compact ? 38 : 46),
               label_y = std::min(top - frame.metrics.px(9), top + pitch / 2 - frame.metrics.px(15));
   draw_text(frame.fonts.mono12, {first, label_y}, Align::right_middle, frame.palette.faint, "before");
@@ -355,7 +354,7 @@ void one_mask(const Frame& frame, const Layout& l, float& y) {
   y += map_block(frame, l);
 }
 
-/// The row sums at the right give way to the digits of a difference, which has a minus.
+/// Returns the width of the map of differences, widened at the expense of the row sums if the digits need it.
 int width_of_differences(const Frame& frame, const Layout& l) {
   const arma::mat& numbers = frame.work.laboratory->difference;
   if (numbers.empty() || numbers.n_cols > most_numbered) return l.map_width;
@@ -394,8 +393,8 @@ void many_masks(const Frame& frame, const Layout& l, float& y) {
   Heatmap left = map_of(frame, l, "laboratory/mean", Stage::weights, 0);
   Heatmap right = map_of(frame, l, "laboratory/difference", Stage::scores, 1);
   left.other = &mean, right.other = &difference;
-  right.width = width_of_differences(frame, l);
   // A difference needs a sign and two decimals; one would only say 0.0.
+  right.width = width_of_differences(frame, l);
   draw_heatmap(frame, left, {map_left(frame, l, 0), y});
   draw_heatmap(frame, right, {map_left(frame, l, 1), y});
   const float top = y + column_label_height(frame, left), x = map_left(frame, l, 2) + shift;
@@ -461,7 +460,7 @@ void how_fast(const Frame& frame, const Layout& l, float& y) {
   y += height + frame.metrics.px(24);
 }
 
-/// In place of means over masks that are all ones: what would be colored is rounding.
+/// Draws a hint in place of means over masks that are all ones, which would color only rounding errors.
 void nothing_dropped(const Frame& frame, const Layout& l, float& y) {
   const auto& dropout = frame.displayed.model.dropout;
   heading(frame, l, y, "2", "Nothing is dropped: every mask is all ones, and every mean equals the weights");

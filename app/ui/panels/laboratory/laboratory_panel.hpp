@@ -4,7 +4,7 @@
 
 namespace app::panels {
 
-/// The dropout laboratory: one mask, the mean over many, how fast it settles, and ten ones.
+/// Draws the dropout laboratory: one mask, the mean over many, how fast it converges, and ten ones.
 void draw_laboratory(const Frame& frame);
 
 }  // namespace app::panels

@@ -15,7 +15,7 @@ namespace {
 
 using core::transformer::HeadRoles;
 
-constexpr double least_role = 0.3, measured_from = 0.4;  // shares that make a role
+constexpr double least_role = 0.3, measured_from = 0.4;  // smallest shares: of any role; of a measured one
 
 struct RoleName {
   const char *name, *brief;
@@ -54,8 +54,8 @@ HeadRole role_among(const HeadRoles& roles) {
   return best;
 }
 
-/// Whether an edit of its layer changed what a head attends to; edits of other layers do not make it another
-/// head. Weights of an edited layer are float64, so that all of them differ a little.
+/// Whether an edit of its layer changed the weights of a head; edits of other layers do not count. Weights of
+/// an edited layer are float64, so that all of them differ a little.
 bool is_changed(const Frame& frame, std::size_t layer, std::size_t head) {
   const auto& both = *frame.pending.reading->readings();
   const auto& now = *both.now->layers[layer];
@@ -124,7 +124,7 @@ struct Map {
   const Reading& now;
   const LayerHeads& sight;
   const HeadMap& of_head;
-  const HeadMap* before;  ///< the edits, or nullptr where they changed the tokens
+  const HeadMap* before;  ///< before the edits; nullptr where the maps differ in size
   bool is_off, is_chosen;
   float header;  ///< from the map up to the middle of the header
   const char* place = "layers/";
@@ -134,7 +134,7 @@ std::string name_of(const Map& m) {
   return std::to_string(m.layer) + "." + std::to_string(m.head);
 }
 
-/// What its cells show: the weights, unless others are asked for and there.
+/// Returns the numbers in its cells: the selected ones, or the weights where the others are not known.
 LayerMaps shown_maps(const Map& m) {
   return m.before ? m.frame.pending.layers->maps : LayerMaps::weights;
 }
@@ -166,7 +166,7 @@ void draw_picture(const Map& m) {
   ImGui::GetWindowDrawList()->AddImage(m.frame.painter.paint(picture), m.corner, m.far);
 }
 
-/// The row of the query that is guessed from, or that was pinned, on every map.
+/// Outlines the row of the pinned query, or of the one predicted from, on every map.
 void draw_query(const Map& m) {
   const auto& pinned = m.frame.displayed.look.tokens.pinned_query;
   const std::size_t row = (pinned && *pinned < m.now.names.size() ? *pinned
@@ -190,7 +190,7 @@ void draw_off(const Map& m) {
   draw_rect(m.corner, {m.corner.x + m.frame.metrics.px(6), m.corner.y + m.frame.metrics.px(6)}, p.accent);
 }
 
-/// Whether the upper right corner of a map is masked, and has room for the entropy.
+/// Whether the upper right corner of a map is masked, which leaves room for the entropy.
 bool has_masked_corner(const Map& m) {
   const arma::mat* visible = m.sight.visible.get();
   return visible && visible->n_cols > 1 && visible->at(0, visible->n_cols - 1) == 0;
@@ -208,7 +208,7 @@ void draw_header(const Map& m) {
     left += text_width(f.fonts.mono13, name_of(m)) + f.metrics.px(8);
   }
   if (has_masked_corner(m)) {
-    if (m.far.x <= clip)  // else a part of the number would be read as another
+    if (m.far.x <= clip)  // a clipped number would be read as another
       draw_text(
           f.fonts.mono12,
           {m.far.x - f.metrics.px(m.t.is_small ? 3 : 6), m.corner.y + f.metrics.px(m.t.is_small ? 8 : 11)},
@@ -222,7 +222,7 @@ void draw_header(const Map& m) {
     draw_role(f, role_of(f, m.layer, m.head), f.fonts.sans12, left, true, middle, right - left);
 }
 
-/// What the bar under a head shows: how much now, how much before the edits, and the end of its scale.
+/// Values of the bar under a head, now and before the edits, and the end of its scale.
 struct Bar {
   std::optional<double> now, before;
   double end = 1;
@@ -307,7 +307,7 @@ void draw_tooltip(const Map& m) {
   ImGui::PopFont();
 }
 
-/// What can be done with a head: with one of the layer that is looked at, all that a stage's title offers.
+/// Draws the context menu of a head: in the selected layer, that of a stage's title.
 void draw_menu(const Map& m) {
   const Frame& frame = m.frame;
   const auto& whole = *frame.pending.whole;
@@ -353,7 +353,7 @@ void handle(const Map& m) {
   if (ImGui::IsMouseDoubleClicked(0)) m.frame.commands.add(OpenInStages{Stage::weights});
 }
 
-/// A head of the reading, which has one of that number.
+/// Returns the map of a head that the reading must have.
 Map map_at(const Frame& frame, const LayersTiling& t, std::size_t layer, std::size_t head, ImVec2 corner) {
   const WholeModel& whole = *frame.pending.whole;
   const Reading& now = *frame.pending.reading->readings()->now;

@@ -16,7 +16,7 @@ using core::experiment::Reading;
 constexpr float legend_height = 24, label_pitch = 12;
 constexpr std::size_t max_lanes = 3;
 
-/// How the labels of n tokens are written along a map, and how much room they take.
+/// Returns the layout of the labels of n tokens along a map, and the room they take.
 TokenLabels token_labels(const Metrics& m, float map, std::size_t n_tokens, float index, float lane) {
   const float pitch = map / static_cast<float>(n_tokens);
   TokenLabels labels;
@@ -28,7 +28,7 @@ TokenLabels token_labels(const Metrics& m, float map, std::size_t n_tokens, floa
   return labels;
 }
 
-/// A tiling whose maps have that size.
+/// Returns the tiling with maps of that size.
 LayersTiling tiling_of(const Metrics& m, float map, float gap, std::size_t n_tokens, bool is_small) {
   LayersTiling t;
   t.map = map, t.gap = m.px(gap), t.labels = m.px(84);
@@ -49,7 +49,7 @@ LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_laye
                          std::size_t n_tokens) {
   constexpr float smallest = 36, least_with_names = 72, largest = 320, largest_cell = 26, least_gap = 8,
                   widest_gap = 28;
-  constexpr float whole_cells = 4;  // from that size on, so that all cells of a map are alike
+  constexpr float whole_cells = 4;  // from that size on, so that all cells of a map are equal
   const auto cells = static_cast<float>(n_tokens);
   const auto fits = [&](const LayersTiling& t) {
     return t.width(n_heads) <= room.x && t.height(n_layers) <= room.y;
@@ -69,7 +69,7 @@ LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_laye
     return false;
   };
   if (!find(least_with_names, false)) find(smallest, true);
-  if (n_heads > 1) {  // what is left goes between the columns
+  if (n_heads > 1) {  // the remaining width goes between the columns
     const float over = std::floor((room.x - found.width(n_heads)) / static_cast<float>(n_heads - 1));
     found.gap = std::clamp(found.gap + over, found.gap, metrics.px(widest_gap));
   }
@@ -78,7 +78,7 @@ LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_laye
 
 namespace {
 
-/// The token that the maps are marked at: the pinned query, or the one that is predicted from.
+/// Returns the token that is marked on the maps: the pinned query, or the one predicted from.
 std::size_t marked_token(const Frame& frame, const Reading& now) {
   const auto& pinned = frame.displayed.look.tokens.pinned_query;
   if (pinned && *pinned < now.names.size()) return *pinned;
@@ -107,7 +107,7 @@ void full_name(ImVec2 min, ImVec2 max, const std::string& shown, const std::stri
     ImGui::SetTooltip("%s", name.c_str());
 }
 
-/// The tokens left of a layer's first map, with lines from each name to its row.
+/// Draws the tokens left of a layer's first map, with lines from each name to its row.
 void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner,
                      Rgb ground) {
   if (t.rows.room <= 0) return;
@@ -134,12 +134,12 @@ void draw_row_tokens(const Frame& frame, const LayersTiling& t, const Reading& n
               is_marked ? frame.palette.text : frame.palette.dim, shown);
     full_name({right - width, middle - m.px(6)}, {right, middle + m.px(6)}, shown, name);
   });
-  if (t.rows.step > 1)  // names are left out
+  if (t.rows.step > 1)  // some names are omitted
     for (float y = corner.y + m.px(16); y < corner.y + t.map - m.px(14); y += m.px(5))
       draw_rect({corner.x - m.px(5), y}, {corner.x - m.px(4), y + 1}, frame.palette.faint);
 }
 
-/// The tokens above the maps of the first layer, turned by a quarter.
+/// Draws the tokens above the maps of the first layer, rotated by 90°.
 void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading& now, ImVec2 corner,
                         Rgb ground) {
   if (t.columns.room <= 0) return;
@@ -164,7 +164,7 @@ void draw_column_tokens(const Frame& frame, const LayersTiling& t, const Reading
   });
 }
 
-/// A token and its probability, with a bar below.
+/// Draws a token and its probability, with a bar below.
 void draw_guess(const Frame& frame, const std::string& token, double probability, ImVec2 at, float width,
                 bool is_first) {
   const auto& f = frame;
@@ -180,7 +180,7 @@ void draw_guess(const Frame& frame, const std::string& token, double probability
              probability > 0.02 ? color : f.palette.faint);
 }
 
-/// The name of a layer, and its logit lens where there is room.
+/// Draws the name of a layer, and its logit lens where there is room.
 void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t layer, ImVec2 at) {
   const auto& f = frame;
   const bool is_selected = layer == f.pending.whole->experiment.layer;
@@ -219,7 +219,7 @@ void draw_layer_label(const Frame& frame, const LayersTiling& t, std::size_t lay
     draw_guess(f, next->chosen.text, guess.of_chosen, {at.x, y + f.metrics.px(27)}, width, false);
 }
 
-/// Writes the legend from left to right as far as there is room.
+/// Writer of the legend, from left to right while there is room.
 struct Legend {
   const Frame& frame;
   float x, right, middle;
@@ -386,7 +386,7 @@ void draw_layers(const Frame& frame) {
   if (t.is_small)
     draw_text(frame.fonts.sans13, {view_left, start.y + t.top / 2}, Align::left_middle, frame.palette.faint,
               "layer");
-  for (std::size_t l = first_row; l < n_layers; ++l) {  // which stay where they are
+  for (std::size_t l = first_row; l < n_layers; ++l) {  // labels do not scroll sideways
     const float y = std::round(top + static_cast<float>(l) * t.pitch());
     if (y > clip_max.y) break;
     draw_layer_label(frame, t, l, {view_left, y});

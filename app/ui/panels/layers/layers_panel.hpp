@@ -10,15 +10,15 @@
 
 namespace app::panels {
 
-/// Where the tokens along one side of a map are written: in lanes that take turns, so that names of neighbors
-/// do not overlap, or only every step-th of them.
+/// Layout of the token labels along one side of a map: in alternating lanes, so that names of neighbors do
+/// not overlap, or only every step-th of them.
 struct TokenLabels {
   std::size_t lanes = 1;  ///< token i is in lane i mod lanes; lane 0 is next to the map
   std::size_t step = 1;   ///< 1: every token has a label
   float room = 0;         ///< from the map to the end of the last lane, in pixels; 0 for no labels
 };
 
-/// The sizes of the maps of layers × heads, in pixels.
+/// Sizes of the grid of maps, layers × heads, in pixels.
 struct LayersTiling {
   float map = 64;             ///< a side of a map
   float gap = 8;              ///< between columns
@@ -26,7 +26,7 @@ struct LayersTiling {
   TokenLabels rows, columns;  ///< of the first map of each layer, and of the maps of the first layer
   float header = 19;          ///< above a map: its name and role
   float bar_gap = 5, bar = 4, foot = 2;
-  float top = 0;          ///< above everything: the numbers of the heads, where maps are small
+  float top = 0;          ///< above the grid: the numbers of the heads, where maps are small
   bool is_small = false;  ///< roles are abbreviated, heads are numbered once at the top
 
   float column(std::size_t head) const { return labels + rows.room + static_cast<float>(head) * (map + gap); }
@@ -38,29 +38,29 @@ struct LayersTiling {
   }
 };
 
-/// Returns the tiling with the largest maps of n_tokens rows that a room takes: gaps shrink first, then maps.
+/// Returns the tiling with the largest maps of n_tokens rows that fit a room: gaps shrink first, then maps.
 /// Below a smallest size the grid scrolls.
 LayersTiling tile_layers(const Metrics& metrics, ImVec2 room, std::size_t n_layers, std::size_t n_heads,
                          std::size_t n_tokens);
 
-/// Draws the weights of one head with the names of its tokens, as large as that width allows; returns the
-/// height that they take.
+/// Draws the weights of one head with the names of its tokens, as large as that width allows; returns their
+/// height in pixels.
 float draw_named_head(const Frame& frame, std::size_t layer, std::size_t head, ImVec2 at, float width);
 
 /// Draws every head of every layer of a whole model as a small map of its weights, and the logit lens of each
 /// layer.
 void draw_layers(const Frame& frame);
 
-/// What the role of a head was measured on.
+/// Text on which the role of a head was measured.
 enum class RoleSource {
   model,         ///< random tokens that repeat
   before_edits,  ///< the same, before the head was edited
   prompt         ///< this prompt alone
 };
 
-/// What a head does above all.
+/// Main role of a head.
 struct HeadRole {
-  std::string name;                  ///< "induction", "diffuse" where it does none of it, "ablated"
+  std::string name;                  ///< "induction", "diffuse" without a main role, "ablated"
   std::optional<double> share = {};  ///< of the weights
   RoleSource source = RoleSource::prompt;
 
@@ -68,7 +68,7 @@ struct HeadRole {
   std::string brief() const;  ///< "ind .91"
 };
 
-/// Returns the role that was measured on random tokens where there is one, else that on the prompt.
+/// Returns the role measured on random tokens where there is one, else that on the prompt.
 HeadRole role_of(const Frame& frame, std::size_t layer, std::size_t head);
 
 /// Draws a role from a left end, or up to a right end: measured ones on a badge, those measured before an
@@ -80,7 +80,7 @@ float draw_role(const Frame& frame, const HeadRole& role, ImFont* font, float en
 void draw_head_map(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
                    ImVec2 corner);
 
-/// Draws the cells of one head alone, with the tooltip of the one that is pointed at.
+/// Draws the cells of one head alone, with the tooltip of the hovered one.
 void draw_head_alone(const Frame& frame, const LayersTiling& tiling, std::size_t layer, std::size_t head,
                      ImVec2 corner);
 
@@ -90,34 +90,34 @@ void draw_dots(const Frame& frame, ImVec2 left_top, float right);
 /// Whether there is a next token to show: a whole model that has read its prompt.
 bool has_next_token(const Frame& frame);
 
-/// The height of the strip of the next token, in pixels; 0 without one.
+/// Returns the height of the strip of the next token, in pixels; 0 without one.
 float next_token_height(const Frame& frame);
 
 /// Draws the next token, its probability now and before the edits: on top of the inspector of every view.
 ///
-/// A click returns to the most probable token when another one is selected. Marks "next/token" and
+/// A click returns to the most probable token when another one is selected. Landmarks "next/token" and
 /// "next/probability".
 void draw_next_token(const Frame& frame);
 
 /// Draws, for an audience, the lesson's step or the prompt, and the next token large.
 void draw_presented_prediction(const Frame& frame);
 
-/// Draws the most probable tokens as a table; a click selects one. Marks "next/<id>".
+/// Draws the most probable tokens as a table; a click selects one. Landmarks "next/<id>".
 void draw_token_table(const Frame& frame, float width);
 
-/// A text as a field without wrapping shows it in lines: each line that is too wide ends at a blank, which is
-/// then "\n", and what ends a line of the text is "\r\n". plain_of() takes it back.
+/// Wraps a text for a field that cannot wrap: a line that is too wide is broken at a space, which becomes
+/// "\n"; line ends of the text become "\r\n". plain_of() reverts it.
 ///
-/// fits says whether a line has room; a word that has none stands as it is.
+/// fits tells whether a line has room; a word without room is not broken.
 std::string wrapped(const std::string& plain, const std::function<bool(const std::string& line)>& fits);
 
-/// The text of wrapped lines, or of a beginning of them.
+/// Returns the text of wrapped lines, or of a prefix of them.
 std::string plain_of(const std::string& lines);
 
-/// Where a place of the text stands in its wrapped lines, in bytes.
+/// Converts a position in the text to one in its wrapped lines, in bytes.
 std::size_t place_in_lines(const std::string& lines, std::size_t place_in_text);
 
-/// Draws the most probable tokens, and what the selected head attends to and does to the selected token.
+/// Draws the most probable tokens, the keys of the selected head, and its effect on the selected token.
 void draw_selected_head(const Frame& frame);
 
 /// Draws the left column of the Layers view: the model's sizes, prompt, selected layer and edits.

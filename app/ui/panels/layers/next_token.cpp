@@ -12,7 +12,7 @@
 namespace app::panels {
 namespace {
 
-constexpr float strip_height = 96, lowest_color = 0.3f;  // so that a bar of 1 % can be seen
+constexpr float strip_height = 96, lowest_color = 0.3f;  // keeps a bar of 1 % visible
 
 const Prediction* prediction(const Frame& frame) {
   const Prediction* next = frame.pending.reading->prediction();
@@ -27,7 +27,7 @@ bool is_edited(const Frame& frame) {
   return frame.pending.whole->experiment.is_edited();
 }
 
-/// A bar of a probability, and as an outline what it was before the edits.
+/// Draws a bar of a probability, and as an outline that before the edits.
 void draw_bar(const Frame& frame, ImVec2 min, ImVec2 max, const NextToken& token) {
   const auto end_of = [&](double share) {
     return min.x + (max.x - min.x) * static_cast<float>(std::clamp(share, 0.0, 1.0));
@@ -45,14 +45,14 @@ std::string heading(const Frame& frame) {
   return frame.pending.whole->model->description().causal ? "NEXT TOKEN" : "MASKED TOKEN";
 }
 
-/// Which token it is, and at which temperature where that is not 1.
+/// Returns how the token was chosen, and the temperature where that is not 1.
 std::string choice_words(const Frame& frame) {
   const double temperature = frame.pending.layers->shown_temperature();
   const std::string at = temperature == 1 ? "" : ", T " + core::text::number_text(temperature);
   return (frame.pending.layers->token ? "selected · Esc releases" : "most probable") + at;
 }
 
-/// Before the edits and the difference; without edits the runner-up.
+/// Draws the probability before the edits and the difference; without edits the runner-up.
 void draw_comparison(const Frame& frame, const Prediction& next, ImVec2 at, float width) {
   const auto& f = frame;
   const auto at_left = [&](const std::string& words, const std::string& number) {

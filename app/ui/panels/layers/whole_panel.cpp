@@ -18,7 +18,7 @@ namespace app::panels {
 
 std::string wrapped(const std::string& plain, const std::function<bool(const std::string&)>& fits) {
   std::string lines;
-  std::size_t begin = 0, blank = std::string::npos;  // of the last line; its last blank
+  std::size_t begin = 0, blank = std::string::npos;  // of the last line; its last space
   const auto wrap = [&] {
     if (blank == std::string::npos || fits(lines.substr(begin))) return;
     lines[blank] = '\n';
@@ -64,7 +64,7 @@ constexpr std::size_t most_chips = 400;
 constexpr std::ptrdiff_t fewest_lines = 3, most_lines = 7;  // of the field
 constexpr float chips_height = 132;
 
-/// The lines of a field, and how they are broken.
+/// Wrapped lines of a field, and whether a line fits.
 struct FieldLines {
   std::string text;
   std::function<bool(const std::string&)> fits;
@@ -90,7 +90,7 @@ int on_prompt(ImGuiInputTextCallbackData* data) {
   return 0;
 }
 
-/// The text that is read, or the one that was typed and cannot be.
+/// Returns the prompt, or the typed text that could not be read.
 std::string text_of_prompt(const Frame& frame) {
   const WholeModel& whole = *frame.pending.whole;
   const auto& refused = frame.pending.layers->refused;
@@ -116,7 +116,7 @@ void draw_field(const Frame& frame, float width) {
   frame.landmarks.mark_item("whole/prompt");
   if (ImGui::IsItemActive())
     outline(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), frame.palette.accent, 2);
-  if (ImGui::IsItemDeactivated() && platform::key_pressed(ImGuiKey_Escape)) return;  // which keeps the text
+  if (ImGui::IsItemDeactivated() && platform::key_pressed(ImGuiKey_Escape)) return;  // Esc keeps the text
   const std::string text = plain_of(lines.text.c_str());
   if (text != before) frame.commands.add(ReadText{text});
 }
@@ -146,7 +146,7 @@ void chip_tooltip(const Frame& frame, const core::experiment::Reading& now, std:
   ImGui::SetTooltip("%s", words.c_str());
 }
 
-/// As many lines as the tokens need, at most a few.
+/// Returns the height of the lines that the tokens need, up to chips_height, in pixels.
 float chips_room(const Frame& frame, float width) {
   const auto& names = frame.pending.reading->readings()->now->names;
   const float height = frame.metrics.px(20), gap = frame.metrics.px(4), inset = frame.metrics.px(5);
@@ -159,7 +159,7 @@ float chips_room(const Frame& frame, float width) {
   return std::min(y + frame.metrics.px(12), frame.metrics.px(chips_height));
 }
 
-/// The tokens side by side; a click pins the query.
+/// Draws the tokens side by side; a click pins the query.
 void draw_chips(const Frame& frame, float width) {
   const auto& now = *frame.pending.reading->readings()->now;
   const auto& pinned = frame.displayed.look.tokens.pinned_query;
@@ -193,7 +193,7 @@ void draw_chips(const Frame& frame, float width) {
   ImGui::Dummy({width, y + height - at.y + frame.metrics.px(2)});
 }
 
-/// A label over a field.
+/// Draws a label above a field.
 template <class Draw>
 void labeled(const Frame& frame, ImVec2 at, const char* words, bool enabled, Draw draw) {
   draw_text(frame.fonts.sans13, at, enabled ? frame.palette.dim : frame.palette.faint, words);
@@ -245,7 +245,7 @@ void draw_writing(const Frame& frame, float width) {
   if (can_write) draw_sampling(frame, width);
 }
 
-/// Prompts that show what heads do.
+/// Prompt that shows a typical behavior of heads.
 struct ExamplePrompt {
   const char *name, *about, *text;
 };
@@ -258,7 +258,7 @@ constexpr ExamplePrompt example_prompts[]{
     {"Sentence", "Several plausible next tokens",
      "It is a truth universally acknowledged, that a single man"}};
 
-/// The heading, how many tokens are read of how many, and the menu of examples.
+/// Draws the heading, the number of tokens of the context length, and the menu of examples.
 void draw_heading(const Frame& frame, std::size_t n_tokens, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   section_heading(frame, width, "PROMPT");
@@ -310,7 +310,7 @@ using core::transformer::HeadRoles;
 
 constexpr std::size_t n_listed = 3;
 
-/// A bar between two ends that begins at zero, of a share of −1 … 1.
+/// Draws a bar between two ends for a share of −1 … 1, from zero.
 void draw_signed_bar(const Frame& frame, ImVec2 left_middle, float right, float zero, double share) {
   const float left = left_middle.x, half = frame.metrics.px(4), top = left_middle.y - half,
               bottom = left_middle.y + half;
@@ -328,7 +328,7 @@ struct Lines {
 
   float column() const { return frame.metrics.px(52); }
 
-  /// A line across, and a heading with what stands over the columns of numbers.
+  /// Draws a heading, and the headings of the two columns of numbers.
   void heading(const std::string& words, const char* first, const char* second) const {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float y = at.y + frame.metrics.px(8);
@@ -338,7 +338,7 @@ struct Lines {
     ImGui::Dummy({width, frame.metrics.px(30)});
   }
 
-  /// Words, a bar of a share 0 … 1, and one number or two.
+  /// Draws words, a bar of a share 0 … 1, and one number or two.
   void share(const std::string& words, std::optional<double> value, const std::string& first,
              const std::string& second, float words_width) const {
     const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -360,7 +360,7 @@ struct Lines {
     ImGui::Dummy({width, frame.metrics.px(21)});
   }
 
-  /// Words, a bar from the middle, a number with its sign.
+  /// Draws words, a bar from the middle, a number with its sign.
   void change(const std::string& words, std::optional<double> value, double end) const {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float middle = at.y + frame.metrics.px(10), left = at.x + width * 0.42f,
@@ -392,7 +392,7 @@ void draw_roles(const Lines& lines, const HeadRoles& here, const HeadRoles* usua
     tooltip("Mean weights on this prompt, and on random tokens that repeat, where induction heads show");
 }
 
-/// The map of the head with all its names, where the maps of so many heads have no room for theirs.
+/// Draws the map of the head with all token names, where the grid has too many maps for names.
 void draw_names_beside(const Lines& lines, const Reading& now, std::size_t layer, std::size_t head) {
   constexpr std::size_t max_named = 6, max_tokens = 48;
   const auto& sight = *now.layers[layer];
@@ -404,7 +404,7 @@ void draw_names_beside(const Lines& lines, const Reading& now, std::size_t layer
   ImGui::Dummy({lines.width, height + lines.frame.metrics.px(8)});
 }
 
-/// The largest weights of the query that is looked from.
+/// Draws the largest weights of the pinned query, or of the one predicted from.
 void draw_query(const Lines& lines, const Reading& now, const core::transformer::HeadMap& head) {
   if (now.block != 1) return;
   const auto& pinned = lines.frame.displayed.look.tokens.pinned_query;
@@ -485,7 +485,7 @@ namespace {
 
 constexpr std::size_t most_layer_buttons = 8;
 
-/// What the model is, in a sentence.
+/// Returns the family and sizes of the model, in a sentence.
 std::string description(const Frame& frame) {
   const auto& model = frame.pending.whole->model->description();
   const std::string sizes = "A " + model.family + " with " +
@@ -528,7 +528,7 @@ void rule(const Frame& frame, float width) {
   ImGui::Dummy({width, frame.metrics.px(12)});
 }
 
-/// What a share adds, as a bar from the middle and a number.
+/// Draws a contribution as a bar from the middle and a number.
 void draw_addition(const Frame& frame, const char* words, double value, double end, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float middle = at.y + frame.metrics.px(10), left = at.x + frame.metrics.px(60),
@@ -584,7 +584,7 @@ void draw_layers_chooser(const Frame& frame, float width) {
   draw_layer_shares(frame, width);
 }
 
-/// A line with a cross; true when the cross was pressed.
+/// Draws a line with a cross; returns true when the cross was pressed.
 bool draw_edit(const Frame& frame, const std::string& name, const std::string& words, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = frame.metrics.frame, cross = height;

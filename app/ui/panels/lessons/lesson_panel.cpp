@@ -33,7 +33,7 @@ bool is_focus(const Frame& frame, std::string_view name) {
   return std::find(focus.begin(), focus.end(), name) != focus.end();
 }
 
-/// Stages that the step does not speak of recede, if it speaks of any.
+/// Dims the stages that are not in the focus of the step, if it has any.
 void cover_other_stages(const Frame& frame) {
   constexpr std::string_view block = "block/";
   const auto& focus = frame.lesson->shown().focus;
@@ -44,7 +44,7 @@ void cover_other_stages(const Frame& frame) {
   for (const auto& [name, rect] : frame.landmarks.all()) {
     if (!name.starts_with(block) || is_spoken_of(name)) continue;
     float left = rect.min.x;
-    for (const auto& [other, seen] : frame.landmarks.all())  // a block may reach under its left neighbour
+    for (const auto& [other, seen] : frame.landmarks.all())  // a block may extend under its left neighbor
       if (other.starts_with(block) && is_spoken_of(other) && seen.min.y < rect.max.y &&
           seen.max.y > rect.min.y && seen.min.x < rect.min.x)
         left = std::max(left, seen.max.x);
@@ -52,7 +52,7 @@ void cover_other_stages(const Frame& frame) {
   }
 }
 
-/// How far the strip has to move down to show the stages that the step speaks of; negative is up.
+/// Returns how far to scroll down, in pixels, to show the stages in the focus of the step; negative is up.
 float way_to_focus(const Frame& frame) {
   float top = std::numeric_limits<float>::max(), bottom = std::numeric_limits<float>::lowest();
   for (const std::string_view name : frame.lesson->shown().focus) {
@@ -69,7 +69,7 @@ float way_to_focus(const Frame& frame) {
   return up < 0 ? up : std::clamp(down, 0.0f, up);
 }
 
-/// Notes something of the step that is shown.
+/// Changes the stored place in the lesson, such as a guess.
 template <class Change>
 void set_in_lesson(const Frame& frame, Change change) {
   if (!frame.pending.selection.lesson) return;
@@ -78,8 +78,8 @@ void set_in_lesson(const Frame& frame, Change change) {
   frame.commands.add(set<&Selection::lesson>(std::move(place)));
 }
 
-/// Brings the stages that the step speaks of into view, once: the first frames of a step may still change the
-/// layout.
+/// Scrolls the stages in the focus of the step into view, once: the first frames of a step may still change
+/// the layout.
 void move_to_focus(const Frame& frame) {
   if (!frame.displayed.selection.lesson || frame.displayed.selection.lesson->arrived) return;
   const float before = ImGui::GetScrollY();
@@ -95,7 +95,7 @@ bool is_of_model(std::string_view name) {
   return name.starts_with("model/");
 }
 
-/// Brings the field of MODEL that the step speaks of into view as the step begins.
+/// Scrolls the field of MODEL in the focus of the step into view when the step begins.
 void move_model_to_focus(const Frame& frame) {
   const auto& lesson = frame.displayed.selection.lesson;
   if (!lesson || lesson->arrived || frame.displayed.look.tab != Tab::stages) return;
@@ -110,7 +110,7 @@ void move_model_to_focus(const Frame& frame) {
   }
 }
 
-/// Whether the step speaks of the mask, and this stage shows what the mask hides.
+/// Returns whether the step is about the mask, and this stage shows masked positions.
 bool shows_hidden(const Frame& frame, std::string_view name) {
   const auto& words = frame.lesson->shown().words;
   const bool speaks = std::ranges::any_of(words, [](std::string_view w) { return w == "mask" || w == "−∞"; });
@@ -123,7 +123,7 @@ bool shows_hidden(const Frame& frame, std::string_view name) {
   return !is_before && mask.n_rows() * mask.n_cols() <= most && arma::accu(*mask == 0) > 0;
 }
 
-/// A line around what is hidden: the staircase of a causal mask.
+/// Draws a line around the masked positions: the staircase of a causal mask.
 void draw_hidden_edge(const Frame& frame, const Landmarks::Rect& rect) {
   const arma::mat& mask = frame.displayed.trace.at(Stage::mask);
   const auto x = [&](arma::uword j) {
@@ -161,7 +161,7 @@ void draw_lesson_marks(const Frame& frame, std::string_view panel) {
   const float margin = frame.metrics.px(3);
   for (const std::string& name : frame.lesson->shown().focus) {
     const auto rect = frame.landmarks.find(name);
-    // What a panel has scrolled away lies under another one.
+    // Parts that a panel has scrolled out of view are below another panel.
     const bool is_here = is_stage(name) == (panel == "stages") && (!is_of_model(name) || panel == "model");
     if (!rect || !is_here || !is_within(*rect, min, max)) continue;
     if (is_stage(name) && shows_hidden(frame, name)) {
@@ -177,7 +177,7 @@ namespace {
 
 using core::lessons::Step;
 
-/// Lines of the panel at scale 1.
+/// Heights of the parts of the panel, at scale 1.
 constexpr float top_line = 26, title_line = 32, gap = 8, keys_line = 30, edges = 22;
 
 float text_width_within(const Frame& frame, float width) {
@@ -192,12 +192,12 @@ std::optional<CellRef> guess(const Frame& frame) {
   return frame.pending.selection.lesson ? frame.pending.selection.lesson->guess : std::nullopt;
 }
 
-/// Whether the step asks for a guess that was not made yet.
+/// Returns whether the step asks for a guess that was not made yet.
 bool asks(const Frame& frame) {
   return frame.lesson->shown().predict && frame.lesson->seen.empty() && !guess(frame);
 }
 
-/// "Guess", or "Try it" and what to do, or, once it was done, a tick and what was seen.
+/// Returns the question to guess, or the task to try or, once it is done, its result and the verdict.
 std::string invitation(const Frame& frame) {
   const LessonState& lesson = *frame.lesson;
   if (asks(frame)) return core::lessons::question(lesson.shown());
@@ -207,14 +207,14 @@ std::string invitation(const Frame& frame) {
   return verdict.empty() ? lesson.seen : lesson.seen + " " + verdict;
 }
 
-/// The first cell of the stage in question that is pinned is the guess.
+/// Takes the first pinned cell of the stage in question as the guess.
 void take_guess(const Frame& frame) {
   const auto& pinned = frame.pending.selection.pinned;
   if (!asks(frame) || !pinned || pinned->stage != *frame.lesson->shown().predict || pinned->head != 0) return;
   set_in_lesson(frame, [&](LessonPlace& place) { place.guess = *pinned; });
 }
 
-/// The room for "Try it" left of the words, or above them beside the maps of a whole model.
+/// Returns the room for "Try it" left of the text; next to the maps of a whole model it is above.
 float box_label_width(const Frame& frame) {
   if (lesson_is_beside(frame)) return frame.metrics.px(12);
   return text_width(frame.fonts.sans15, "✓ Seen") + frame.metrics.px(24);
@@ -226,7 +226,7 @@ float box_height(const Frame& frame, float width) {
          frame.metrics.px(lesson_is_beside(frame) ? 30 : 8);
 }
 
-/// One bar a step: filled up to the shown one, with a tick of good color where it was tried.
+/// Draws one bar per step: filled up to the current one, underlined in the good color once tried.
 void draw_progress(const Frame& frame, float x, float middle, float pitch) {
   const LessonState& state = *frame.lesson;
   const std::size_t n = state.lesson->steps.size();
@@ -271,14 +271,14 @@ struct KeyButton {
   Command command;
 };
 
-/// The lesson after this one, or nullptr.
+/// Returns the lesson after this one, or nullptr.
 const core::lessons::Lesson* next_lesson(const Frame& frame) {
   const auto& all = core::lessons::lessons();
   const auto at = static_cast<std::size_t>(frame.lesson->lesson - all.data());
   return at + 1 < all.size() ? &all[at + 1] : nullptr;
 }
 
-/// What goes on: the next step, or behind the last one the next lesson.
+/// Returns the button for the next step, or after the last one for the next lesson.
 KeyButton way_on(const Frame& frame) {
   const bool is_last = frame.lesson->step + 1 == frame.lesson->lesson->steps.size();
   const core::lessons::Lesson* next = is_last ? next_lesson(frame) : nullptr;
@@ -298,7 +298,7 @@ void draw_keys(const Frame& frame, float room) {
   if (is_sibling) keys[2].words = "again", keys[3].words = "leave";
   float all = -frame.metrics.px(24);
   for (const KeyButton& key : keys) all += wide(key);
-  if (all > room && !is_sibling) {  // a long name of the next lesson
+  if (all > room && !is_sibling) {  // the next lesson has a long title
     const float before = wide(keys[2]) + wide(keys[3]);
     keys[2].words = "again", keys[3].words = "leave";
     all += wide(keys[2]) + wide(keys[3]) - before;
@@ -440,7 +440,7 @@ using core::lessons::Shading;
 constexpr float title_height = 26, labels_height = 18, note_height = 22, largest_row = 24, smallest_row = 3,
                 edge = 10, picture_gap = 32;
 
-/// The stage in whose manner a picture is drawn.
+/// Returns the stage in whose style a picture is drawn.
 Stage manner(const Picture& picture) {
   switch (picture.shading) {
     case Shading::weights:
@@ -467,7 +467,7 @@ float widest(ImFont* font, const std::vector<std::string>& words) {
   return width;
 }
 
-/// A picture with the room that its parts take, in pixels.
+/// A picture with the widths of its parts, in pixels.
 struct Placed {
   const Picture* picture;
   float labels, cells, ends, title;
@@ -493,7 +493,7 @@ Placed placed(const Frame& frame, const Picture& p, float room, float row) {
   return place;
 }
 
-/// Lengths instead of colors alone: one column as bars.
+/// Draws one column of numbers as bars, to show lengths instead of colors alone.
 void draw_bars(const Frame& frame, const Placed& place, ImVec2 at, float row) {
   const Picture& p = *place.picture;
   for (std::size_t i = 0; i < p.numbers.n_rows; ++i) {

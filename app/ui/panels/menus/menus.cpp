@@ -12,7 +12,7 @@ namespace app::panels {
 
 namespace {
 
-/// The submenu of a menu on the way to a path, or "" when the path is the menu itself.
+/// Returns the submenu of a menu on the way to a path, or "" when the path is the menu itself.
 std::string next_on_the_way(const std::string& menu, const std::string& path) {
   if (path == menu) return "";
   const std::size_t begin = menu.size() + 1;
@@ -43,7 +43,7 @@ Situation situation_of(const Frame& frame) {
 
 namespace {
 
-/// One of them.
+/// Draws one item of a menu.
 void draw_action_line(const Frame& frame, const Situation& situation, const Action& action) {
   const std::string why = why_not(action, situation), key = key_words(action, situation.pending);
   const bool on = action.checked && action.checked(situation);

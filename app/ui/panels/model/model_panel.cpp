@@ -27,7 +27,7 @@ using namespace core::attention;
 using namespace core::editing;
 using core::mistakes::Mistake;
 
-/// What a label means, in a sentence.
+/// Explanation of a label, in a sentence.
 struct Meaning {
   std::string_view label;
   const char* sentence;
@@ -63,7 +63,7 @@ const char* meaning_of(std::string_view label) {
   return found == meanings.end() ? nullptr : found->sentence;
 }
 
-/// A sentence on hover over a label that stands there; marked "model/label/<words>".
+/// Explains a label at that position on hover; marked "model/label/<words>".
 void explain_label(const Frame& frame, ImVec2 min, const char* words) {
   const ImVec2 max{min.x + text_width(frame.fonts.sans15, words), min.y + frame.metrics.frame};
   frame.landmarks.mark(std::string("model/label/") + words, min, max);
@@ -74,7 +74,7 @@ void explain_label(const Frame& frame, ImVec2 min, const char* words) {
   ImGui::EndTooltip();
 }
 
-/// Where the rows of MODEL stand: a column of labels and one of controls.
+/// Layout of the rows of MODEL: a column of labels and one of controls.
 struct Form {
   const Frame& frame;
   float width;  ///< of a whole row
@@ -83,15 +83,15 @@ struct Form {
   float label_width() const { return frame.metrics.px(80); }
   float field_width() const { return frame.metrics.px(44); }
   float control_width() const { return width - label_width(); }
-  /// Writes the row's label and puts the cursor at the control's column.
+  /// Draws the row's label and moves the cursor to the controls.
   void label(const char* words) const {
     draw_label(frame, frame.fonts.sans15, at, frame.palette.dim, words);
     explain_label(frame, at, words);
     place(label_width());
   }
-  /// The cursor at an offset from the row's left end.
+  /// Moves the cursor to an offset from the row's left end.
   void place(float offset) const { platform::move_to({at.x + offset, at.y}); }
-  /// A line of words, whole in a tooltip; marked.
+  /// Draws a line of text, marked, with all of it in a tooltip.
   void line(const char* name, const std::string& words, Rgb color, float room) const {
     ImFont* font = frame.fonts.sans14;
     const ImVec2 begin{at.x, centred_y(font, at.y, frame.metrics.frame)};
@@ -100,7 +100,7 @@ struct Form {
   }
 };
 
-/// A line of words with a button at its right end.
+/// Draws a line of text with a button at its right end; returns whether it was pressed.
 bool offer(const Form& form, Rgb color, const std::string& words, const char* name, const char* does,
            const char* help) {
   const float width = button_width(form.frame, does);
@@ -111,14 +111,14 @@ bool offer(const Form& form, Rgb color, const std::string& words, const char* na
   return button(form.frame, name, does, help);
 }
 
-/// A list of choices beside a label; the one that was chosen.
+/// Draws a label and a list of choices; returns the chosen one.
 std::optional<std::size_t> choose(const Form& form, const char* label, const char* name,
                                   std::span<const Option> options, std::size_t current) {
   form.label(label);
   return combo(form.frame, name, form.control_width(), options, current);
 }
 
-/// Presets of one notebook begin alike: "004", "chapter", "head".
+/// Returns the common beginning of the presets of one notebook: "004", "chapter", "head".
 std::string_view group_of(const Preset& preset) {
   const std::string_view name = preset.name;
   return name.substr(0, name.find('-'));
@@ -142,7 +142,7 @@ void preset_row(const Form& form) {
   if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) form.frame.commands.add(KeepReference{});
 }
 
-/// The second of two fields in a row ends where the row ends.
+/// Draws the label of the second of two fields in a row, which ends where the row ends.
 void second_label(const Form& form, const char* words) {
   ImFont* font = form.frame.fonts.sans15;
   const float roomy = form.label_width() + form.field_width() + form.frame.metrics.px(16);
@@ -158,7 +158,7 @@ std::uint64_t step_by(std::uint64_t value, int direction, std::uint64_t step) {
   return value > step ? value - step : value;
 }
 
-/// The next divisor of d_out, so that stepping never asks for heads that do not fit.
+/// Returns the next divisor of d_out, so that stepping never gives heads that do not fit.
 std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out) {
   for (std::uint64_t next = direction > 0 ? heads + 1 : heads - 1; next > 0 && next <= d_out;
        next = direction > 0 ? next + 1 : next - 1)
@@ -166,7 +166,7 @@ std::uint64_t step_heads(std::uint64_t heads, int direction, std::uint64_t d_out
   return heads;
 }
 
-/// Disables fields whose numbers are those of the whole model or its prompt.
+/// Disables fields that are fixed by a whole model or its prompt.
 struct OfWholeModel {
   const Frame& frame;
   const bool is_one = frame.pending.whole != nullptr;
@@ -215,7 +215,7 @@ bool is_of_one_layer(const Frame& frame) {
   return !is_of_whole_model(frame);
 }
 
-/// Where the tokens come from, with the way there.
+/// Draws where the tokens come from, with a link to it.
 void prompt_row(const Form& form) {
   const Frame& frame = form.frame;
   ImFont* font = frame.fonts.sans13;
@@ -355,7 +355,7 @@ void scale_row(const Form& form) {
   const auto current = static_cast<std::size_t>(scale.rule);
   const bool typed = scale.rule == ScaleRule::factor;
   if (const auto chosen = choose(form, "scale", "model/scale", options, current)) {
-    // The factor starts where the rule before it left off.
+    // The factor starts with that of the previous rule.
     const double factor = typed ? scale.factor : scale_factor(form.frame.pending.model);
     form.frame.commands.edit(SetScale{{static_cast<ScaleRule>(*chosen), factor}});
   }
@@ -511,7 +511,7 @@ bool has_rules(const Frame& frame) {
   return mask.says_more() && !mask_rules_words(mask, frame.pending.look.sequence).empty();
 }
 
-/// Whether the model adds anything to the paper but rules of its mask.
+/// Returns whether the model has additions to the paper other than mask rules.
 bool has_additions(const Frame& frame) {
   return !additions_words(frame.pending.model, frame.pending.look.sequence).empty();
 }
@@ -521,7 +521,7 @@ void additions_row(const Form& form) {
   form.line("model/additions", words, form.frame.palette.text, form.width);
 }
 
-/// The line of what the model adds says them too.
+/// Returns whether mask rules have a row of their own; with additions, their row includes the rules.
 bool says_rules(const Frame& frame) {
   return has_rules(frame) && !has_additions(frame);
 }
@@ -530,14 +530,14 @@ bool has_cells(const Frame& frame) {
   return !frame.pending.model.mask.cells.empty();
 }
 
-/// What is added to the scores of the head that is looked at, or nullptr.
+/// Returns the attention bias of the displayed head, or nullptr.
 const arma::mat* score_bias(const Frame& frame) {
   const auto& biases = frame.displayed.model.additions.score_bias;
   if (biases.empty()) return nullptr;
   return &*biases[biases.size() == 1 ? 0 : frame.displayed.look.head];
 }
 
-/// By the causal rule alone every query sees itself, if there is a key for it; a bias may hide keys as well.
+/// Returns whether a query has no unmasked key. A causal mask leaves it its own, if any; a bias may mask it.
 bool has_empty_rows(const Frame& frame) {
   const core::attention::StageMatrix& mask = frame.displayed.trace.at(core::attention::Stage::mask);
   const arma::mat* const bias = score_bias(frame);
@@ -545,7 +545,7 @@ bool has_empty_rows(const Frame& frame) {
     return mask(row, key) == 0 || (bias && (*bias)(row, key) == -arma::datum::inf);
   };
   const auto sees_none = [&](std::size_t row) {
-    if (row < mask.n_cols() && !is_hidden(row, row)) return false;  // as nearly always
+    if (row < mask.n_cols() && !is_hidden(row, row)) return false;  // the usual case
     std::size_t key = 0;
     while (key < mask.n_cols() && is_hidden(row, key)) ++key;
     return key == mask.n_cols();
@@ -575,7 +575,7 @@ void rate_row(const Form& form) {
   constexpr double low = 0, high = 1;
   platform::push_font(frame.fonts.mono14);
   ImGui::SetNextItemWidth(form.control_width());
-  // Without a format the slider writes nothing over its grab; the number stands at the right, as in every
+  // With an empty format the slider draws nothing over its grab; the number is at the right, as in every
   // field.
   const bool moved = ImGui::SliderScalar("##rate", ImGuiDataType_Double, &rate, &low, &high, "",
                                          ImGuiSliderFlags_AlwaysClamp);
@@ -592,7 +592,7 @@ void rate_row(const Form& form) {
   }
   if (!moved) return;
   if (ImGui::IsMouseDown(ImGuiMouseButton_Left))
-    rate = std::round(rate * 100) / 100;  // typed rates stay as they are
+    rate = std::round(rate * 100) / 100;  // typed rates are not rounded
   if (rate != frame.pending.model.dropout.rate) frame.commands.edit(SetDropoutRate{rate});
 }
 
@@ -643,7 +643,7 @@ bool is_initialized(const Frame& frame) {
 
 constexpr const char* additions_popup = "additions";
 
-/// The button in the line of the heading that opens a popup with all that a model can add to the paper.
+/// Draws the button next to the heading that opens the popup with the additions to the paper.
 void draw_additions_button(const Form& form) {
   const Frame& frame = form.frame;
   const float width = button_width(frame, "more…");
@@ -654,7 +654,7 @@ void draw_additions_button(const Form& form) {
   draw_additions_popup(frame, additions_popup, {form.at.x + form.width + frame.metrics.px(20), form.at.y});
 }
 
-/// The numbers stand in print, where anyone can compare them.
+/// Returns whether the numbers are in print, where anyone can compare them.
 bool is_printed(const Preset& preset) {
   return preset.evidence == Evidence::printed || preset.evidence == Evidence::published;
 }
@@ -698,7 +698,7 @@ std::string remark(const Preset& preset) {
   return "This model is not from a notebook.";
 }
 
-/// Where the numbers of an unchanged preset can be looked up, in at most two lines; marked "model/evidence".
+/// Draws the source of the numbers of an unchanged preset, in at most two lines; marked "model/evidence".
 void evidence_row(const Form& form) {
   const Preset* preset = core::editing::find_preset(form.frame.document.preset);
   if (!preset) return;
@@ -716,12 +716,12 @@ void evidence_row(const Form& form) {
   tooltip(words(*preset) + ". " + remark(*preset));
 }
 
-/// Options that no other row of the panel shows.
+/// Returns the options that no other row of the panel shows.
 auto hidden_options(const Model& m) {
   return std::tuple(m.arithmetic, m.mask.edge, m.mask.large_negative, m.dropout.place, m.dropout.rescale);
 }
 
-/// The mistakes in the code of a model, and those in options that no other row shows.
+/// Returns the bugs in the code of a model, and those in options that no other row shows.
 std::vector<const Mistake*> hidden_mistakes(const Model& model) {
   std::vector<const Mistake*> found;
   for (const auto& made : model.mistakes) found.push_back(made.mistake);
@@ -749,12 +749,12 @@ void mistake_row(const Form& form) {
   for (const Mistake* mistake : found) frame.commands.edit(SwitchMistake{mistake->name, false});
 }
 
-/// One row of MODEL, as the table lists them.
+/// One row of MODEL, an entry of model_rows.
 struct ModelRow {
   bool (*present)(const Frame&);
   void (*draw)(const Form&);
   float gap = 0;   ///< above it, at scale 1
-  float more = 0;  ///< what the row is higher than others, at scale 1
+  float more = 0;  ///< height beyond that of other rows, at scale 1
 };
 
 bool always(const Frame&) {

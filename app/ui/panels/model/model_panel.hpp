@@ -6,25 +6,23 @@
 
 namespace app::panels {
 
-/// The height that MODEL needs without scrolling, in pixels.
+/// Returns the height that MODEL needs without scrolling, in pixels.
 float model_panel_height(const Frame& frame);
 
-/// MODEL: what is computed, from the preset to the context length. Landmarks "model/…".
+/// Draws MODEL: the settings of the model, from the preset to the context length. Landmarks "model/…".
 void draw_model(const Frame& frame);
 
-/// What a model adds to the paper and which keys it hides, in words: "grouped 4 → 2 · rotary halves · window
-/// 3, 0 · sink"; "" when it adds nothing.
+/// Returns a model's additions to the paper, and with them its mask rules: "KV heads 4 → 2 · rotary halves ·
+/// window 3, 0 · sink"; "" without additions.
 std::string additions_words(const core::attention::Model& model, std::size_t sequence);
 
-/// The switches and numbers of all that, in a popup of that name with its top left corner there, where it is
-/// open.
+/// Draws the controls of the additions in a popup of that name with its top left corner there, if it is open.
 void draw_additions_popup(const Frame& frame, const char* name, ImVec2 top_left);
 
-/// What beside the causal rule hides keys, in words: "window 3 left, 0 right · prefix 2"; "" when nothing
-/// does.
+/// Returns the mask rules other than the causal one: "window 3, 0 · prefix 2"; "" if there are none.
 std::string mask_rules_words(const core::attention::Mask& mask, std::size_t sequence);
 
-/// The fields of those rules in a popup of that name, where it is open.
+/// Draws the fields of those rules in a popup of that name, if it is open.
 void draw_mask_popup(const Frame& frame, const char* name);
 
 }  // namespace app::panels

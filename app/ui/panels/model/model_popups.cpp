@@ -28,19 +28,19 @@ using namespace core::attention;
 using namespace core::editing;
 using namespace core::positions;
 
-// Of the popups of MODEL, at scale 1.
+// Widths in the popups of MODEL, at scale 1.
 constexpr float popup_labels = 92, popup_controls = 200;
 
-/// The rows of a popup of MODEL, with what several of them need.
+/// Rows of a popup of MODEL, with the controls that several of them use.
 struct PopupFields : PopupRows {
-  /// A field as wide as the controls; the text that was handed in.
+  /// Draws a field as wide as the controls; returns the submitted text.
   std::optional<std::string> field(const char* words, const char* name, const std::string& shown,
                                    const std::string& help);
-  /// The same for a whole number, which may be negative, and for a finite number; what is none is refused.
+  /// Draw such a field for a whole number, which may be negative, or a finite one; refuse other text.
   std::optional<std::int64_t> whole(const char* words, const char* name, std::int64_t value,
                                     const std::string& help);
   std::optional<double> real(const char* words, const char* name, double value, const std::string& help);
-  /// A list of choices; the one that was chosen.
+  /// Draws a list of choices; returns the chosen one.
   std::optional<std::size_t> choice(const char* words, const char* name, std::span<const Option> options,
                                     std::size_t now, const char* help);
   void refuse(const char* words, const char* expected, const std::string& found) const {
@@ -89,7 +89,7 @@ std::optional<std::size_t> PopupFields::choice(const char* words, const char* na
   return chosen;
 }
 
-/// Whole numbers with blanks, commas or semicolons between them; nothing where there is anything else.
+/// Returns the whole numbers separated by spaces, commas or semicolons, or nothing on any other text.
 std::optional<std::vector<std::size_t>> counts_in(std::string text) {
   for (char& c : text)
     if (c == ',' || c == ';' || c == '[' || c == ']') c = ' ';
@@ -118,7 +118,7 @@ const std::array bias_rules{Option{"none"},
                             Option{"ALiBi", "ALiBi: scores fall with distance, each head with its slope"},
                             Option{"T5 buckets", "T5: a number for each bucket of distances and each head"}};
 
-/// Asks for other positions: what a function changes in those of now.
+/// Edits the positions of the model by a function.
 template <class Change>
 void change_positions(const PopupFields& fields, Change change) {
   Positions next = fields.frame.pending.model.additions.positions;
@@ -131,7 +131,7 @@ void change_rotary(const PopupFields& fields, Change change) {
   change_positions(fields, [&](Positions& p) { change(*p.rotary); });
 }
 
-/// A rule with its usual numbers; the factor and the original length stay.
+/// Returns a rule with its default numbers; keeps the factor and the original length.
 Scaling scaling_by(ScalingRule rule, const Rotary& rotary, std::size_t d_head) {
   Scaling next;
   next.rule = rule, next.factor = rotary.scaling.factor, next.original = rotary.scaling.original;
@@ -152,7 +152,7 @@ void columns_row(PopupFields& fields, const Rotary& rotary) {
   change_rotary(fields, [&](Rotary& r) {
     r.dimensions.reset();
     if (!counts->empty()) r.dimensions = counts->front();
-    r.inverse_frequencies.reset();  // there are as many as pairs
+    r.inverse_frequencies.reset();  // their number is that of the pairs
     if (r.scaling.factors) r.scaling = scaling_by(r.scaling.rule, r, fields.frame.pending.model.d_head());
   });
 }
@@ -164,7 +164,7 @@ void scaling_number(PopupFields& fields, const char* words, const char* name, do
     change_rotary(fields, [&](Rotary& r) { r.scaling.*number = *value; });
 }
 
-/// The factors of LongRoPE, one for each pair, for short texts (0) or long ones (1).
+/// Draws the factors of LongRoPE, one for each pair, for short texts (0) or long ones (1).
 void factors_row(PopupFields& fields, const Rotary& rotary, std::size_t row, const char* words,
                  const char* name, const char* help) {
   const SharedMatrix& factors = *rotary.scaling.factors;
@@ -323,7 +323,7 @@ void distance_rows(PopupFields& fields, const Model& model) {
   if (relative) relative_rows(fields, *relative);
 }
 
-/// How positions enter, each way in words: "rotary halves", "ALiBi", "8 buckets".
+/// Returns the position encodings in words: "rotary halves", "ALiBi", "8 buckets".
 std::vector<std::string> positions_words(const Positions& positions) {
   std::vector<std::string> words;
   if (positions.rotary)
@@ -334,7 +334,7 @@ std::vector<std::string> positions_words(const Positions& positions) {
 }
 
 constexpr float wide_labels = 108;          // at scale 1
-constexpr std::size_t most_own_keys = 1e6;  // what is typed by mistake is no reason to take all memory
+constexpr std::size_t most_own_keys = 1e6;  // a typing mistake must not use all memory
 
 const std::array<std::string, 3> norms{"none", "RMSNorm", "LayerNorm"};
 
@@ -356,7 +356,7 @@ void groups_row(PopupFields& fields, const Model& model) {
     fields.frame.commands.edit(SetGroupCount{counts[*chosen]});
 }
 
-/// Rows of every sequence's own keys, kept as far as there are, then zeros.
+/// Returns an edit with n_keys encoder states for every sequence: the present rows, then zeros.
 SetKeyEmbeddings with_keys(const Model& model, std::size_t n_keys) {
   SetKeyEmbeddings edit;
   for (const auto& sequence : model.sequences) {
@@ -405,7 +405,7 @@ void keys_rows(PopupFields& fields, const Model& model) {
     fields.refuse("encoder states", "a whole number from 1 to 1000000, or nothing", *typed);
 }
 
-/// The factors of a norm that is taken over something else: those of the first head for all, or for each.
+/// Returns QK norm weights for another scope: those of the first head, shared or repeated for each head.
 SharedMatrix factors_over(NormOver over, const arma::mat& factors, std::size_t n_heads, std::size_t d_head) {
   const arma::mat of_head = factors.head_cols(d_head);
   if (over == NormOver::head) return of_head;
@@ -534,10 +534,10 @@ void draw_additions_popup(const Frame& frame, const char* name, ImVec2 top_left)
 namespace {
 
 constexpr float tallest = 240;      // at scale 1
-constexpr float smallest_cell = 3;  // pixels that a person can still point at
+constexpr float smallest_cell = 3;  // in pixels; smaller cells are hard to point at
 constexpr std::size_t n_kinds = 8;
 
-/// What cells are called and colored by.
+/// Name and color of a kind of cells.
 struct Kind {
   CellVisibility sight;
   const char* words;
@@ -563,7 +563,7 @@ class Cells {
 
   std::size_t n_rows() const { return model_.n_tokens(); }
   std::size_t n_columns() const { return model_.n_keys(); }
-  /// By the rules, or as it was switched.
+  /// Returns the visibility of a cell by the rules, or as it was switched by hand.
   CellVisibility at(std::size_t row, std::size_t column) const {
     const auto* by_hand = model_.mask.find(row, column);
     return by_hand ? CellVisibility{by_hand->visible, Decided::by_hand} : sights_.by_rules(row, column);
@@ -574,7 +574,7 @@ class Cells {
   core::attention::MaskOfSequence sights_;
 };
 
-/// Where the cells stand on the screen.
+/// Screen layout of the cells.
 struct Grid {
   ImVec2 corner, size;
   std::size_t n_rows, n_columns;
@@ -586,7 +586,7 @@ struct Grid {
   }
   float y(std::size_t row) const { return std::round(corner.y + cell_height() * static_cast<float>(row)); }
   bool can_be_painted() const { return std::min(cell_width(), cell_height()) >= smallest_cell; }
-  /// The cell at a point, the nearest one when it is outside.
+  /// Returns row and column of the cell at a point, or of the nearest one if it is outside.
   std::pair<std::size_t, std::size_t> cell_at(ImVec2 point) const {
     const auto index = [](float along, float length, std::size_t count) {
       const float part = std::clamp(along / length, 0.0f, 0.999999f);
@@ -617,8 +617,8 @@ ImU32 color_of(const Frame& frame, const Kind& kind) {
   return packed(mix(kind.color, frame.palette.ground.raised, kind.strength));
 }
 
-/// Neighbours of one kind in a row are one rectangle; of cells below a pixel only those at pixels are drawn.
-/// Gives the kinds that are there.
+/// Draws runs of one kind in a row as one rectangle; cells smaller than a pixel are sampled. Returns the
+/// kinds that occur.
 std::set<std::size_t> draw_cells(const Frame& frame, const Cells& cells, const Grid& grid,
                                  const std::array<Kind, n_kinds>& kinds) {
   const auto step = [](float cell) { return std::max<std::size_t>(1, static_cast<std::size_t>(1 / cell)); };
@@ -644,7 +644,7 @@ std::set<std::size_t> draw_cells(const Frame& frame, const Cells& cells, const G
   return found;
 }
 
-/// All cells that the mouse has crossed since the last frame become as the first of the stroke is now.
+/// Sets all cells that the mouse has crossed since the last frame to the state of the stroke's first cell.
 void paint(const Frame& frame, const Cells& cells, const Grid& grid, bool begins) {
   const auto start = grid.cell_at(ImGui::GetIO().MouseClickedPos[0]);
   const bool visible = cells.at(start.first, start.second).visible;
@@ -675,7 +675,7 @@ void explain_cell(const Frame& frame, const Grid& grid, std::size_t sequence) {
   ImGui::SetTooltip("%s", words.c_str());
 }
 
-/// The kinds that are there, a square and a word each, in as many rows as they need.
+/// Draws a legend of these kinds, a square and a label each, in as many rows as they need.
 void draw_key(const Frame& frame, const std::array<Kind, n_kinds>& kinds, const std::set<std::size_t>& found,
               ImVec2 at, float width) {
   const auto& m = frame.metrics;
@@ -692,10 +692,10 @@ void draw_key(const Frame& frame, const std::array<Kind, n_kinds>& kinds, const 
   platform::move_to({at.x, place.y + m.px(26)});
 }
 
-/// The mask of the shown sequence as a picture, queries by keys, colored by what shows or hides each cell,
-/// with a key to the colors below; a stroke over cells hides or shows them as it does with the first.
+/// Draws the mask of the displayed sequence as a picture, queries × keys, colored by the rule that decides
+/// each cell, with a legend below; a stroke masks or unmasks cells, as its first cell.
 ///
-/// Draws at the cursor, as wide as asked, and leaves it below.
+/// Draws at the cursor, as wide as given, and leaves the cursor below.
 void draw_mask_picture(const Frame& frame, float width) {
   const Model& model = frame.pending.model;
   if (model.sequences.empty() || model.n_tokens() == 0 || model.n_keys() == 0) return;
@@ -724,7 +724,7 @@ std::string side_text(const std::optional<std::size_t>& side) {
   return side ? std::to_string(*side) : "-1";
 }
 
-/// "2, 0"; "-1" is no limit, and nothing at all is no window.
+/// Reads a sliding window such as "2, 0"; "-1" is no limit, and an empty text no window.
 std::optional<MaskWindow> window_in(const std::string& text) {
   if (text.find_first_not_of(' ') == text.npos) return MaskWindow();
   const std::size_t comma = text.find_first_of(",; ", text.find_first_not_of(' '));

@@ -27,26 +27,25 @@ using core::attention::StageInfo;
 using core::explain::Cells;
 using core::explain::Place;
 
-/// The cells of a stage's map on the screen, of which a part may be shown.
+/// A stage's map on the screen, and the part of its cells that is displayed.
 struct ShownMap {
   Landmarks::Rect rect;
   CellWindow part;
-  /// Where a column and a row begin, in pixels; beyond the map for those that are not shown.
+  /// Return where a column or a row begins, in pixels; beyond the map if it is not displayed.
   float x(double column) const;
   float y(double row) const;
 };
 
-/// Two curves that meet without a kink: from a cell up and over to a gap between rows, along it into the
-/// target.
+/// Two smoothly joined curves: from a cell up and over to a gap between rows, then along it into the target.
 struct FlightPath {
-  std::array<ImVec2, 7> points;  ///< start, two controls, meeting point, two controls, end
-  /// A point of it; t runs from 0 to 1, half of it along each curve.
+  std::array<ImVec2, 7> points;  ///< start, two control points, joint, two control points, end
+  /// Returns the point at t, 0 … 1, half of it along each curve.
   ImVec2 at(float t) const;
 };
 
-constexpr float not_computed = 0.86f, not_again = 0.6f;  // how much of a cell is covered
+constexpr float not_computed = 0.86f, not_again = 0.6f;  // opacity of the cover over a cell
 
-/// Covers cells from a row and a column on, up to others, as far as the map shows them.
+/// Dims cells from one row and column to before another, if the map displays them.
 void cover_cells(const Frame& frame, const ShownMap& map, std::size_t top, std::size_t bottom,
                  std::size_t left, std::size_t right, float how_much) {
   const ImVec2 min{map.x(static_cast<double>(left)), map.y(static_cast<double>(top))},
@@ -54,7 +53,7 @@ void cover_cells(const Frame& frame, const ShownMap& map, std::size_t top, std::
   if (min.x < max.x && min.y < max.y) draw_rect(min, max, packed(frame.palette.ground.back, how_much));
 }
 
-/// Where maps stand, and whether zooming leaves them whole.
+/// Prefix of a map's landmark, and whether zooming leaves the map whole.
 struct MapPlace {
   const char* before_name;
   bool shows_all;
@@ -75,7 +74,7 @@ float ShownMap::y(double row) const {
   return between(rect.min.y, rect.max.y, row, part.top, part.bottom);
 }
 
-/// The map of a stage that is presented, made of, alone or in the strip, whichever is on the screen.
+/// Returns the map of a stage that is presented, an operand, alone or in the strip, if it is on the screen.
 std::optional<ShownMap> shown_map(const Frame& frame, const core::attention::StageInfo& stage) {
   const auto size = core::attention::shape_of(frame.displayed.model, stage.stage);
   const Shape shape{size.n_rows, size.n_cols};
@@ -111,7 +110,7 @@ bool shows_decoding(const Frame& frame) {
          !frame.displayed.look.large && !frame.displayed.selection.presenting.on;
 }
 
-/// "Token 3 of 6, “journey”: 2 keys and values are kept, 1 is new".
+/// Returns "Token 3 of 6, “journey”: 2 keys and values are cached, 1 is new".
 std::string decoding_words(const Frame& frame, std::size_t now) {
   const auto& tokens = frame.displayed.sequence().tokens;
   const std::string which = "Token " + std::to_string(now + 1) + " of " +
@@ -189,7 +188,7 @@ std::optional<CellPlace> place_of(const Frame& frame, const core::explain::Place
 
 namespace {
 
-/// The path from one cell to another; k of n parts the lines of several numbers.
+/// Returns the path from one cell to another; k of n separates the paths of several numbers.
 FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPlace& to, std::size_t k,
                         std::size_t n) {
   const auto px = [&](float length) { return frame.metrics.px(length); };
@@ -197,13 +196,13 @@ FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPla
   const ImVec2 start{(from.min.x + from.max.x) / 2, from.min.y};
   const ImVec2 end{to.min.x + std::min(px(6), (to.max.x - to.min.x) * 0.2f),
                    to.min.y + std::min(px(5), (to.max.y - to.min.y) * 0.3f)};
-  // Lines come in at the gap above the target's row, whichever side they come from.
+  // Paths enter along the gap above the target's row, from either side.
   const bool from_left = start.x <= end.x;
   const float side = from_left ? -1.0f : 1.0f;
   const float far = std::abs(end.x - start.x);
   const float lane = to.min.y - px(1);
   const ImVec2 meet{end.x + side * std::clamp(far * 0.45f, px(8), std::max(px(8), far - px(12))), lane};
-  // Up by a part of the cell, not over the labels above its map, before it goes to the lane.
+  // They rise by a part of the cell, below the labels above its map, before they reach that gap.
   const float lift = (from.max.y - from.min.y) * (0.25f + 0.25f * (1 - share));
   const float run = std::max(px(8), std::abs(meet.x - start.x) * 0.2f);
   const ImVec2 up{start.x, start.y - lift};
@@ -214,11 +213,11 @@ FlightPath path_between(const Frame& frame, const CellPlace& from, const CellPla
   return {{start, up, before, meet, after, into, end}};
 }
 
-constexpr std::size_t most_numbers = 12;  // more would be a swarm
+constexpr std::size_t most_numbers = 12;  // more would be cluttered
 constexpr float line_width = 1.5f, behind = 0.75f, ahead = 0.35f;
-constexpr double flying_share = 0.8;  // of a step; then the number stands in its place
+constexpr double flying_share = 0.8;  // of a step; then the numbers have arrived
 
-/// The numbers that a cell is made of and that are on the screen.
+/// Returns the operands of a cell that are on the screen, at most most_numbers.
 std::vector<Place> flying(const Frame& frame, const CellRef& to) {
   std::vector<Place> places;
   for (const Cells& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, to))
@@ -235,7 +234,7 @@ void draw_path(ImDrawList* list, const FlightPath& path, float t, Rgb color) {
   }
 }
 
-/// The box of a number that flies at a place.
+/// Returns the box of a moving number at a position.
 app::Landmarks::Rect box_of(const Frame& frame, ImVec2 at, const std::string& text) {
   ImFont* font = frame.fonts.mono13;
   const float half = text_width(font, text) / 2 + frame.metrics.px(4),
@@ -259,7 +258,7 @@ void draw_number(const Frame& frame, ImDrawList* list, const app::Landmarks::Rec
   frame.landmarks.mark("flight/number/" + std::to_string(k), min, max);
 }
 
-/// Slow at both ends.
+/// Returns a share of time as a share of the path, slow at both ends.
 float eased(double t) {
   const double s = std::clamp(t, 0.0, 1.0);
   return static_cast<float>(s * s * (3 - 2 * s));
@@ -296,7 +295,7 @@ void draw_animation(const Frame& frame) {
     const auto& info = core::attention::info(std::get<Stage>(places[k].source));
     const double value =
         frame.displayed.trace.at(info.stage, places[k].head)(places[k].row, places[k].column);
-    // Where two would cover each other the later one waits behind, or in its cell.
+    // If two would overlap, the later one waits behind, or in its cell.
     const std::string text = fixed(value, 4);
     for (float at = along; at >= 0; at -= 0.01f) {
       const app::Landmarks::Rect box = box_of(frame, path.at(at), text);
@@ -316,7 +315,7 @@ void draw_animation(const Frame& frame) {
 
 namespace {
 
-/// What the step under way does, in words: "Scaled → Masked", or "".
+/// Returns the current step of the animation: "1 of 3   Scaled → Masked 0.1234", or "".
 std::string flight_words(const Frame& frame) {
   const auto leg = leg_under_way(frame.displayed);
   if (!leg) return "";
@@ -378,7 +377,7 @@ namespace {
 
 constexpr float card_width = 320, away = 14;  // at scale 1
 
-/// Where a card of that size stands: right of what it speaks of, else left, below or above, within the
+/// Returns the position of a card of that size: right of its target, else left, below or above, within the
 /// window.
 ImVec2 place_beside(const Frame& frame, const Landmarks::Rect& rect, ImVec2 size) {
   const ImVec2 window = ImGui::GetIO().DisplaySize;
@@ -387,7 +386,7 @@ ImVec2 place_beside(const Frame& frame, const Landmarks::Rect& rect, ImVec2 size
   if (at.x + size.x > window.x - inset) at.x = rect.min.x - gap - size.x;
   if (at.x < inset) at = {rect.min.x, rect.max.y + gap};
   if (at.y + size.y > window.y - inset && at.y == rect.max.y + gap) at.y = rect.min.y - gap - size.y;
-  // The weights are what is to be watched: the card stands below them, where it would stand over them.
+  // The weights must stay visible: a card that would cover them moves below them.
   if (const auto weights = frame.landmarks.find("strip/weights");
       weights && at.x < weights->max.x && at.x + size.x > weights->min.x && at.y < weights->max.y &&
       at.y + size.y > weights->min.y && weights->max.y + 2 * gap + size.y < window.y)
@@ -418,7 +417,7 @@ void draw_tour(const Frame& frame) {
   const TourStep& step = tour_steps()[tour->step];
   const bool is_last = tour->step + 1 == tour_steps().size();
   if (step.done(frame.pending.selection, frame.forms.dialog, frame.pending.model)) {
-    // A number that is being dragged is not taken out of the hand.
+    // A number that is being dragged is not interrupted.
     if (!ImGui::IsAnyItemActive()) frame.commands.add(GoOnInTour{});
     return;
   }
@@ -450,7 +449,7 @@ void draw_tour(const Frame& frame) {
 
 namespace {
 
-/// A key as a cap with words after it; gives where the next begins.
+/// Draws a key cap with words after it, ending at `right`; returns the right end of the next one.
 float draw_cap(const Frame& frame, float right, float middle, const char* key, const char* words) {
   ImFont* font = frame.fonts.sans12;
   const float words_width = *words ? text_width(font, words) + frame.metrics.px(6) : 0;
@@ -463,19 +462,19 @@ float draw_cap(const Frame& frame, float right, float middle, const char* key, c
   return left - frame.metrics.px(8);
 }
 
-/// Whether all heads of a whole model are presented, and no stage.
+/// Returns whether all heads of a whole model are presented, and not a stage.
 bool presents_heads(const Frame& frame) {
   return frame.pending.whole && frame.displayed.look.tab == Tab::layers;
 }
 
-/// The cell that is presented: the one in flight, else the pinned one.
+/// Returns the presented cell: the target of the animation, else the pinned one.
 std::optional<CellRef> presented_cell(const Frame& frame) {
   const auto leg = leg_under_way(frame.displayed);
   return leg ? leg->to : frame.displayed.selection.pinned;
 }
 
-/// The stage that is presented: that of the step in flight, of the pinned cell, of the lesson's step, the one
-/// that was shown large, or the weights.
+/// Returns the presented stage: of the animation, the pinned cell, the lesson's step or the Heads view, else
+/// the one shown large, or the weights.
 Stage presented_stage(const Frame& frame) {
   const auto present = [&](Stage stage) {
     return core::attention::info(stage).present(frame.displayed.model);
@@ -495,7 +494,7 @@ Stage presented_stage(const Frame& frame) {
   return Stage::weights;
 }
 
-/// Which step of the lesson, else which stage of those that there are, from 1.
+/// Returns the number, from 1, and the count of lesson steps, else of layers, else of stages.
 std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
   if (frame.lesson) return {frame.lesson->step + 1, frame.lesson->lesson->steps.size()};
   if (presents_heads(frame))
@@ -510,7 +509,7 @@ std::pair<std::size_t, std::size_t> index_of_count(const Frame& frame) {
   return {index, count};
 }
 
-/// Where one is and what goes on: the lesson's step, else the flight, else the stage.
+/// Returns position and title of the lesson's step, else of the animation, else of the stage.
 std::pair<std::string, std::string> where(const Frame& frame) {
   if (presents_heads(frame) && !frame.lesson)
     return {"layer " + std::to_string(frame.pending.whole->experiment.layer),
@@ -528,7 +527,7 @@ float share_done(const Frame& frame) {
   return count > 0 ? static_cast<float>(index) / static_cast<float>(count) : 0;
 }
 
-/// What the pointer is over, else what is pinned: "starts listens to journey 0.3403".
+/// Draws the hovered, else the pinned cell, "starts attends to journey 0.3403"; returns its padded left end.
 float draw_named(const Frame& frame, float right, float middle, float room) {
   const auto& cell = frame.displayed.selection.hovered ? frame.displayed.selection.hovered
                                                        : frame.displayed.selection.pinned;
@@ -554,7 +553,7 @@ void draw_present_bar(const Frame& frame) {
   const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   const float middle = at.y + size.y / 2, line = std::max(2.0f, frame.metrics.px(1.5f));
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->PushClipRect(at, {at.x + size.x, at.y + size.y});  // the progress runs from edge to edge
+  list->PushClipRect(at, {at.x + size.x, at.y + size.y});  // the progress bar extends from edge to edge
   draw_rect(at, {at.x + size.x, at.y + size.y}, frame.palette.ground.panel);
   draw_rect(at, {at.x + size.x, at.y + line}, frame.palette.line);
   draw_rect(at, {at.x + size.x * share_done(frame), at.y + line}, frame.palette.accent);
@@ -577,12 +576,12 @@ void draw_present_bar(const Frame& frame) {
 
 namespace {
 
-// At scale 1, which is half the height of the screen in thousandths.
+// At scale 1, at which the screen is 500 high.
 constexpr float edge = 40, left_share = 0.31f, largest_cell_width = 60, largest_cell_height = 45,
                 small_cell_width = 38, small_cell_height = 21, least_cell_width = 28, labels_room = 64,
                 title_room = 26;
 
-/// Of a title with its formula and head.
+/// Returns the width of a title with its formula and head.
 float title_width(const Frame& frame, Stage stage, ImFont* font) {
   const StageInfo& info = core::attention::info(stage);
   const float gap = frame.metrics.px(10);
@@ -593,7 +592,7 @@ float title_width(const Frame& frame, Stage stage, ImFont* font) {
   return width;
 }
 
-/// The title of a map, whole with its formula and head.
+/// Draws the title of a map; if `whole`, with its formula and head.
 void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool whole = true) {
   const StageInfo& info = core::attention::info(stage);
   const float width = text_width(font, info.title);
@@ -614,7 +613,7 @@ void draw_title(const Frame& frame, Stage stage, ImFont* font, ImVec2 at, bool w
   draw_stage_menu(frame, "present", stage, frame.displayed.look.head);
 }
 
-/// A map at most as large as its room, with whole cells where they can be told apart.
+/// Returns a map at most as large as its room, with cells of whole pixels if they are large enough.
 Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, ImVec2 largest) {
   const StageInfo& info = core::attention::info(stage);
   const auto& numbers = frame.displayed.trace.at(info.stage, frame.displayed.look.head);
@@ -633,7 +632,7 @@ Heatmap map_of(const Frame& frame, const char* place, Stage stage, ImVec2 room, 
   return map;
 }
 
-/// The stages that a cell is made of, each once.
+/// Returns the stages of the operands of a cell, each once.
 std::vector<Stage> sources_of(const Frame& frame, const CellRef& cell) {
   std::vector<Stage> sources;
   for (const auto& cells : core::explain::operands(frame.displayed.model, frame.displayed.trace, cell))
@@ -643,26 +642,26 @@ std::vector<Stage> sources_of(const Frame& frame, const CellRef& cell) {
   return sources;
 }
 
-/// How the cell is worked out from those beside it.
+/// Returns the steps that compute the cell from its direct operands.
 core::explain::Explanation last_steps(const Frame& frame, const CellRef& cell) {
   core::explain::Explanation all = core::explain::explain(frame.displayed.model, frame.displayed.trace, cell);
   std::erase_if(all.steps, [&](const core::explain::Step& step) { return !(step.cell == cell); });
   return all;
 }
 
-/// A cell worked out beneath what is said of it.
+/// Description and computation of a cell.
 struct Worked {
   CellWords words;
   core::explain::Explanation steps;
 };
 
-/// At scale 1, with long sums folded.
+/// Returns the height at scale 1, with long sums folded.
 float height_of(const Worked& worked) {
   constexpr float heading = 24, reason = 40;
   return heading + worked_cell_height(worked.steps) + (worked.words.reason.empty() ? 0 : reason);
 }
 
-/// Returns where it ends.
+/// Draws it and returns the y where it ends.
 float draw_worked(const Frame& frame, const Worked& worked, ImVec2 at, float width) {
   const CellWords& words = worked.words;
   float x = at.x;
@@ -680,11 +679,11 @@ float draw_worked(const Frame& frame, const Worked& worked, ImVec2 at, float wid
   return pen.y;
 }
 
-/// What the cell is made of, and how; from top to bottom.
+/// Draws the operands of the cell, and below them its computation.
 void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) {
   const Metrics& m = frame.metrics;
   const std::vector<Stage> sources = sources_of(frame, cell);
-  // Narrow maps stand beside each other, where their cells are as high as those of one map.
+  // Narrow maps share a row if their cells are as high as those of a single map.
   const float across = (room.x - m.px(20)) / static_cast<float>(std::max<std::size_t>(1, sources.size()));
   const bool beside = sources.size() > 1 && std::ranges::all_of(sources, [&](Stage source) {
                         const auto columns = static_cast<float>(
@@ -719,7 +718,7 @@ void draw_left(const Frame& frame, const CellRef& cell, ImVec2 at, ImVec2 room) 
       y = lowest;
   }
   y = lowest;
-  // What is unfolded may be longer than the screen is high.
+  // Unfolded sums may be higher than the screen.
   platform::move_to({at.x - m.px(4), y});
   const float scrollbar = ImGui::GetStyle().ScrollbarSize;
   ImGui::BeginChild("worked", {room.x + m.px(8) + scrollbar, std::max(1.0f, at.y + room.y - y)}, false,

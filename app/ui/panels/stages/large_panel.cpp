@@ -16,33 +16,33 @@ namespace app::panels {
 
 namespace {
 
-/// A picture on the screen and what it shows.
+/// A picture on the screen, and the part of the matrix that it displays.
 struct PictureFrame {
   ImVec2 min, max;
   CellWindow part;
 };
 
-/// The cell whose row and column are shown.
+/// Returns the cell whose row and column are displayed.
 std::optional<CellRef> chosen_cell(const Frame& frame, const core::attention::StageInfo& stage) {
   for (const auto& cell : {frame.displayed.selection.pinned, frame.displayed.selection.hovered})
     if (cell && cell->stage == stage.stage)
-      return cell;  // of any head: the same row and column are looked at in all
+      return cell;  // of any head: the same row and column are displayed in all
   return std::nullopt;
 }
 
-/// A line of numbers as bars along a side of the picture.
+/// A row or a column of numbers as bars along a side of the picture.
 struct Profile {
   const Frame& frame;
-  ImVec2 min, max;  // of its ground
+  ImVec2 min, max;  // of its background
   bool upright;     // numbers run down, bars to the right
-  double from, to;  // what is shown of the numbers, in cells
+  double from, to;  // displayed range of the numbers, in cells
   ValueRange extent;
 
   float along(double cell) const {
     const float begin = upright ? min.y : min.x, end = upright ? max.y : max.x;
     return begin + (end - begin) * static_cast<float>((cell - from) / (to - from));
   }
-  /// How far a number reaches from the side where the bars begin, 0 … 1.
+  /// Returns how far a number is from the side where the bars begin, 0 … 1.
   float share(double v) const {
     const double low = std::min(0.0, extent.smallest), high = std::max(0.0, extent.largest);
     return high > low ? static_cast<float>((v - low) / (high - low)) : 0;
@@ -61,7 +61,7 @@ struct Profile {
   }
 };
 
-/// One bar a cell, or a pixel when there are more cells than pixels: then the one farthest from 0.
+/// Draws one bar per cell, or per pixel if there are more cells than pixels: then the one farthest from 0.
 template <class NumberAt>
 void draw_bars(const Profile& p, std::size_t count, std::size_t chosen, NumberAt number) {
   const float length = p.upright ? p.max.y - p.min.y : p.max.x - p.min.x;
@@ -121,7 +121,7 @@ void draw_column(const Frame& frame, const core::attention::StageMatrix& stage, 
   frame.landmarks.mark("large/column", p.min, p.max);
 }
 
-/// All of the map in a corner, with a frame around what the large picture shows of it.
+/// Draws the whole map in a corner, with a frame around the part that the large picture displays.
 void draw_overview(const Frame& frame, const core::attention::StageInfo& stage,
                    const core::attention::StageMatrix& numbers, const CellWindow& part, ImVec2 at,
                    float room) {
@@ -142,9 +142,9 @@ void draw_overview(const Frame& frame, const core::attention::StageInfo& stage,
   frame.landmarks.mark("large/overview", at, {at.x + room, at.y + room});
 }
 
-/// The row and the column of the pinned, else the hovered cell as lengths, on the same pixels as the picture:
-/// the column right of it and room.x wide, the row below and room.y high, both from the point `at` on; where
-/// they meet, the whole map with the picture's part.
+/// Draws the row and the column of the pinned, else the hovered cell as bars, aligned with the picture: the
+/// column right of it and room.x wide, the row below and room.y high, both starting at `at`; in the corner
+/// between them, the whole map.
 void draw_profiles(const Frame& frame, const core::attention::StageInfo& stage,
                    const core::attention::StageMatrix& numbers, const PictureFrame& picture, ImVec2 at,
                    ImVec2 room) {
@@ -175,7 +175,7 @@ std::vector<const StageInfo*> shown_stages(const Frame& frame) {
   return shown;
 }
 
-/// One stage as a button; matrices of features are narrower.
+/// Draws one stage as a button; matrices of features are narrower.
 void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float side) {
   const core::attention::StageMatrix& numbers =
       frame.displayed.trace.at(stage.stage, frame.displayed.look.head);
@@ -207,7 +207,7 @@ void draw_thumbnail(const Frame& frame, const StageInfo& stage, ImVec2 at, float
             shortened(frame.fonts.sans12, stage.title, side + frame.metrics.px(thumbnail_gap - 2)));
 }
 
-/// Returns the height of the row.
+/// Draws the thumbnails in a row; returns its height.
 float draw_thumbnails(const Frame& frame, ImVec2 origin, float width) {
   const auto& m = frame.metrics;
   const auto shown = shown_stages(frame);
@@ -222,8 +222,8 @@ float draw_thumbnails(const Frame& frame, ImVec2 origin, float width) {
   return side + m.px(30);
 }
 
-/// All of the room, in cells of whole pixels where these leave little of it; cells of tokens are no higher
-/// than wide, and at most so much wider as digits profit from.
+/// Returns the size of the picture: all of the room, in whole-pixel cells if these leave little unused. Token
+/// columns have cells no higher than wide, and wider only where that helps digits.
 ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const core::attention::StageMatrix& numbers,
                     ImVec2 room) {
   const auto& m = frame.metrics;
@@ -242,7 +242,7 @@ ImVec2 picture_size(const Frame& frame, const StageInfo& stage, const core::atte
   return {std::max(1.0f, whole(wide * columns, columns)), std::max(1.0f, whole(high * rows, rows))};
 }
 
-/// Name, formula, shape; at the right the measure of the picture and the way back.
+/// Draws title, formula and shape; at the right the scale of the picture and the buttons "fit" and "back".
 void draw_title(const Frame& frame, const StageInfo& stage, float cell, ImVec2 at, float width) {
   const auto& f = frame.fonts;
   const float middle = at.y + frame.metrics.px(title_height) / 2;
@@ -303,7 +303,7 @@ void draw_large(const Frame& frame) {
   const ImVec2 size =
       picture_size(frame, stage, numbers, {std::max(m.px(60), across), std::max(m.px(60), down)});
   map.width = static_cast<int>(size.x), map.height = static_cast<int>(size.y);
-  // What whole and square cells leave goes to the profiles.
+  // Room left by whole and square cells goes to the profiles.
   const float widest = m.px(widest_profile);
   const ImVec2 profiles{std::clamp(std::floor(across - size.x) + profile, profile, widest),
                         std::clamp(std::floor(down - size.y) + profile, profile, widest)};

@@ -21,39 +21,39 @@ namespace app::panels {
 
 namespace {
 
-/// A pair of columns of the query and the key that are pictured.
+/// A pair of columns of the displayed query and key.
 struct TurningPair {
   std::size_t index = 0;
   core::positions::RotaryPair now;
-  double longest = 1;     ///< the length of an arrow that reaches the rim
-  double most_share = 1;  ///< what the bars of all pairs end at
-  bool is_held = false;   ///< one of its arrows is being moved
+  double longest = 1;     ///< length of an arrow that reaches the rim
+  double most_share = 1;  ///< maximum of the bars of all pairs
+  bool is_held = false;   ///< one of its arrows is being dragged
 };
 
-// At scale 1: a pair's column, and what lies between two.
+// At scale 1: the width of a pair, and the gap between two.
 constexpr float pair_width = 182, pair_gap = 24;
 
-/// An arrow that was moved: the two numbers of its pair before the turn.
+/// A dragged arrow: the two numbers of its pair before the rotation.
 struct MovedArrow {
   bool of_key = false;
   std::size_t pair = 0;
   core::positions::Arrow numbers;
-  bool is_held = true;  ///< until it is let go
+  bool is_held = true;  ///< until it is released
 };
 
-/// The chosen query and key of a head as they are before they turn, and where.
+/// The chosen query and key of a head before the rotation, and their positions.
 struct TurningChoice {
   core::positions::Rotary rotary;
   std::size_t head = 0, query = 0, key = 0, n_queries = 0, n_keys = 0;
   Stage query_stage = Stage::queries, key_stage = Stage::keys;
-  arma::rowvec query_row, key_row;  ///< with what a held arrow stands for
+  arma::rowvec query_row, key_row;  ///< with the numbers of a dragged arrow
   std::int64_t query_at = 0, key_at = 0;
   core::positions::RotaryDot meet(double query_place, double key_place) const {
     return core::positions::rotary_dot(rotary, query_row, key_row, query_place, key_place);
   }
 };
 
-/// Distances across, scores up.
+/// Plot of scores (up) against distances (across).
 struct Plot {
   ImVec2 min, max;
   double furthest, low, high;
@@ -78,8 +78,8 @@ void draw_plot_frame(const Frame& frame, const Plot& plot) {
   }
 }
 
-/// A score at every distance of query and key from 0 to `furthest`, with dots where tokens can stand and the
-/// distance of now marked; a press goes to a distance, which is returned.
+/// Draws a score at every distance of query and key from 0 to `furthest`, with dots at whole distances and
+/// the current distance marked; returns the distance at which the mouse is pressed.
 std::optional<double> draw_turning_curve(const Frame& frame, ImVec2 at, ImVec2 size, double furthest,
                                          double distance, const std::function<double(double)>& score) {
   constexpr double steps_of_one = 8, most_steps = 2048;
@@ -126,7 +126,7 @@ double length_of(Arrow a) {
   return std::hypot(a.x, a.y);
 }
 
-/// Where the arrows of one pair stand on the screen; up is up.
+/// Screen layout of the arrows of one pair; y is up.
 struct Dial {
   ImVec2 middle;
   float radius;
@@ -149,7 +149,7 @@ double angle_of(Arrow a) {
   return std::atan2(a.y, a.x);
 }
 
-/// From one angle to another, which may lie several turns on; more than a whole turn is a whole circle.
+/// Draws an arc between two angles, in radians; more than a full rotation is a whole circle.
 void arc(const Dial& dial, double from, double to, float r, ImU32 color, float thickness) {
   constexpr double whole = 2 * std::numbers::pi;
   const double by = std::clamp(to - from, -whole, whole);
@@ -168,7 +168,7 @@ void head_at(ImVec2 tip, double angle, float size, ImU32 color) {
   ImGui::GetWindowDrawList()->AddTriangleFilled(tip, corner(0.42), corner(-0.42), color);
 }
 
-/// An arrow from the middle, the way it was turned as an arc on the rim: a dot before, a head after.
+/// Draws an arrow from the center, and its rotation as an arc on the rim: a dot before, a head after.
 void draw_arrow_of(const Frame& frame, const Dial& dial, Arrow before, Arrow after, double turn, float beyond,
                    Rgb color) {
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -186,8 +186,8 @@ void draw_arrow_of(const Frame& frame, const Dial& dial, Arrow before, Arrow aft
   if (length_of(after) > 0) head_at(tip, angle_of(after), frame.metrics.px(9), ink);
 }
 
-/// Where the words on an angle stand: in it, or, where it is too narrow for them, beside the query; within
-/// the rim.
+/// Returns the position of an angle's label: inside the angle or, if that is too narrow, next to the query;
+/// within the rim.
 ImVec2 place_of_angle(const Frame& frame, const Dial& dial, double key, double by, float beyond,
                       ImVec2 half) {
   const auto across = [&](double angle) {
@@ -205,7 +205,7 @@ ImVec2 place_of_angle(const Frame& frame, const Dial& dial, double key, double b
   return dial.on(angle, static_cast<float>(distance(angle)));
 }
 
-/// The smaller angle between the two, with its size.
+/// Draws the smaller angle between the two, with its size in degrees.
 void draw_angle(const Frame& frame, const Dial& dial, Arrow query, Arrow key) {
   if (length_of(query) == 0 || length_of(key) == 0) return;
   const double from = angle_of(key);
@@ -222,7 +222,7 @@ void draw_angle(const Frame& frame, const Dial& dial, Arrow query, Arrow key) {
   draw_text(frame.fonts.mono12, at, Align::middle, frame.palette.text, words);
 }
 
-/// The tip of an arrow as an item; dragged, the numbers before the turn become those that lead to the mouse.
+/// Adds the tip of an arrow as an item; a drag gives the numbers before the rotation that lead to the mouse.
 std::optional<MovedArrow> drag_tip(const Frame& frame, const Dial& dial, const TurningPair& pair,
                                    bool of_key) {
   const Arrow after = of_key ? pair.now.rotated_key : pair.now.rotated_query;
@@ -247,7 +247,7 @@ std::optional<MovedArrow> drag_tip(const Frame& frame, const Dial& dial, const T
   return MovedArrow{of_key, pair.index, before, !let_go};
 }
 
-/// The radius of the circles, in pixels.
+/// Returns the radius of the circles, in pixels.
 float rim(const Frame& frame) {
   return frame.metrics.px(frame.metrics.compact ? 44 : 60);
 }
@@ -258,7 +258,7 @@ void draw_turn_line(const Frame& frame, ImVec2 at, const char* words, double ang
             fixed(angle * degrees, 2) + "°");
 }
 
-/// The share as a bar with zero in the middle, and as a number.
+/// Draws the share as a bar with zero in the middle, and as a number.
 void draw_share(const Frame& frame, const TurningPair& pair, ImVec2 at) {
   draw_text(frame.fonts.sans13, at, Align::left_middle, frame.palette.dim, "share");
   const float left = at.x + frame.metrics.px(42), width = frame.metrics.px(72), zero = left + width / 2;
@@ -273,13 +273,13 @@ void draw_share(const Frame& frame, const TurningPair& pair, ImVec2 at) {
             frame.palette.text, fixed(pair.now.share, 4));
 }
 
-/// How high a pair is, in pixels.
+/// Returns the height of a pair, in pixels.
 float pair_height(const Frame& frame) {
   return 2 * rim(frame) + frame.metrics.px(138);
 }
 
-/// A pair as two arrows on a circle, white of the query and pink of the key, with their turns as arcs, the
-/// angle between them and the share in the score; and the arrow whose tip the mouse holds or has let go.
+/// Draws a pair as two arrows in a circle, white for the query and pink for the key, with rotation arcs, the
+/// angle between them and the share in the score; returns an arrow that is dragged or just released.
 std::optional<MovedArrow> draw_turning_circle(const Frame& frame, const TurningPair& pair, ImVec2 at) {
   const auto& m = frame.metrics;
   const auto& p = frame.palette;
@@ -315,7 +315,7 @@ std::optional<MovedArrow> draw_turning_circle(const Frame& frame, const TurningP
 
 using core::attention::Model;
 
-/// The cell of the scores at which the pinned one stands, as far as it does.
+/// Takes query and key from the pinned cell if it has them; the default is the last query and the first key.
 void choose_pinned(const Frame& frame, TurningChoice& c) {
   c.query = c.n_queries - 1;
   const auto& pinned = frame.displayed.selection.pinned;
@@ -326,7 +326,7 @@ void choose_pinned(const Frame& frame, TurningChoice& c) {
   if (stage.columns == core::attention::Columns::tokens) c.key = std::min(pinned->column, c.n_keys - 1);
 }
 
-/// Query and key go back to where their tokens stand.
+/// Moves query and key back to the positions of their tokens.
 void as_they_stand(const Frame& frame) {
   frame.commands.add(set<&PositionsLook::query_at>(std::nullopt), set<&PositionsLook::key_at>(std::nullopt),
                      set<&PositionsLook::held>(std::nullopt));
@@ -338,7 +338,7 @@ void pin(const Frame& frame, const TurningChoice& c, std::size_t query, std::siz
   as_they_stand(frame);
 }
 
-/// A field for the index of a token, with its name behind it; returns another one that was asked for.
+/// Draws a field for the index of a token, followed by its name; returns an index that was entered.
 std::optional<std::size_t> token_field(const Frame& frame, const char* words, std::size_t now,
                                        const std::vector<std::string>& names, Rgb color) {
   const auto& m = frame.metrics;
@@ -361,7 +361,7 @@ std::optional<std::size_t> token_field(const Frame& frame, const char* words, st
   return std::nullopt;
 }
 
-/// The row and the column of the pinned cell, else the last query and the first key.
+/// Returns the query and the key of the pinned cell, else the last query and the first key.
 TurningChoice turning_choice(const Frame& frame) {
   const Model& model = frame.displayed.model;
   const PositionsLook& look = frame.displayed.look.positions;
@@ -384,7 +384,7 @@ TurningChoice turning_choice(const Frame& frame) {
   return c;
 }
 
-/// A line in which both are chosen and put back to where their tokens stand.
+/// Draws a line to choose query and key, and to reset them to the positions of their tokens.
 void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, float width) {
   const auto& m = frame.metrics;
   const auto& sequence = frame.displayed.sequence();
@@ -407,7 +407,7 @@ void draw_turning_choice(const Frame& frame, const TurningChoice& c, ImVec2 at, 
 using core::positions::RotaryDot;
 
 constexpr float curve_width = 270;      // at scale 1
-constexpr std::size_t few_pairs = 3;    // whose shares stand in the sum
+constexpr std::size_t few_pairs = 3;    // the sum lists up to as many shares
 constexpr std::size_t least_span = 24;  // of distances
 
 double longest_arrow(const RotaryDot& now) {
@@ -418,9 +418,9 @@ double longest_arrow(const RotaryDot& now) {
   return longest > 0 && std::isfinite(longest) ? longest : 1;
 }
 
-/// The numbers of an arrow that was let go are typed over those of the model.
+/// Overrides the model's numbers with those of a released arrow.
 void type_over(const Frame& frame, const TurningChoice& c, const MovedArrow& moved) {
-  if (!frame.shows_newest()) return;  // what is pictured is of an older model
+  if (!frame.shows_newest()) return;  // the picture is of an older model
   const Stage stage = moved.of_key ? c.key_stage : c.query_stage;
   const auto columns = core::positions::columns_of(c.rotary, moved.pair, c.query_row.n_elem);
   Model next = frame.pending.model;
@@ -494,7 +494,7 @@ void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
                                      });
   if (to) frame.commands.add(set<&PositionsLook::query_at>(c.key_at + static_cast<std::int64_t>(*to)));
   platform::move_to({at.x, at.y + m.px(24 + 8) + plot});
-  // From where the tokens stand a span on, and as far as one of both was moved.
+  // From the first key over a span, extended to positions that query or key were moved to.
   const std::int64_t first = std::min({c.rotary.first, c.query_at, c.key_at}),
                      last = std::max({c.rotary.first + span, c.query_at, c.key_at});
   slider(frame, "query at", "positions/query_at", c.query_at, first, last, &PositionsLook::query_at, width);
@@ -505,7 +505,7 @@ void draw_distances(const Frame& frame, const TurningChoice& c, ImVec2 at) {
                   std::to_string(c.query_at - c.key_at));
 }
 
-/// "0.0138 + 0.2614 − 0.3446 = −0.0694"; of many pairs the sum alone.
+/// Returns "0.0138 + 0.2614 − 0.3446 = −0.0694"; for many pairs the sum alone.
 std::string sum_words(const RotaryDot& now) {
   std::string words;
   for (const auto& pair : now.pairs) {

@@ -23,9 +23,9 @@ namespace app::panels {
 
 namespace {
 
-/// The way from the dropout mask's title to many masks.
+/// Link from the title of the dropout mask to the dropout laboratory.
 constexpr const char* laboratory_link = "laboratory";
-/// What leads to the picture from the titles of the strip.
+/// Link from the titles of the strip to the RoPE view.
 constexpr const char* turning_link = "as arrows";
 
 void switch_large(const Frame& frame, Stage stage) {
@@ -53,7 +53,7 @@ void handle_stage(const Frame& frame, Stage stage) {
 
 namespace {
 
-/// Whose numbers a stage shows when heads share them: "group 0 (heads 0, 1)"; else "".
+/// Returns the heads that share a stage's matrix: "group 0 (heads 0, 1)"; "" if none do.
 std::string group_words(const Frame& frame, Stage stage) {
   const auto& model = frame.displayed.model;
   const bool shared = core::attention::n_matrices(model, stage) < model.n_heads;
@@ -63,37 +63,37 @@ std::string group_words(const Frame& frame, Stage stage) {
 using core::attention::Columns;
 using core::attention::StageInfo;
 
-// In place of a count of decimals, of which there are 2 to 4: two without room around them, or hundredths.
+// Instead of a count of decimals, 2 to 4: no numbers, hundredths, or two decimals without padding.
 constexpr int no_numbers = -1, hundredths = 0, tight = 1;
 
-/// A stage that changes nothing: a few words beside the map before it, which turn it on.
+/// A stage without effect: a short label next to the previous map, which enables it.
 struct Pill {
   const StageInfo* stage;
   const char *words, *help;
   core::editing::Edit turn_on;
 };
 
-/// One stage of the strip with what it needs, and its place relative to the strip's corner. What is measured
-/// is that of the head that needs most, so that no map moves when another head is chosen.
+/// One stage of the strip with its measures, and its position relative to the strip's corner. The measures
+/// are the largest of all heads, so that no map moves when another head is chosen.
 struct Block {
   const StageInfo* stage = nullptr;
   std::size_t rows = 0, columns = 0;
-  bool square = false;           ///< a column a token
+  bool square = false;           ///< one column per token
   bool is_main = false;          ///< keeps its decimals when the others of its line lose theirs
-  std::array<float, 5> cell{};   ///< width of a cell by its decimals
+  std::array<float, 5> cell{};   ///< width of a cell, by its decimals
   float names = 0, indices = 0;  ///< room for labels with names, or with indices alone
-  float around = 0;              ///< gutters, and a bar beside the cells
-  bool own_names = false;        ///< its rows are other tokens than those of the map before
-  bool starts_row = false;       ///< even where there is room in the row before
+  float around = 0;              ///< gutters, and a bar right of the cells
+  bool own_names = false;        ///< its rows are not the tokens of the previous map
+  bool starts_row = false;       ///< even if there is room in the previous row
   std::vector<Pill> pills;
-  float least_title = 0;  ///< what a title cannot do without: its name, the words on a group and its pills
+  float least_title = 0;  ///< minimum width of the title: its name, group and pills
   int decimals = no_numbers;
   float picture = 0;  ///< width of all cells
   bool named = false;
   Heatmap map;
   ImVec2 title, labels;  ///< top left of the title's text and of the labels above the picture
   float title_end = 0;
-  std::string code;  ///< its line of PyTorch, where that is shown
+  std::string code;  ///< its line of PyTorch, if displayed
   float code_top = 0;
 
   bool has_numbers() const { return decimals != no_numbers; }
@@ -104,9 +104,9 @@ struct Block {
 /// A row of maps; a line of the strip may need several.
 struct Row {
   int line = 1;               ///< 1 … 4
-  bool first = true;          ///< whether the line's heading stands above it
+  bool first = true;          ///< whether the line's heading is above it
   float heading = 0;          ///< y of the heading, or of the return arrow
-  float top = 0, bottom = 0;  ///< of all of it
+  float top = 0, bottom = 0;  ///< of the whole row
   std::vector<Block> blocks;
 };
 
@@ -122,12 +122,12 @@ float grown(const Frame& frame, float length) {
   return std::round(frame.metrics.px(length) * text_growth(frame));
 }
 
-/// Why a stage changes nothing, or nothing when it does.
+/// Returns the pill of a stage without effect, or nothing.
 std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
   const auto& m = frame.displayed.model;
   const auto is_here = [&](const auto& cell) { return cell.place.stage == stage.stage; };
   if (m.given.find(stage.stage) || std::ranges::any_of(m.given.cells, is_here)) return std::nullopt;
-  if (frame.lesson) {  // which may speak of it
+  if (frame.lesson) {  // which may refer to it
     const auto& focus = frame.lesson->shown().focus;
     if (std::ranges::find(focus, std::string("strip/") + stage.name) != focus.end()) return std::nullopt;
   }
@@ -161,7 +161,7 @@ std::optional<Pill> pill_of(const Frame& frame, const StageInfo& stage) {
   }
 }
 
-/// The room that the words on a group and the ways to arrows or to the laboratory need in a title.
+/// Returns the width in a title of the group and of the link to the RoPE view or the laboratory.
 float group_width(const Frame& frame, Stage stage) {
   const std::string words = group_words(frame, stage);
   const char* way = has_turning(frame, stage)                                ? turning_link
@@ -187,7 +187,7 @@ float least_title(const Frame& frame, const Block& b) {
   return width;
 }
 
-/// The widest name of a token, at most as wide as a label may be.
+/// Returns the width of the widest name of a token, at most that of a label.
 float widest_name(const Frame& frame) {
   const core::attention::Sequence& sequence = frame.displayed.sequence();
   float widest = 0;
@@ -215,7 +215,7 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   const bool has_numbers = b.rows <= most_rows_with_numbers && b.columns <= most_columns_with_numbers;
   const std::size_t n =
       stage.per_head ? std::max<std::size_t>(1, core::attention::n_matrices(model, stage.stage)) : 1;
-  // The numbers of a large stage are not read for the width of one of them, least of all of every head.
+  // Large stages are not read to measure the width of their numbers, as this is done for every head.
   float low_room = has_numbers ? 0 : usual_bar_low_room(frame, b.map);
   for (std::size_t k = 0; has_numbers && k < n; ++k) {
     const std::size_t head = k * (stage.per_head ? model.n_heads / n : 1);
@@ -236,7 +236,7 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
   if (frame.displayed.look.code_lines.contains(stage.stage))
     b.code = core::explain::code_line(model, stage.stage);
   b.names = std::max(b.names, low_room + m.px(1));
-  // The low end of a bar needs no more than what the gap before it leaves free.
+  // The low-end label of a bar may use the free part of the gap at its left.
   b.indices = std::max(index + m.px(10), low_room - m.px(bar_end_in_gap));
   if (frame.displayed.look.gutters && b.square) {
     b.map.gutter_width = m.px(42);
@@ -247,10 +247,10 @@ Block measure(const Frame& frame, const StageInfo& stage, float index, float nam
 
 float gap_before(const Frame& frame, std::span<const Block> blocks, std::size_t k) {
   const bool after_embeddings = blocks[k - 1].stage->stage == Stage::embeddings;
-  return frame.metrics.px(after_embeddings ? 30 : 14);  // at least: what is left over goes between them
+  return frame.metrics.px(after_embeddings ? 30 : 14);  // at least: spare width is divided between the gaps
 }
 
-/// The stages that are shown, by line; what changes nothing is a pill of the map before.
+/// Returns the displayed stages, by line; a stage without effect is a pill of the previous map.
 std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
   const core::attention::Sequence& sequence = frame.displayed.sequence();
   const std::size_t n = std::max(sequence.tokens.size(), sequence.keys().size());
@@ -268,7 +268,7 @@ std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
     }
     auto line = static_cast<std::size_t>(stage.line - 1);
     const bool alone = lines[2].size() == 1 && lines[2].front().stage->stage == Stage::weights;
-    if (stage.stage == Stage::contexts && alone) line = 2;  // beside the weights, which then are the largest
+    if (stage.stage == Stage::contexts && alone) line = 2;  // next to the weights, then the largest map
     Block b = measure(frame, stage, index, name);
     b.starts_row = stage.stage == Stage::normed_queries || (stage.stage == Stage::rotated_queries && !normed);
     b.is_main = (stage.stage == Stage::weights && lines[2].empty()) || stage.stage == Stage::output;
@@ -281,7 +281,7 @@ std::array<std::vector<Block>, 4> stage_lines(const Frame& frame) {
   return lines;
 }
 
-/// Rows of numbers and their decimals that are tried, the best first: of the main map and of the others.
+/// Decimals to try, the best first: of the main map and of the others.
 constexpr std::array<std::pair<int, int>, 11> ladder{{{4, 4},
                                                       {4, 3},
                                                       {3, 3},
@@ -294,7 +294,7 @@ constexpr std::array<std::pair<int, int>, 11> ladder{{{4, 4},
                                                       {tight, no_numbers},
                                                       {no_numbers, no_numbers}}};
 
-/// The width that all cells of a block take without numbers, as far as they may choose.
+/// Returns the preferred width of all cells of a block without numbers.
 float wish(const Frame& frame, const Block& b, bool beside_squares) {
   const auto n = static_cast<float>(b.columns);
   if (b.square) return std::min(n * frame.metrics.px(plain_cell), frame.metrics.px(largest_map));
@@ -309,16 +309,16 @@ float least_width(const Frame& frame, const Block& b) {
   return std::max(cells, b.least_title - b.map.label_width - b.around);
 }
 
-/// Whole cells where their edges can be told apart.
+/// Rounds a width to whole-pixel cells, if their edges are distinguishable.
 float whole_cells(float width, std::size_t n) {
   constexpr float whole = 4;
   const float each = width / static_cast<float>(n);
   return each >= whole ? std::floor(each) * static_cast<float>(n) : std::floor(width);
 }
 
-/// Gives blocks the decimals of a rung, and pictures what room is left; false where they do not fit.
+/// Sets the decimals of a rung and the widths of the pictures; returns false if they do not fit.
 bool fit(const Frame& frame, std::span<Block> row, std::pair<int, int> rung, float width, bool named) {
-  float left = width, wished = 0;  // beyond the least of each picture
+  float left = width, wished = 0;  // beyond the minimum of each picture
   const bool squares = std::ranges::any_of(row, &Block::square);
   for (std::size_t k = 0; k < row.size(); ++k) {
     Block& b = row[k];
@@ -345,7 +345,7 @@ bool fit(const Frame& frame, std::span<Block> row, std::pair<int, int> rung, flo
   return true;
 }
 
-/// The width of cells when those of numbers, of the main map or of the others, are at least that wide.
+/// Returns the picture's width if cells with numbers, of the main or the other maps, are at least that wide.
 float widened(const Block& b, bool main, float cell) {
   const bool changes = b.has_numbers() && b.is_main == main;
   return changes ? std::max(b.picture, cell * static_cast<float>(b.columns)) : b.picture;
@@ -358,7 +358,7 @@ float used_width(const Frame& frame, std::span<const Block> row, bool main = tru
   return used;
 }
 
-/// Widens cells with numbers as far as the row has room: the main map's first.
+/// Widens cells with numbers up to the width of the row, those of the main map first.
 void widen(const Frame& frame, std::span<Block> row, float width) {
   for (const bool main : {true, false}) {
     float cell = grown(frame, main || !frame.metrics.compact ? widest_cell : 48);
@@ -367,7 +367,7 @@ void widen(const Frame& frame, std::span<Block> row, float width) {
   }
 }
 
-/// Whether the preset that the model was made from says that its numbers are printed somewhere.
+/// Returns whether the model's preset says that its numbers are printed somewhere.
 bool claims_printed_digits(const Frame& frame) {
   const core::editing::Preset* preset = core::editing::find_preset(frame.document.preset);
   return preset && (preset->evidence == core::editing::Evidence::printed ||
@@ -375,7 +375,7 @@ bool claims_printed_digits(const Frame& frame) {
 }
 
 /// Breaks blocks that belong together into as few rows as they need. Numbers lose decimals, and then
-/// themselves, before more than one row holds less than four maps.
+/// disappear, before more rows than one for every four maps are used.
 std::vector<std::vector<Block>> rows_of(const Frame& frame, std::span<const Block> line, float width) {
   const std::size_t fewest = (line.size() + 3) / 4;
   for (std::size_t n_rows = fewest;; ++n_rows) {
@@ -383,7 +383,7 @@ std::vector<std::vector<Block>> rows_of(const Frame& frame, std::span<const Bloc
     for (const auto& rung : ladder) {
       const bool printed = claims_printed_digits(frame) || frame.settings.pytorch_numbers;
       if (printed && rung.second < 4 && n_rows < line.size()) continue;
-      // More rows than in a wider window have no more decimals than there.
+      // More rows than in a wider window must not mean more decimals than there.
       if (!printed && n_rows > fewest && std::max(rung.first, rung.second) > 2) continue;
       std::vector<std::vector<Block>> rows;
       bool fits = true;
@@ -404,7 +404,7 @@ std::vector<std::vector<Block>> rows_of(const Frame& frame, std::span<const Bloc
   }
 }
 
-/// The height of a row's cells together, for cells of the main map that are that high.
+/// Returns the height of a row's cells together, if cells of the main map are `square` high.
 float rows_height(const Frame& frame, const std::vector<Block>& row, float square) {
   const auto n_rows = static_cast<float>(row.front().rows);
   const bool numbers = std::ranges::any_of(row, &Block::has_numbers);
@@ -422,7 +422,7 @@ float rows_height(const Frame& frame, const std::vector<Block>& row, float squar
   return whole_cells(widest > 0 ? widest : frame.metrics.px(220), row.front().rows);
 }
 
-/// Gives every row and map its place; returns the height of all.
+/// Positions all rows and maps; returns the total height.
 float place(const Frame& frame, std::vector<Row>& rows, float width, float square) {
   const bool compact = frame.metrics.compact;
   const auto px = [&](float length) { return grown(frame, length); };
@@ -435,7 +435,7 @@ float place(const Frame& frame, std::vector<Row>& rows, float width, float squar
     const float height = rows_height(frame, row.blocks, square);
     for (Block& b : row.blocks) {
       b.map.width = static_cast<int>(b.picture);
-      // Keys of other tokens are more or fewer rows of the same height.
+      // Encoder states are more or fewer rows of the same height.
       b.map.height = static_cast<int>(
           std::round(height * static_cast<float>(b.rows) / static_cast<float>(row.blocks.front().rows)));
       b.map.max_decimals = b.decimals == tight ? 2 : std::max(0, b.decimals);
@@ -446,7 +446,7 @@ float place(const Frame& frame, std::vector<Row>& rows, float width, float squar
       highest = std::max(highest, column_label_height(frame, b.map));
     }
     const float spare = std::max(0.0f, width - used_width(frame, row.blocks));
-    const bool grouped = row.line == 1 && row.first && row.blocks.size() > 2;  // Q, K and V stand together
+    const bool grouped = row.line == 1 && row.first && row.blocks.size() > 2;  // keeps Q, K and V together
     float x = 0;
     for (std::size_t k = 0; k < row.blocks.size(); ++k) {
       Block& b = row.blocks[k];
@@ -476,7 +476,7 @@ float place(const Frame& frame, std::vector<Row>& rows, float width, float squar
   return y;
 }
 
-/// Places all visible stages into the given width; cells grow until the strip fills the height.
+/// Lays out all displayed stages in the given width; cells grow until the strip fills the height.
 std::vector<Row> lay_out(const Frame& frame, float width, float height) {
   std::vector<Row> rows;
   const auto lines = stage_lines(frame);
@@ -492,7 +492,7 @@ std::vector<Row> lay_out(const Frame& frame, float width, float height) {
       k = end;
     }
   }
-  // The highest cells with which all of it can be seen; where none are, the usual ones, and it scrolls.
+  // The highest cells with which the whole strip fits; if none fit, the default ones, and it scrolls.
   const auto fits = [&](float square) { return place(frame, rows, width, square) <= height; };
   float low = grown(frame, lowest_cell), high = grown(frame, highest_cell) + 1;
   if (!fits(low)) {
@@ -526,7 +526,7 @@ void draw_heading(const Frame& frame, const Row& row, ImVec2 origin) {
                        {at.x + text_width(frame.fonts.sans14, words), at.y + frame.metrics.px(8)});
 }
 
-/// The line that leads from the end of one row back to the beginning of the next.
+/// Draws the line from the end of one row back to the beginning of the next.
 void draw_return(const Frame& frame, const Row& from, const Row& to, ImVec2 origin, float width) {
   const float right = origin.x + width - 1, y = origin.y + to.heading;
   const float top = origin.y + from.bottom - frame.metrics.px(3);
@@ -538,7 +538,7 @@ void draw_return(const Frame& frame, const Row& from, const Row& to, ImVec2 orig
   draw_arrow({right, y}, {origin.x + words, y}, color, frame.metrics.px(6));
 }
 
-/// A link behind a title, where there is room; true when it was pressed.
+/// Draws a link after a title if there is room; returns whether it was pressed.
 bool draw_way(const Frame& frame, const std::string& name, const char* words, const char* help, ImVec2 at,
               float end) {
   ImFont* font = frame.fonts.sans13;
@@ -548,7 +548,7 @@ bool draw_way(const Frame& frame, const std::string& name, const char* words, co
   return pressed;
 }
 
-/// The line of PyTorch below a map.
+/// Draws the line of PyTorch below a map.
 void draw_code(const Frame& frame, const Block& b, ImVec2 origin) {
   if (b.code.empty()) return;
   const float inset = frame.metrics.px(8), left = origin.x + b.title.x + b.map.label_width,
@@ -565,7 +565,7 @@ void draw_code(const Frame& frame, const Block& b, ImVec2 origin) {
   tooltip(b.code + "\nClick to copy it");
 }
 
-/// Draws a pill that ends at right; a press turns its stage on.
+/// Draws a pill that ends at right; a click enables its stage.
 void draw_pill(const Frame& frame, const Pill& pill, float right, float middle) {
   const Metrics& m = frame.metrics;
   const float width = pill_width(frame, pill), height = m.px(pill_height), side = m.px(8);
@@ -586,7 +586,7 @@ void draw_pill(const Frame& frame, const Pill& pill, float right, float middle) 
   if (pressed) frame.commands.edit(pill.turn_on);
 }
 
-/// The name; where there is room its formula, and then its shape.
+/// Draws the title and, if there is room, the formula and the shape.
 void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
   const StageInfo& stage = *s.stage;
   const auto& f = frame.fonts;
@@ -640,7 +640,7 @@ void draw_title(const Frame& frame, const Block& s, ImVec2 origin) {
     perform("tab/laboratory", situation_of(frame), frame.commands);
 }
 
-/// Thin arrows between neighbours, where there is room and one leads to the other.
+/// Draws a thin arrow between neighbors, if there is room and one is computed from the other.
 void draw_arrow_between(const Frame& frame, const Block& a, const Block& b, ImVec2 origin) {
   const bool siblings = (core::attention::info(b.map.stage).line == 1 && b.map.stage != Stage::queries) ||
                         a.map.stage == Stage::key_embeddings || b.map.stage == Stage::position_bias;
@@ -659,7 +659,7 @@ bool is_folded(const Frame& frame, const StageInfo& stage) {
   return stage.present(frame.displayed.model) && frame.displayed.look.folded.contains(stage.stage);
 }
 
-/// Whether any stage was folded away; small windows keep silent about those that are from the beginning.
+/// Returns whether any stage is folded; small windows ignore those that are folded by default.
 bool has_folded(const Frame& frame) {
   const auto counts = [&](const StageInfo& stage) {
     const bool from_the_beginning = stage.stage == Stage::mask || stage.stage == Stage::row_sums;
@@ -668,7 +668,7 @@ bool has_folded(const Frame& frame) {
   return std::ranges::any_of(core::attention::stages(), counts);
 }
 
-/// The stages that were folded away, each a link that brings it back; returns where the line ends.
+/// Draws the folded stages, each a link that unfolds it; returns the y where the line ends.
 float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
   if (!has_folded(frame)) return y;
   const float middle = origin.y + y + frame.metrics.px(folded_height) / 2;
@@ -690,7 +690,7 @@ float draw_folded(const Frame& frame, ImVec2 origin, float width, float y) {
   return y + frame.metrics.px(folded_height);
 }
 
-/// The stage with its title, labels and bar, whose low end may stick out at the left, for lessons.
+/// Marks a stage for lessons, with its title, labels and bar, whose low-end label may extend to the left.
 void mark_block(const Frame& frame, const Block& s, ImVec2 origin) {
   const bool below = s.map.show_bar && !s.map.bar_beside;
   const float low_end = below ? text_width(frame.fonts.mono12, "−00.00") + frame.metrics.px(5) : 0;
@@ -702,7 +702,7 @@ void mark_block(const Frame& frame, const Block& s, ImVec2 origin) {
                        {left - std::max(0.0f, low_end - s.map.label_width), top}, {left + s.width(), bottom});
 }
 
-/// A model that was just opened is seen from its beginning.
+/// Scrolls to the top after another model was opened.
 void begin_at_top(const Frame& frame) {
   const ImGuiID here = ImGui::GetID("document");
   const int document =
@@ -714,7 +714,7 @@ void begin_at_top(const Frame& frame) {
   ImGui::GetStateStorage()->SetInt(here, document);
 }
 
-/// Scrolls so that the sought stage is in view, with as much as fits of what follows.
+/// Scrolls the row of the requested stage into view, or its beginning if it is too high.
 void scroll_to_sought(const Frame& frame, const std::vector<Row>& rows) {
   const auto& sought = frame.displayed.selection.sought;
   if (!sought) return;
@@ -736,7 +736,7 @@ void draw_stages(const Frame& frame) {
     return draw_large(frame);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const ImVec2 origin = ImGui::GetCursorScreenPos();
-  // What fits must not depend on whether there is a scrollbar.
+  // The layout must not depend on whether there is a scrollbar.
   const float padding = origin.x - ImGui::GetWindowPos().x + ImGui::GetScrollX();
   const float width = std::floor(ImGui::GetWindowWidth() - 2 * padding - ImGui::GetStyle().ScrollbarSize);
   const float below = has_folded(frame) ? frame.metrics.px(folded_height) : 0;

@@ -21,7 +21,7 @@ struct Box {
   float height() const { return max.y - min.y; }
 };
 
-/// One way into the program: a card that is a button as a whole.
+/// One entry to the program: a card that is a button as a whole.
 struct Door {
   const char *name, *title;
   std::string words, foot;
@@ -29,7 +29,7 @@ struct Door {
   void (*picture)(const Frame&, const Box&);
 };
 
-/// The weights of the model that is open, six tokens of the example at the beginning.
+/// Draws the weights of the open model, initially the six tokens of the example.
 void draw_example(const Frame& frame, const Box& box) {
   const auto& m = frame.metrics;
   const std::size_t n = frame.displayed.model.n_tokens(), n_keys = frame.displayed.model.n_keys();
@@ -51,12 +51,12 @@ void draw_example(const Frame& frame, const Box& box) {
   map.whole = true;
   draw_text(frame.fonts.sans16, {box.min.x, box.min.y + m.px(6)}, Align::left_middle, frame.palette.text,
             "Weights");
-  ImGui::BeginDisabled();  // the card takes the mouse
+  ImGui::BeginDisabled();  // the card handles the mouse
   draw_heatmap(frame, map, {box.min.x, box.min.y + top});
   ImGui::EndDisabled();
 }
 
-/// The lesson that was left, or the first, and its step.
+/// Returns the interrupted lesson, or the first one, and its step.
 std::pair<const core::lessons::Lesson*, std::size_t> lesson_at_hand(const Frame& frame) {
   const auto* left = left_lesson(frame.work.progress);
   if (!left) return {&core::lessons::lessons().front(), 0};
@@ -87,7 +87,7 @@ void draw_lesson_picture(const Frame& frame, const Box& box) {
   }
 }
 
-/// Every head of the first layers of the model that the program brings, on its first text.
+/// Draws up to 4 heads of each of the first 4 layers of the bundled model, on its first text.
 void draw_model_picture(const Frame& frame, const Box& box) {
   if (!frame.work.start_model) return;
   constexpr std::size_t side = 4;
@@ -117,7 +117,7 @@ void draw_model_picture(const Frame& frame, const Box& box) {
     }
 }
 
-/// "957,184 parameters, 4 layers of 4 heads", once the model has been read.
+/// Returns "957,184 parameters, 4 layers of 4 heads", once the model has been read.
 std::string model_words(const Frame& frame) {
   if (frame.forms.models.empty()) return "No model lies beside the program.";
   if (!frame.work.start_model) return frame.forms.models.front().filename().string();
@@ -155,7 +155,7 @@ std::vector<Door> doors(const Frame& frame) {
            model_words(frame), model, draw_model_picture}};
 }
 
-/// Key caps that end at right.
+/// Draws key caps that end at right.
 void draw_caps(const Frame& frame, const std::vector<std::string>& keys, float right, float middle) {
   ImFont* font = frame.fonts.sans13;
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
@@ -203,7 +203,7 @@ void draw_door(const Frame& frame, const Door& door, std::size_t index, const Bo
             shortened(frame.fonts.sans13, door.foot, width));
 }
 
-/// The files that were opened last, each a link.
+/// Draws the files that were opened last as links.
 void draw_recent(const Frame& frame, ImVec2 at, float width) {
   constexpr std::size_t most = 5;
   const auto& recent = frame.document.recent;

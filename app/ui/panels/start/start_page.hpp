@@ -4,10 +4,10 @@
 
 namespace app::panels {
 
-/// Whether the start page fills the window in place of the panels.
+/// Returns whether the start page fills the window in place of the panels.
 bool shows_start(const Frame& frame);
 
-/// Draws the three doors, a small example, lessons and a whole model, and the recent files.
+/// Draws three cards, a small example, lessons and a whole model, and the recent files.
 ///
 /// Marks "start/example", "start/lessons", "start/model", "start/recent/0" … and "start/show".
 void draw_start(const Frame& frame);

@@ -16,12 +16,12 @@ using core::attention::Stage;
 
 namespace {
 
-/// Where the rows and the columns of the token view lie on the screen.
+/// Screen layout of the rows and columns of the token view.
 struct TokenLayout {
   float queries = 0, lines = 0, keys = 0, takes = 0;  ///< left edges; lines run from lines to keys
   float query_width = 0, key_width = 0, bar_width = 0, right = 0;
-  float top = 0, pitch = 1, box = 1;  ///< of row 0, between rows, and the height of a token's box
-  std::size_t first = 0, end = 0;     ///< rows that can be seen
+  float top = 0, pitch = 1, box = 1;  ///< of row 0, distance between rows, height of a token's box
+  std::size_t first = 0, end = 0;     ///< visible rows
 
   float middle(std::size_t row) const { return top + (static_cast<float>(row) + 0.5f) * pitch; }
 };
@@ -71,7 +71,7 @@ std::vector<std::size_t> heads_with_lines(const Frame& frame) {
 
 namespace {
 
-/// A switch for every head, and for all of them; scrolls when they are very many.
+/// Draws a toggle for every head, and buttons for all of them; scrolls if there are very many.
 void draw_token_chips(const Frame& frame, float width) {
   const auto& m = frame.metrics;
   const ImVec2 origin = ImGui::GetCursorScreenPos();
@@ -113,7 +113,7 @@ void draw_token_chips(const Frame& frame, float width) {
 }
 
 constexpr float most_grey = 0.21f;
-constexpr int bends = 22, smooth_bends = 56;  // of a line; of one that is thick or bright among few
+constexpr int bends = 22, smooth_bends = 56;  // segments of a line; more if there are few lines
 
 const std::vector<std::string>& tokens_of(const Frame& frame) {
   return frame.displayed.sequence().tokens;
@@ -123,7 +123,7 @@ const std::vector<std::string>& keys_of(const Frame& frame) {
   return frame.displayed.sequence().keys();
 }
 
-/// The next of 1, 2, 5, 10 … times a power of ten.
+/// Returns the next of 1, 2, 5, 10 … times a power of ten.
 double round_end(double largest) {
   if (!(largest > 0)) return 1;
   const double power = std::pow(10, std::floor(std::log10(largest)));
@@ -147,7 +147,7 @@ void draw_box(const Frame& frame, const TokenLayout& l, std::size_t row, float l
   const float rounding = l.box >= frame.metrics.px(20) ? frame.metrics.px(3) : 0;
   draw_rect(min, max, style.ground, rounding);
   if (style.hatched) hatch(min, max, frame.metrics.px(6), packed(frame.palette.hatch.lines, 0.6f));
-  const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbours do not touch
+  const float around = l.pitch - l.box >= 4 ? 2 : 1;  // outlines of neighbors do not touch
   if (style.outline)
     platform::rect(list, {min.x - around / 2, min.y - around / 2}, {max.x + around / 2, max.y + around / 2},
                    packed(*style.outline), around, rounding);
@@ -204,7 +204,7 @@ void draw_key(const Frame& frame, const TokenLayout& l, std::size_t j, bool take
   draw_box(frame, l, j, l.keys, l.key_width, style);
 }
 
-/// Whether any head with lines gives the key enough weight for one.
+/// Returns whether any head with lines gives the key enough weight for a line.
 bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::size_t query, std::size_t key) {
   return std::any_of(heads.begin(), heads.end(), [&](std::size_t h) {
     const double weight = frame.displayed.trace.at(Stage::weights, h)(query, key);
@@ -212,7 +212,7 @@ bool is_taken(const Frame& frame, const std::vector<std::size_t>& heads, std::si
   });
 }
 
-/// Nothing without a query of interest.
+/// Returns the summed weights; empty without a hovered or pinned query.
 Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
   if (!query) return {};
@@ -226,7 +226,7 @@ Takes takes_of(const Frame& frame, const std::vector<std::size_t>& heads) {
   return takes;
 }
 
-/// The queries at the left, each to hover and to press, and the keys at the right.
+/// Draws the queries at the left, which can be hovered and pressed, and the keys at the right.
 void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
   for (std::size_t row = l.first; row < l.end; ++row) {
@@ -236,11 +236,11 @@ void draw_token_boxes(const Frame& frame, const TokenLayout& l, const std::vecto
   }
 }
 
-/// Where a line stands between its ends: the curve of draw_token_lines() as a function of the place across.
+/// Height of a line between its ends: the curve of draw_token_lines() as a function of x.
 struct Across {
   float from, to;
 
-  /// The share of the way down at x, 0 … 1; the controls of the curve stand half way.
+  /// Returns the share of the way down at x, 0 … 1; the control points of the curve are half way.
   float share(float x) const {
     const float wanted = (x - from) / (to - from);
     float low = 0, high = 1;
@@ -252,7 +252,7 @@ struct Across {
   }
 };
 
-/// What a line says when the mouse is on it.
+/// Draws the tooltip of a line.
 void draw_line_tooltip(const Frame& frame, const TokenLine& line) {
   const std::string words = cell_words(frame, {Stage::weights, line.head, line.query, line.key}).heading;
   ImGui::BeginTooltip();
@@ -279,10 +279,10 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
   struct {
     const TokenLine* line = nullptr;
     ImVec2 a, b;
-    float distance = 5;  // pixels, from which on the mouse is on no line
+    float distance = 5;  // pixels; lines farther from the mouse are not hovered
   } nearest;
   const float crowd = std::min(
-      1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many greys would add up to black
+      1.0f, std::sqrt(400 / static_cast<float>(lines.lines.size() + 1)));  // many grays would add up to black
   for (const TokenLine& line : lines.lines) {
     if (std::max(line.query, line.key) < l.first || std::min(line.query, line.key) >= l.end) continue;
     const bool bright = look.hovered_key ? look.hovered_key == line.key && (!query || query == line.query)
@@ -311,13 +311,13 @@ void draw_token_lines(const Frame& frame, const TokenLayout& l, const TokenLines
   draw_line_tooltip(frame, *nearest.line);
 }
 
-/// The sums as bars, a part for each head.
+/// Draws the sums as bars, one part for each head.
 void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
                 const std::vector<std::size_t>& heads) {
   const auto query = frame.displayed.look.tokens.query();
   if (!query) return;
   const float half = std::min(frame.metrics.px(5), l.box / 2 - 1);
-  std::string said;  // of the keys above
+  std::string said;  // about the keys above
   for (std::size_t j = l.first; j < std::min(l.end, takes.sums.size()); ++j) {
     if (frame.displayed.trace.at(Stage::mask)(*query, j) == 0 && takes.sums[j] == 0) {
       const std::string why = why_hidden(frame, *query, j);
@@ -349,18 +349,18 @@ void draw_takes(const Frame& frame, const TokenLayout& l, const Takes& takes,
 constexpr std::size_t most_drawn_lines = 3000;
 constexpr const char *keys_title = "Keys", *keys_words = "keys attended to";
 
-/// A title with its explanation on the same line.
+/// Returns the width of a title with its explanation on the same line.
 float title_width(const Frame& frame, const char* title, const char* words) {
   return text_width(frame.fonts.sans16, title) + frame.metrics.px(10) + text_width(frame.fonts.sans13, words);
 }
 
-/// Queries stand at the left, keys at the right, from the same top.
+/// Returns the number of rows; queries at the left and keys at the right begin at the same top.
 std::size_t n_rows(const Frame& frame) {
   return std::max(frame.displayed.model.n_tokens(), frame.displayed.model.n_keys());
 }
 
-/// Columns that share the width; queries and keys as wide as their longest token and their title, within
-/// reason.
+/// Returns columns that share the width; queries and keys are as wide as their longest token and their title,
+/// within limits.
 TokenLayout columns(const Frame& frame, float left, float width) {
   const auto& m = frame.metrics;
   TokenLayout l;
@@ -383,7 +383,7 @@ TokenLayout columns(const Frame& frame, float left, float width) {
   return l;
 }
 
-/// The rows fill the height as long as they are readable; then they scroll.
+/// Makes the rows fill the height if they stay legible; else they scroll.
 void rows(const Frame& frame, TokenLayout& l, float height) {
   const auto& m = frame.metrics;
   l.pitch = std::clamp(height / static_cast<float>(n_rows(frame)), m.px(16), m.px(150));
@@ -422,7 +422,7 @@ void draw_titles(const Frame& frame, const TokenLayout& l, ImVec2 origin, const 
         0);
 }
 
-/// What is drawn of what there is, in one honest line.
+/// Returns how many lines are drawn and how much of the weight they carry.
 std::string count_words(const Frame& frame, const TokenLines& lines) {
   if (lines.visible == 0) return "No head is displayed.";
   std::string words =
@@ -435,7 +435,7 @@ std::string count_words(const Frame& frame, const TokenLines& lines) {
   return words;
 }
 
-/// Puts the pinned query on the screen after the keyboard has moved it.
+/// Scrolls the pinned query into view after the keyboard has moved it.
 void come_into_view(const Frame& frame, const TokenLayout& l, float height) {
   const TokensLook& look = frame.displayed.look.tokens;
   if (!look.comes_into_view) return;

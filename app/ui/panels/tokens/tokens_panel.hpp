@@ -7,16 +7,16 @@
 
 namespace app::panels {
 
-/// The heads whose lines are shown in the token view.
+/// Returns the heads whose lines are displayed in the token view.
 std::vector<std::size_t> heads_with_lines(const Frame& frame);
 
-/// What the query of interest takes from every key, a sum over the heads with lines.
+/// Weights of the hovered or pinned query for every key, summed over the heads with lines.
 struct Takes {
-  std::vector<double> sums;  ///< n_keys; NaN where a head's row is
-  double top = 1;            ///< the end of the bars
+  std::vector<double> sums;  ///< n_keys; NaN where a head's row is NaN
+  double top = 1;            ///< value at the end of the bars
 };
 
-/// Lines from every query to the keys it listens to, in the colors of the heads.
+/// Draws lines from every query to the keys it attends to, in the colors of the heads.
 void draw_tokens(const Frame& frame);
 
 }  // namespace app::panels

@@ -20,7 +20,7 @@ namespace {
 using namespace core::editing;
 using platform::key_pressed;
 
-/// The name of the field in which a cell's number is typed.
+/// Name of the field in which a cell's number is typed.
 inline constexpr const char* cell_field = "edit/typing";
 
 MatrixGrid::Range visible(float from, float to, float pitch, std::size_t n) {
@@ -30,7 +30,7 @@ MatrixGrid::Range visible(float from, float to, float pitch, std::size_t n) {
   return {index(std::floor(from / pitch)), index(std::ceil(to / pitch))};
 }
 
-/// How far a stretch lies outside a window: negative before it, positive behind it.
+/// Returns how far an interval extends beyond a window: negative before it, positive after it.
 float outside(float from, float to, float window_from, float window_to) {
   if (from < window_from || to - from > window_to - window_from) return from - window_from;
   return std::max(0.0f, to - window_to);
@@ -86,8 +86,8 @@ ImVec2 MatrixGrid::scroll_to(std::size_t row, std::size_t column) const {
 
 namespace {
 
-/// A grid whose columns are as wide as fit, at least so that their numbers do; origin and view are still to
-/// be set.
+/// Returns a grid with columns as wide as fit, at least as wide as their numbers; origin and view remain
+/// unset.
 MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n_columns, float label_width,
                        float width, float numbers_width) {
   MatrixGrid grid;
@@ -96,7 +96,7 @@ MatrixGrid matrix_grid(const Metrics& metrics, std::size_t n_rows, std::size_t n
   const float fitting = std::floor((width - label_width) / static_cast<float>(n_columns));
   const float least = std::max(metrics.px(44), std::ceil(numbers_width));
   grid.pitch = {std::clamp(fitting, least, std::max(least, metrics.px(72))), metrics.px(26)};
-  // Of more columns than fit, whole ones are seen: half of a number would be another number.
+  // If not all columns fit, only whole ones are visible: a cut number would read as another number.
   if (const float whole = std::floor((width - label_width) / grid.pitch.x); fitting < least && whole >= 1)
     grid.pitch.x = std::floor((width - label_width) / whole);
   return grid;
@@ -106,7 +106,7 @@ namespace formats = core::formats;
 
 const std::string place = "pasted text: ";
 
-/// A decimal comma is understood where a comma that separates would make no table of the text.
+/// Reads the numbers of a text; commas are decimal ones if they cannot be separators.
 formats::Tensor numbers_of(std::string_view text) {
   try {
     return formats::readers::parse_numbers(text, place);
@@ -177,7 +177,7 @@ void draw_label(const EditorFrame& e, std::size_t row) {
   const auto& marked = e.matrix.marked_rows;
   if (std::find(marked.begin(), marked.end(), row) != marked.end()) {
     ImDrawList* list = ImGui::GetWindowDrawList();
-    const float left = min.x - m.px(6);  // outside of the grid, like a marker beside a line
+    const float left = min.x - m.px(6);  // in the margin left of the grid
     list->PushClipRect({left, e.grid.view_min.y + e.grid.header_height}, {min.x, e.grid.view_max.y});
     draw_rect({left, min.y}, {left + m.px(2), max.y}, p.operand);
     list->PopClipRect();
@@ -216,7 +216,7 @@ void menu(const EditorFrame& e, std::size_t row) {
   if (line("Remove", "remove", n_tokens > 1)) e.frame.commands.edit(RemoveToken{row});
 }
 
-/// Dragged up or down, a token goes where the accent line shows.
+/// Moves a dragged token to the row that the accent line marks.
 void drag_token(const EditorFrame& e) {
   const auto from = e.grid.label_at(ImGui::GetIO().MouseClickedPos[ImGuiMouseButton_Left]);
   if (!from) return;
@@ -268,20 +268,20 @@ void row_labels(const EditorFrame& e) {
 namespace {
 
 constexpr double value_per_pixel = 0.01, coarse = 10, fine = 0.1;
-constexpr float drag_threshold = 3;   // pixels
-constexpr double clean_digits = 1e9;  // dragged numbers are kept to so many parts, lest 0.1 + 0.2 show
+constexpr float drag_threshold = 3;   // in pixels
+constexpr double clean_digits = 1e9;  // dragged numbers are rounded to 1e-9, to avoid 0.30000000000000004
 
 constexpr std::size_t few_cells =
-    4096;  // up to here every number counts for the decimals, not only the visible ones
+    4096;  // up to here all numbers determine the decimals, not only the visible ones
 
-constexpr float least_padding = 6;  // of a cell, left and right together, at scale 1
-constexpr double strongest = 0.22;  // of the map on either side: the number must stay the loudest thing
+constexpr float least_padding = 6;  // of a cell, left plus right, at scale 1
+constexpr double strongest = 0.22;  // of the map on either side, so that the number stays prominent
 
 ImFont* cell_font(const Frame& frame) {
   return frame.metrics.compact ? frame.fonts.mono13 : frame.fonts.mono14;
 }
 
-/// How wide a cell is with all digits of its numbers: large matrices are taken to have four decimals.
+/// Returns the width of a cell with all digits; large matrices are assumed to have four decimals.
 float digits_width(const Frame& frame, const core::attention::SharedMatrix& m) {
   core::text::NumberNeeds needs;
   if (m.n_rows() * m.n_cols() <= few_cells) {
@@ -298,14 +298,14 @@ MatrixGrid grid_for(const Frame& frame, const EditedMatrix& m, float width) {
   const float digits = digits_width(frame, m.numbers), gap = frame.metrics.px(2),
               tight = digits + frame.metrics.px(least_padding) + gap;
   const float airy = frame.metrics.compact ? tight : digits + frame.metrics.px(12) + gap;
-  // The air around the numbers goes before a column does.
+  // Padding shrinks before a column is lost.
   const auto columns = [&](float cell) { return std::floor((width - labels) / cell); };
   const float all = static_cast<float>(m.numbers.n_cols());
   return matrix_grid(frame.metrics, m.numbers.n_rows(), m.numbers.n_cols(), labels, width,
                      std::min(columns(tight), all) > columns(airy) ? tight : airy);
 }
 
-/// The numbers in some rows and columns.
+/// Returns a copy of a range of cells.
 arma::mat cut_out(const core::attention::SharedMatrix& m, const CellRange& cells) {
   arma::mat numbers(cells.row1 - cells.row0, cells.column1 - cells.column0);
   for (std::size_t c = 0; c < numbers.n_cols; ++c)
@@ -365,7 +365,7 @@ void draw_cells(const EditorFrame& e) {
   const bool few = m.n_rows() * m.n_cols() <= few_cells;
   const arma::mat counted = cut_out(m, few ? CellRange{0, m.n_rows(), 0, m.n_cols()}
                                            : CellRange{rows.first, rows.end, columns.first, columns.end});
-  // An edited number is shown as it is typed, in no other unit.
+  // Numbers are edited as they are displayed, so in no other unit.
   const NumberFormat format = choose_format(counted, {0, counted.n_rows, 0, counted.n_cols}, letters, 1.0);
   ImGui::PushClipRect({g.view_min.x + g.label_width, g.view_min.y + g.header_height}, g.view_max, true);
   for (std::size_t r = rows.first; r < rows.end; ++r)
@@ -379,8 +379,8 @@ void draw_cells(const EditorFrame& e) {
   ImGui::PopClipRect();
 }
 
-/// Adds to the number under the cursor what the mouse moved: in the first frame of a drag all of its way so
-/// far.
+/// Adds the mouse's movement to the number under the cursor; in the first frame of a drag, all movement since
+/// the click.
 void drag_number(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto& cursor = e.frame.pending.selection.cursor;
@@ -408,7 +408,7 @@ void put_cursor(const Frame& frame, std::size_t row, std::size_t column) {
   frame.commands.add(set<&Selection::cursor>(EditCursor{row, column}));
 }
 
-/// Moves the cursor as far as the matrix goes and scrolls it into sight.
+/// Moves the cursor within the matrix and scrolls it into view.
 void move(const EditorFrame& e, long rows, long columns) {
   const auto moved = [](std::size_t from, long by, std::size_t n) {
     return static_cast<std::size_t>(std::clamp(static_cast<long>(from) + by, 0L, static_cast<long>(n) - 1));
@@ -421,12 +421,12 @@ void move(const EditorFrame& e, long rows, long columns) {
   put_cursor(e.frame, row, column);
 }
 
-/// Starts typing at the cursor; selected: the first letter replaces the text.
+/// Starts typing at the cursor; if selected, the first character replaces the text.
 void start_typing(const Frame& frame, std::string text, bool selected) {
   frame.commands.add(set<&Forms::typed>(Typed{cell_field, std::move(text), true, selected}));
 }
 
-/// A right click on a number: the menu of the cell under the cursor.
+/// Draws the context menu of the cell under the cursor; a right click moves the cursor and opens it.
 void cell_menu(const EditorFrame& e, bool over) {
   constexpr const char* name = "number";
   if (over && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) {
@@ -508,7 +508,7 @@ float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, ImVec
 
 namespace {
 
-/// One cell on; behind the last column of a row comes the next row.
+/// Moves the cursor to the next or previous cell, across the ends of rows.
 void move_to_next(const EditorFrame& e, bool back) {
   const auto& cursor = *e.frame.pending.selection.cursor;
   const long all = static_cast<long>(e.grid.n_columns);
@@ -530,7 +530,7 @@ void commit(const EditorFrame& e, const std::string& text) {
                                      true});
 }
 
-/// The field over the cursor's cell while a number is typed.
+/// Draws the field over the cursor's cell while a number is typed.
 void typing_field(const EditorFrame& e) {
   const auto& cursor = e.frame.pending.selection.cursor;
   if (!is_typing_cell(e.frame.forms) || !cursor || cursor->row >= e.grid.n_rows ||
@@ -573,7 +573,7 @@ void paste(const EditorFrame& e) {
   }
 }
 
-/// What was typed in this frame, when a number can begin like that.
+/// Returns the text typed in this frame if a number can begin with it, else "".
 std::string typed_digits() {
   const std::string text = typed_letters();
   return text.find_first_of("0123456789+-.,") == 0 ? text : "";
@@ -584,14 +584,14 @@ long page_rows(const EditorFrame& e) {
   return std::max(1L, static_cast<long>(rows.end - rows.first) - 1);
 }
 
-/// Walks, deletes, pastes and starts typing; the editor has the keyboard.
+/// Handles moving, deleting, pasting and the start of typing; the editor has the keyboard focus.
 void edit_by_keys(const EditorFrame& e) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto& cursor = *e.frame.pending.selection.cursor;
   if (is_typing_cell(e.frame.forms) || io.WantTextInput) return;
   if (cursor.row >= e.grid.n_rows || cursor.column >= e.grid.n_columns) return move(e, 0, 0);
   const long all = static_cast<long>(std::max(e.grid.n_rows, e.grid.n_columns));
-  if (!e.frame.pending.selection.lesson) {  // whose steps they go through
+  if (!e.frame.pending.selection.lesson) {  // in a lesson these keys change the step
     if (key_pressed(ImGuiKey_LeftArrow)) move(e, 0, -1);
     if (key_pressed(ImGuiKey_RightArrow)) move(e, 0, 1);
   }

@@ -14,28 +14,28 @@
 
 namespace app::widgets {
 
-/// A matrix of the model that is to be edited.
+/// A matrix of the model in the editor.
 struct EditedMatrix {
   core::editing::MatrixPlace place;
   const core::attention::SharedMatrix& numbers;
-  const std::vector<std::string>* tokens = nullptr;  ///< names of the rows that can be edited too
-  std::vector<std::size_t> marked_rows;              ///< bear a bar in the operand's color
-  const std::vector<std::string>* names = nullptr;  ///< of rows that are only read, where there are no tokens
+  const std::vector<std::string>* tokens = nullptr;  ///< names of the rows, editable
+  std::vector<std::size_t> marked_rows;              ///< have a bar in the operand color
+  const std::vector<std::string>* names = nullptr;   ///< read-only names of the rows, if there are no tokens
 };
 
-/// The height of the whole editor without scrolling, in pixels.
+/// Returns the height of the whole editor without scrolling, in pixels.
 float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, float width);
 
-/// The same where it may be higher than the room: that of as many whole rows as the room takes, at least one.
+/// Returns that height, or if it exceeds the room, that of the whole rows that fit, at least one.
 float matrix_editor_height(const Frame& frame, const EditedMatrix& matrix, ImVec2 room);
 
-/// A grid of numbers to drag, type, paste and walk through; only the visible cells are drawn.
+/// Draws a grid of numbers that can be dragged, typed, pasted and navigated; skips cells out of view.
 ///
-/// Marks "edit/cell/<row>/<column>" and "edit/token/<row>". The cursor is View::cursor, a number being typed
-/// View::typed.
+/// Marks "edit/cell/<row>/<column>" and "edit/token/<row>". The cursor is Selection::cursor; a number being
+/// typed is in Forms::typed.
 void matrix_editor(const Frame& frame, const EditedMatrix& matrix, ImVec2 size);
 
-/// Where the cells of a matrix stand on the screen; only the visible ones need to be looked at.
+/// Screen layout of the cells of a matrix, with the range of visible ones.
 struct MatrixGrid {
   struct Range {
     std::size_t first = 0, end = 0;
@@ -45,43 +45,43 @@ struct MatrixGrid {
   };
 
   std::size_t n_rows = 0, n_columns = 0;
-  ImVec2 origin;              ///< top left corner of everything, scrolled
-  ImVec2 view_min, view_max;  ///< the part of the screen that can be seen
+  ImVec2 origin;              ///< top left corner of the whole grid, after scrolling
+  ImVec2 view_min, view_max;  ///< visible rectangle on the screen
   float label_width = 0, header_height = 0, gap = 2;
-  ImVec2 pitch;  ///< of the cells, their gaps included
+  ImVec2 pitch;  ///< size of a cell with its gap
 
-  ImVec2 size() const;  ///< of everything, in pixels
+  ImVec2 size() const;  ///< of the whole grid, in pixels
   ImVec2 cell_min(std::size_t row, std::size_t column) const;
   ImVec2 cell_size() const { return {pitch.x - gap, pitch.y - gap}; }
   Range visible_rows() const;
   Range visible_columns() const;
-  /// Row labels stay where they are when the columns scroll, column labels when the rows scroll.
+  /// Row labels do not scroll with the columns, nor column labels with the rows.
   float label_left() const { return view_min.x; }
   float header_top() const { return view_min.y; }
   std::optional<Cell> cell_at(ImVec2 pos) const;
-  /// The row whose label is at pos.
+  /// Returns the row whose label is at pos.
   std::optional<std::size_t> label_at(ImVec2 pos) const;
-  /// How far the window must scroll, right and down, for a cell to be seen in full.
+  /// Returns how far to scroll right and down, in pixels, to show the whole cell.
   ImVec2 scroll_to(std::size_t row, std::size_t column) const;
 };
 
-/// What the parts of the matrix editor share while one frame is drawn.
+/// State shared by the parts of the matrix editor during one frame.
 struct EditorFrame {
   const Frame& frame;
   const EditedMatrix& matrix;
   MatrixGrid grid;
 };
 
-/// The labels at the left; tokens can be renamed, dragged to another place, added and removed.
+/// Draws the labels at the left; tokens can be renamed, moved by dragging, added and removed.
 void row_labels(const EditorFrame& editor);
 
-/// The matrix in a clipboard's text: a block of a spreadsheet, a table, or what PyTorch or NumPy printed.
+/// Returns the matrix in a clipboard's text: a spreadsheet block, a table, or output of PyTorch or NumPy.
 ///
-/// Names of rows and columns are left out. Throws core::Error that names line and column, both from 1, of
-/// what is no finite number, and of rows of unequal length.
+/// Skips names of rows and columns. Throws core::Error that names line and column, both from 1, for an entry
+/// that is not a finite number and for rows of unequal length.
 arma::mat pasted_numbers(std::string_view text);
 
-/// The same for any number of dimensions and any numbers, as a tensor.
+/// Returns such a text as a tensor of any number of dimensions; numbers need not be finite.
 core::formats::Tensor pasted_tensor(std::string_view text);
 
 }  // namespace app::widgets

@@ -53,13 +53,13 @@ using core::attention::Coloring;
 constexpr int steps = 64;
 constexpr float bar_thickness = 6, mark_size = 3;  // at scale 1
 
-/// A line of words about a picture, and the shorter one for where that has no room.
+/// A note on a picture, and a shorter version for narrow places.
 struct Note {
   std::string words, brief;
-  bool of_low_end = false;  ///< about numbers below it
+  bool of_low_end = false;  ///< about numbers below the range
 };
 
-/// What one pixel stands for, where that is several cells.
+/// Returns a note on the pooling, if a pixel stands for several cells.
 std::optional<Note> pooling_note(const Frame& frame, const Heatmap& map, const Drawn& d,
                                  const ColorScale& scale) {
   const render::Pooling pooled = render::pooling(picture_of(frame, map, d, scale));
@@ -93,7 +93,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
   if (!is_mask && !fits()) kept = "× " + fixed(factor, 2), dropped = "× 0";
   if (note && !fits()) pixels = note->brief;
   if (!fits()) pixels.clear();
-  if (!fits()) return;  // the title and the marks say it
+  if (!fits()) return;  // title and marks are enough
   const float y = std::round(d.far.y + frame.metrics.px(12));
   float x = swatch(d.corner.x, y, 1);
   draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.faint, kept);
@@ -111,7 +111,7 @@ void draw_legend(const Frame& frame, const Heatmap& map, const Drawn& d, const C
   draw_text(frame.fonts.sans12, {x, y}, Align::left_middle, frame.palette.dim, pixels);
 }
 
-/// What the picture cannot show as it is.
+/// Returns notes on where the picture is not exact.
 std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale) {
   std::vector<Note> notes;
   const Ends& e = scale.ends;
@@ -140,7 +140,7 @@ std::vector<Note> notes_of(const Frame& frame, const Heatmap& map, const Drawn& 
   return notes;
 }
 
-/// All that the bar says and marks, in words.
+/// Draws the tooltip of the bar: its ends, the extremes and all notes.
 void draw_tooltip(const Frame& frame, const Heatmap& map, const ColorScale& scale,
                   const std::vector<Note>& notes, ImVec2 min, ImVec2 max) {
   if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(min, max)) return;
@@ -154,14 +154,14 @@ void draw_tooltip(const Frame& frame, const Heatmap& map, const ColorScale& scal
   ImGui::PopFont();
 }
 
-/// The number at the cross, which the bar marks.
+/// Returns the number at the cross, which the bar marks.
 std::optional<double> chosen_number(const Drawn& d) {
   if (!d.cross || d.row_only) return std::nullopt;
   const double v = d.numbers(d.cross->row, d.cross->column);
   return std::isnan(v) ? std::nullopt : std::optional(v);
 }
 
-/// A note in the room beside a bar: in two lines where one is too long.
+/// Returns the lines of a note right of a map: two if one is too long.
 std::vector<std::string> beside_bar(const Frame& frame, const Note& note, float room) {
   const auto fitted = [&](const std::string& words) { return shortened(frame.fonts.sans12, words, room); };
   const std::size_t equals = note.brief.find("= ");
@@ -180,7 +180,7 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, co
     draw_rect({x, y_of((k + 1.0) / steps)}, {x + thick, y_of(static_cast<double>(k) / steps)},
               scale.color(scale.number_at((k + 0.5) / steps)));
   const float text_x = x + thick + frame.metrics.px(5), half = frame.metrics.px(6);
-  // Beside a map of a row or two the ends stand a line apart, beyond the bar.
+  // For maps of one or two rows the end labels are a line apart, beyond the bar.
   const float middle = (d.corner.y + bottom) / 2, apart = frame.metrics.px(16) / 2;
   draw_text(frame.fonts.mono12, {text_x, std::min(d.corner.y + half - 2, middle - apart)}, Align::left_middle,
             frame.palette.dim, end_text(scale.ends.high));
@@ -196,12 +196,12 @@ void draw_beside(const Frame& frame, const Drawn& d, const ColorScale& scale, co
     draw_rect({x - 2, y - 2}, {x + thick + 2, y + 2}, frame.palette.ground.back);
     draw_rect({x - 2, y - 1}, {x + thick + 2, y + 1}, frame.palette.selection);
   }
-  // Next to the end that they are about: an arrow to the next map may begin at the middle.
+  // Notes are next to the end that they concern: an arrow to the next map may begin at the middle.
   const float line = frame.metrics.px(14),
               room = std::min(frame.metrics.px(46), list->GetClipRectMax().x - text_x);
   float from_top = d.corner.y + half - 2, from_bottom = bottom - half + 3;
   for (const Note& note : notes) {
-    if (height < frame.metrics.px(44)) break;  // the tooltip says it
+    if (height < frame.metrics.px(44)) break;  // the tooltip has them
     for (const std::string& words : beside_bar(frame, note, room)) {
       const float y = note.of_low_end ? from_bottom -= line : from_top += line;
       draw_text(frame.fonts.sans12, {text_x, y}, Align::left_middle, frame.palette.dim, words);
@@ -219,7 +219,7 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
   ImDrawList* list = ImGui::GetWindowDrawList();
   const std::string low = end_text(scale.number_at(0)), high = end_text(scale.ends.high);
   const float high_room = text_width(frame.fonts.mono12, high) + frame.metrics.px(5);
-  // The low end stands left of the picture as far as there is room; the rest of it is taken from the bar.
+  // The low-end label extends left of the picture where there is room; the rest shortens the bar.
   const float low_room = text_width(frame.fonts.mono12, low) + frame.metrics.px(5),
               left =
                   d.corner.x + std::max(0.0f, low_room - map.label_width - frame.metrics.px(bar_end_in_gap));
@@ -233,7 +233,7 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
     words = core::text::joined(notes, "; ", &Note::brief);
   const float wanted = words.empty() ? 0 : text_width(frame.fonts.sans12, words) + gap;
   float words_room = std::clamp(all - frame.metrics.px(36), 0.0f, wanted);
-  // The beginning of a few words says nothing; the tooltip says it all.
+  // A cut-off beginning says nothing; the tooltip has the whole text.
   if (words_room < wanted && words_room < gap + frame.metrics.px(64)) words_room = 0;
   const float width = std::max(all - words_room, frame.metrics.px(14));
   const auto x_of = [&](double share) { return std::round(left + width * static_cast<float>(share)); };
@@ -259,8 +259,8 @@ void draw_below(const Frame& frame, const Heatmap& map, const Drawn& d, const Co
               frame.palette.dim, shortened(frame.fonts.sans12, words, words_room - gap));
 }
 
-/// Whether the colors of weights hide nearly all of them: at least 95 % of those that are not masked are
-/// below 0.02. Of large matrices cells of a grid are counted.
+/// Returns whether linear colors hide nearly all weights: at least 95 % of the nonzero ones are below 0.02,
+/// sampled on a grid of 64 × 64 cells.
 bool are_mostly_small(const Frame& frame, Stage stage, std::size_t head) {
   constexpr std::size_t fewest = 40, most = 64;
   constexpr double small = 0.02, share = 0.95;

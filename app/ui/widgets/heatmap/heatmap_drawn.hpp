@@ -1,6 +1,6 @@
 #pragma once
 
-// What the pieces of a heatmap share; panels include heatmap_view.hpp.
+// Shared by the parts of a heatmap; panels include heatmap_view.hpp.
 
 #include <cmath>
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace app::widgets {
 
-/// One map as it stands on the screen.
+/// One heatmap at its position on the screen.
 struct Drawn {
   const core::attention::StageInfo& stage;
   Numbers numbers;
   ImVec2 corner, far;                  ///< of the picture
-  CellWindow part;                     ///< what is shown of the numbers
+  CellWindow part;                     ///< the displayed part of the numbers
   float cell_width, cell_height;       ///< less than a pixel when cells are pooled
-  std::optional<render::Cross> cross;  ///< the pinned row and column, as far as they mean something here
+  std::optional<render::Cross> cross;  ///< the pinned row and column, where this stage has them
   bool row_only = false;               ///< the cross has no column here
 
   float x(double column) const { return corner.x + static_cast<float>(column - part.left) * cell_width; }
@@ -26,7 +26,7 @@ struct Drawn {
     return {std::round(x(static_cast<double>(column))), std::round(y(static_cast<double>(row)))};
   }
   ImVec2 cell_max(std::size_t row, std::size_t column) const { return cell_min(row + 1, column + 1); }
-  /// Where numbers and names of a row have their middle; the last pixel of a cell is the gap to the next.
+  /// Returns the middle of the text of a row, in pixels; the last pixel of a cell is the gap to the next.
   float middle_of_row(std::size_t row) const {
     return std::floor((cell_min(row, 0).y + cell_max(row, 0).y - 1) / 2);
   }
@@ -34,54 +34,54 @@ struct Drawn {
   bool shows_column(std::size_t column) const { return within(column, part.left, part.right); }
 
  private:
-  /// Whether a cell's middle lies between two places.
+  /// Returns whether the middle of a cell is in a range.
   static bool within(std::size_t cell, double from, double to) {
     const double middle = static_cast<double>(cell) + 0.5;
     return middle >= from && middle <= to;
   }
 };
 
-/// Whether a map shows that head's numbers, its own or those that its group shares.
+/// Returns whether a map shows the numbers of a head, its own or those that heads share.
 bool shows_head(const Frame& frame, const Heatmap& map, std::size_t head);
 
-/// Cells of the shown part that are on the screen, from the first to before the last.
+/// Returns the displayed cells that are on the screen, as half-open ranges.
 CellRange cells_on_screen(const Drawn& d);
 
-/// Whether all numbers of a stage can be read now; else they soon will be.
+/// Returns whether all numbers of a stage can be read; if not, they are computed in the background.
 bool is_ready(const Frame& frame, Stage stage, std::size_t head);
 
-/// The extent of a stage's numbers, or the last that is known.
+/// Returns the value range of a stage, or the last known one.
 const ValueRange& extent_of_stage(const Frame& frame, Stage stage, std::size_t head);
 
-/// Whether the cells are those of a stage, its own or another state's.
+/// Returns whether the cells are those of a stage, of the live model or of another state.
 bool has_cells_of_stage(const Heatmap& map);
 
-/// The cells of a stage beyond a range of colors, or nullptr while they are being counted.
+/// Returns the counts of cells outside a color range, or nullptr while they are being counted.
 const Beyond* cells_outside(const Frame& frame, Stage stage, std::size_t head, const Ends& range);
 
-/// Whether cells that the mask hides are marked here, and which those are: nullptr while that is being made.
+/// Return whether masked cells are marked, and the mask (0 = masked), or nullptr until it is computed.
 bool marks_hidden(const Heatmap& map);
 
 const arma::mat* visible_cells(const Frame& frame, const Heatmap& map);
 
-/// Whether one cell is marked as hidden, or as dropped.
+/// Return whether one cell is marked as masked, or as dropped.
 bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
 
 bool is_dropped(const Frame& frame, const Heatmap& map, std::size_t row, std::size_t column);
 
-/// The picture that is asked of the painter, without its place on the screen.
+/// Returns the picture to request from the painter, without its position on the screen.
 render::Picture picture_of(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 
-/// The colors of its numbers.
+/// Returns the color scale of a map.
 ColorScale scale_of(const Frame& frame, const Heatmap& map);
 
-/// The extent of all of its numbers.
+/// Returns the value range of all numbers of a map.
 ValueRange shown_extent(const Frame& frame, const Heatmap& map);
 
-/// The unit in which they are written, 1 or a power of ten below it.
+/// Returns the unit in which its numbers are written: 1, or a power of ten below it.
 double unit_in(const Frame& frame, const Heatmap& map);
 
-/// How the numbers stand in its cells: in which font, or nullptr where there is no room for them.
+/// Font and format of the numbers in cells; the font is nullptr if they do not fit.
 struct CellDigits {
   ImFont* font = nullptr;
   NumberFormat format = {};
@@ -93,25 +93,25 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
 
 void draw_column_labels(const Frame& frame, const Heatmap& map, const Drawn& d);
 
-/// A faint × in each masked cell that is large enough: it has no number.
+/// Draws a faint × in each masked cell that is large enough, as it has no number.
 void draw_masked(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 
 void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 
-/// The color bar below or beside a picture, with its ends, the true extremes as triangles, and the chosen
-/// cell's value; for 0/1 stages a legend. What the picture cannot show as it is stands beside it in words.
+/// Draws the color bar below or right of a picture, with its ends, the extremes as triangles, and the chosen
+/// cell's value; for 0/1 stages a legend. Notes next to it say where the picture is not exact.
 void draw_bar(const Frame& frame, const Heatmap& map, const Drawn& d, const ColorScale& scale);
 
-/// Row sums and entropies right of the picture.
+/// Draws row sums and entropies right of the picture.
 void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d);
 
-/// The cross, the pinned and the hovered cell, operands and results, cells switched by hand.
+/// Draws the cross, the pinned and the hovered cell, operands and results, and overridden cells.
 void draw_marks(const Frame& frame, const Heatmap& map, const Drawn& d);
 
-/// The cells that the last edit changed: they are lit for a moment and keep a thin line.
+/// Marks the cells that the last edit changed: they flash briefly and keep a thin line.
 void draw_changes(const Frame& frame, const Heatmap& map, const Drawn& d);
 
-/// Hovering, pinning, zooming and moving with the mouse.
+/// Handles hovering, pinning, zooming and panning with the mouse.
 void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d);
 
 }  // namespace app::widgets

@@ -16,12 +16,12 @@ using core::attention::Columns;
 constexpr float longest_turned = 64, longest_level = 72;  // at scale 1
 constexpr std::size_t most_turned = 64;
 
-/// A length around the cells, which grows with the text.
+/// Returns a length around the cells in pixels, scaled with the text.
 float grown(const Frame& frame, float length) {
   return std::round(frame.metrics.px(length) * text_growth(frame));
 }
 
-/// Whether a label stands at k: every step-th, and the chosen one, which its neighbours give way to.
+/// Returns whether index k has a label: every step-th, and the chosen one, which displaces its neighbors.
 bool has_label(std::size_t k, std::size_t step, std::optional<std::size_t> chosen) {
   if (chosen == k) return true;
   if (k % step != 0) return false;
@@ -29,12 +29,12 @@ bool has_label(std::size_t k, std::size_t step, std::optional<std::size_t> chose
   return (k > *chosen ? k - *chosen : *chosen - k) >= step;
 }
 
-/// Whether a token has a name that its index does not say.
+/// Returns whether a token has a name other than its index.
 bool has_name(const std::vector<std::string>& tokens, std::size_t k) {
   return k < tokens.size() && tokens[k] != std::to_string(k);
 }
 
-/// Words above the columns in place of indices.
+/// Draws names above the columns instead of indices.
 void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const std::size_t step = label_step(d.cell_width, frame.metrics.px(34));
   for (std::size_t j = 0; j < d.numbers.n_cols; j += step) {
@@ -46,7 +46,7 @@ void draw_column_names(const Frame& frame, const Heatmap& map, const Drawn& d) {
   }
 }
 
-/// The tokens that name the columns.
+/// Returns the tokens that name the columns.
 const std::vector<std::string>& column_tokens(const Frame& frame, const Heatmap& map) {
   return map.other && map.other->of_stage && map.other->keys ? *map.other->keys
                                                              : frame.displayed.sequence().keys();
@@ -56,13 +56,13 @@ bool has_column_tokens(const Heatmap& map) {
   return map.columns == ColumnLabels::tokens && core::attention::info(map.stage).columns == Columns::tokens;
 }
 
-/// The room that a name takes above its column; what is longer than a label may be is shortened.
+/// Returns the width of a name above its column, at most that of a label.
 float name_width(const Frame& frame, const std::vector<std::string>& tokens, std::size_t j) {
   if (j >= tokens.size()) return 0;
   return std::min(text_width(frame.fonts.sans12, visible_token(tokens[j])), grown(frame, longest_level));
 }
 
-/// Whether the names of every so many columns stand beside each other without touching.
+/// Returns whether the names of every step-th column fit without touching.
 bool names_fit(const Frame& frame, const std::vector<std::string>& tokens, std::size_t step, float pitch) {
   const float gap = frame.metrics.px(4), room = pitch * static_cast<float>(step);
   for (std::size_t j = 0; j < tokens.size(); j += step) {
@@ -73,14 +73,14 @@ bool names_fit(const Frame& frame, const std::vector<std::string>& tokens, std::
   return true;
 }
 
-/// How the names of the columns stand: level or turned, at every so many columns.
+/// Layout of the column names: horizontal or rotated, at every step-th column.
 struct ColumnNames {
   bool turned = false;
   std::size_t step = 1;
 };
 
-/// Level where all names fit; else upright, as long as every fourth column can have one; else some of them,
-/// level.
+/// Returns horizontal names if all fit; else rotated ones, if every fourth column can have one; else
+/// horizontal ones for some columns.
 ColumnNames column_names(const Frame& frame, const std::vector<std::string>& tokens, float pitch) {
   if (tokens.size() <= most_turned) {
     if (names_fit(frame, tokens, 1, pitch)) return {};
@@ -99,8 +99,7 @@ void draw_row_labels(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const auto& tokens =
       map.other && map.other->rows ? *map.other->rows : row_tokens(d.stage, frame.displayed.sequence());
   const float index_right = d.corner.x - frame.metrics.px(6);
-  // Names that are a little too high for their rows are set smaller; if that does not do, every second has
-  // one.
+  // Names a little too high for their rows get a smaller font; if they still do not fit, rows are skipped.
   ImFont* font = d.cell_height + 0.01f >= platform::font_size(frame.fonts.sans13) ? frame.fonts.sans13
                                                                                   : frame.fonts.sans12;
   const std::size_t step = label_step(d.cell_height + 0.01f, platform::font_size(font));
@@ -170,7 +169,7 @@ using core::attention::RowFacts;
 
 constexpr float smallest_line = 14;
 
-/// One column of figures, and the end of its bars.
+/// One column of row statistics, and the maximum of its bars.
 struct Gutter {
   const char* title;
   const char* about;
@@ -178,7 +177,7 @@ struct Gutter {
   double top;
 };
 
-/// A number, or where rows are too narrow for one, a bar.
+/// Draws a number, or a bar where rows are too low for a number.
 void draw_figure(const Frame& frame, const Drawn& d, const Gutter& gutter, double v, float left, float right,
                  std::size_t row) {
   const float middle = d.y(static_cast<double>(row) + 0.5);
@@ -225,7 +224,7 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
     for (std::size_t i = 0; i < facts.size(); ++i)
       if (d.shows_row(i)) draw_figure(frame, d, gutter, facts[i].*gutter.figure, left, right, i);
     frame.landmarks.mark(map.place + "/gutter/" + gutter.title, {left, d.corner.y}, {right, d.far.y});
-    if (facts.empty()) continue;  // they are still being worked out
+    if (facts.empty()) continue;  // still being computed
     if (!ImGui::IsWindowHovered() ||
         !ImGui::IsMouseHoveringRect({left, d.corner.y - frame.metrics.px(18)}, {right, d.far.y}))
       continue;
@@ -240,19 +239,19 @@ void draw_gutters(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 namespace {
 
-/// What marks are thicker when they are to be seen from the last row.
+/// Returns the factor of line widths: a presentation must be legible from the last row.
 float thicker(const Frame& frame) {
   return frame.displayed.selection.presenting.on ? 2.0f : 1.0f;
 }
 
-/// A frame around a rectangle of cells, around at least a few pixels when cells are smaller.
+/// Draws a frame around a rectangle of cells, at least a few pixels in size.
 void outline_cells(const Drawn& d, const core::explain::Cells& cells, ImU32 color, float thickness) {
   const ImVec2 a = d.cell_min(cells.row0, cells.column0), b = d.cell_max(cells.row1 - 1, cells.column1 - 1);
   const float least = 2 * thickness + 1;
   outline({a.x - 1, a.y - 1}, {std::max(b.x, a.x + least), std::max(b.y, a.y + least)}, color, thickness);
 }
 
-/// What the pinned cell was worked out from, and more quietly what it goes into.
+/// Outlines the operands of the pinned cell, and more faintly the cells computed from it.
 void draw_links(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (!frame.displayed.selection.pinned) return;
   const auto is_here = [&](const core::explain::Cells& cells) {
@@ -301,7 +300,7 @@ void draw_chosen(const Frame& frame, const Heatmap& map, const Drawn& d) {
   }
 }
 
-/// Cells of the mask that were switched by hand.
+/// Marks mask cells that were switched by hand.
 void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other || d.stage.columns != Columns::tokens || map.stage < Stage::mask ||
       !core::attention::info(Stage::mask).present(frame.displayed.model))
@@ -313,7 +312,7 @@ void draw_switched(const Frame& frame, const Heatmap& map, const Drawn& d) {
   }
 }
 
-/// A corner cut off every cell that was typed over.
+/// Draws a colored corner on every overridden cell.
 void draw_typed_cells(const Frame& frame, const Heatmap& map, const Drawn& d) {
   if (map.other) return;
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -349,10 +348,10 @@ using core::text::NumberNeeds;
 
 constexpr float least_height = 15;       // of a cell with a number, at scale 1
 constexpr float room_for_line = 1.2f;    // of a cell, in heights of its font
-constexpr float room_for_large = 2;      // likewise, of the fonts that only large cells have
-constexpr std::size_t few_cells = 4096;  // up to here every number counts, not only those on the screen
+constexpr float room_for_large = 2;      // the same, for the fonts of large cells
+constexpr std::size_t few_cells = 4096;  // up to here all numbers count, not only those on the screen
 
-/// The color that really lies under a number, after dimming.
+/// Returns the color behind a number, after dimming.
 Rgb ground_of(const Frame& frame, const Drawn& d, const ColorScale& scale, std::size_t i, std::size_t j) {
   const double v = d.numbers(i, j);
   const Rgb color = std::isfinite(v) ? scale.color(v) : frame.palette.hatch.ground;
@@ -360,7 +359,7 @@ Rgb ground_of(const Frame& frame, const Drawn& d, const ColorScale& scale, std::
   return off ? mix(color, frame.palette.ground.back, frame.palette.dark ? 0.54f : 0.45f) : color;
 }
 
-/// How many characters leave a digit's width between neighbours.
+/// Returns how many characters fit in a cell with a digit's width between neighbors.
 int characters_in(float cell, ImFont* font) {
   return static_cast<int>((cell + 0.01f) / text_width(font, "0")) - 1;
 }
@@ -413,7 +412,7 @@ double unit_in(const Frame& frame, const Heatmap& map) {
 CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const Metrics& m = frame.metrics;
   const Fonts& f = frame.fonts;
-  // Most cells are too small for any number, whatever it is.
+  // Most cells are too small for any number, so their numbers need not be read.
   if (!map.show_numbers || d.cell_height < m.px(least_height) ||
       d.cell_height < room_for_line * platform::font_size(f.mono12) ||
       characters_in(d.cell_width, f.mono12) < 1)
@@ -424,7 +423,7 @@ CellDigits cell_digits(const Frame& frame, const Heatmap& map, const Drawn& d) {
                ? CellDigits{}
                : CellDigits{f.mono12, {0, needs.unit, true}};
   NumberFormat format = needs.format(characters_in(d.cell_width, f.mono12), std::max(map.max_decimals, 1));
-  if (!format.fits)  // with a pixel between neighbors, as cells have their own grounds
+  if (!format.fits)  // with one pixel between neighbors, as cells have their own backgrounds
     format = needs.format(tight_characters_in(d.cell_width, f.mono12), core::text::least_decimals);
   if (!format.fits) return {};
   // The largest font that costs no decimals.
@@ -461,7 +460,7 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
   for (std::size_t i = shown.row0; i < shown.row1; ++i)
     for (std::size_t j = shown.column0; j < shown.column1; ++j) {
       const double v = d.numbers(i, j);
-      if (is_hidden(frame, map, i, j) || (v == 0 && is_dropped(frame, map, i, j))) continue;  // marks say it
+      if (is_hidden(frame, map, i, j) || (v == 0 && is_dropped(frame, map, i, j))) continue;  // has a mark
       Rgb ink = readable_on(ground_of(frame, d, scale, i, j));
       if (std::isnan(v)) ink = frame.palette.status.bad;
       if (std::isinf(v)) ink = frame.palette.faint;
@@ -469,11 +468,11 @@ void draw_numbers(const Frame& frame, const Heatmap& map, const Drawn& d, const 
       const ImVec2 middle{std::floor((a.x + b.x - 1) / 2), d.middle_of_row(i)};
       const std::string text = cell_text(v, format, plain_one);
       const float half_width = text_width(font, text) / 2, half_height = platform::font_size(font) / 2;
-      // A number of which only a part is in the picture would be another number.
+      // A cut number would read as another number.
       if (middle.x - half_width < d.corner.x || middle.x + half_width > d.far.x ||
           middle.y - half_height < d.corner.y - 2 || middle.y + half_height > d.far.y + 2)
         continue;
-      if (std::isnan(v)) {  // the cross gives way to the word
+      if (std::isnan(v)) {  // the text replaces the cross
         draw_rect({middle.x - half_width - 2, middle.y - 7}, {middle.x + half_width + 2, middle.y + 7},
                   frame.palette.hatch.ground);
       }

@@ -64,7 +64,7 @@ const arma::mat* visible_cells(const Frame& frame, const Heatmap& map) {
 
 namespace {
 
-/// The numbers that a heatmap shows.
+/// Returns the numbers that a heatmap shows.
 Numbers shown_numbers(const Frame& frame, const Heatmap& map) {
   if (map.other) return Numbers(*map.other->numbers);
   return Numbers(frame.displayed.trace.at(map.stage, map.head));
@@ -80,7 +80,7 @@ bool is_hidden(const Frame& frame, const Heatmap& map, std::size_t row, std::siz
 
 namespace {
 
-/// Whether cells that dropout dropped are marked here, and which cells it kept.
+/// Returns whether cells dropped by dropout are marked here.
 bool marks_dropped(const Heatmap& map) {
   return !map.other && (map.stage == Stage::dropout_mask || map.stage == Stage::dropped_weights);
 }
@@ -107,7 +107,7 @@ Coloring coloring_of(const Heatmap& map) {
 
 Ends color_ends(const Frame& frame, Stage stage, std::size_t head) {
   const auto extent = [&](Stage of, std::size_t h) {
-    // While a number is dragged the colors stay, so that a cell that changes is seen to.
+    // While a number is dragged the color range is fixed, so that changes are visible.
     if (frame.work.changes && frame.work.changes->is_under_way())
       if (const auto* before = numbers_before(frame, of, h)) return value_range(*before);
     return extent_of_stage(frame, of, h);
@@ -171,7 +171,7 @@ namespace {
 
 constexpr float flash_strength = 0.35f;
 
-/// How bright the flash still is, 0 … 1; what is being dragged can be read.
+/// Returns the brightness of the flash, 0 … 1; 0 during a drag, so that numbers stay legible.
 float flash(const Frame& frame) {
   if (frame.settings.reduce_motion || frame.work.changes->is_under_way()) return 0;
   return static_cast<float>(std::clamp(1 - frame.work.changes->seconds() / flash_seconds, 0.0, 1.0));
@@ -208,7 +208,7 @@ namespace {
 
 constexpr double wheel_step = 1.25;
 
-/// The place under the mouse, in cells.
+/// Returns the position under the mouse, in cells.
 ImVec2 place_under(const Drawn& d, ImVec2 mouse) {
   return {static_cast<float>(d.part.left) + (mouse.x - d.corner.x) / d.cell_width,
           static_cast<float>(d.part.top) + (mouse.y - d.corner.y) / d.cell_height};
@@ -218,8 +218,7 @@ std::size_t cell_at(float place, std::size_t count) {
   return static_cast<std::size_t>(std::clamp(std::floor(place), 0.0f, static_cast<float>(count - 1)));
 }
 
-/// The cells that one pixel stands for, and the one of them that is spoken of: that it shows, or under the
-/// mouse.
+/// The cells pooled in one pixel, and the cell described: the displayed one, or the one under the mouse.
 struct Block {
   std::size_t row0 = 0, row1 = 1, column0 = 0, column1 = 1;
   std::size_t row = 0, column = 0;
@@ -234,8 +233,8 @@ Block block_at(const Drawn& d, render::ColorMap map, const render::Pooling& pool
   b.column1 = std::min<std::size_t>(b.column0 + pooled.columns, d.numbers.n_cols);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   b.row = row, b.column = column;
-  if (map == render::ColorMap::mask) return b;  // of which the picture shows the mean
-  // As the picture chooses: NaN wins, −∞ loses, else the largest, of signed numbers the one farthest from 0.
+  if (map == render::ColorMap::mask) return b;  // the picture shows the mean of the block
+  // As in the picture: NaN wins, −∞ loses, else the largest, of signed numbers the one farthest from 0.
   const auto rank = [&](double v) {
     return std::isnan(v)               ? infinity
            : v == -infinity            ? -infinity
@@ -249,7 +248,7 @@ Block block_at(const Drawn& d, render::ColorMap map, const render::Pooling& pool
   return b;
 }
 
-/// "the largest of 4 × 4 cells, rows 8 … 11, columns 0 … 3", or "" when a pixel shows one cell.
+/// Returns "this pixel shows the largest of 16 cells: rows 8 … 11, columns 0 … 3", or "" for one cell.
 std::string pooled_words(const Block& b, render::ColorMap map) {
   if (b.count() < 2) return "";
   const auto span = [](std::size_t from, std::size_t to) {
@@ -261,8 +260,7 @@ std::string pooled_words(const Block& b, render::ColorMap map) {
          span(b.column0, b.column1);
 }
 
-/// The wheel shows more or fewer cells around the mouse where it does not scroll; Shift leaves it to what
-/// scrolls.
+/// Zooms around the mouse with the wheel, unless the wheel scrolls, as it does with Shift.
 void turn_wheel(const Frame& frame, const Drawn& d, const CellRef& cell, ImVec2 place) {
   const ImGuiIO& io = ImGui::GetIO();
   if (io.MouseWheel == 0 || io.KeyShift ||
@@ -274,7 +272,7 @@ void turn_wheel(const Frame& frame, const Drawn& d, const CellRef& cell, ImVec2 
   frame.commands.add(Zoom{shape, place.y, place.x, factor});
 }
 
-/// Whether the button is held and has moved farther than a click may.
+/// Pans while the map is dragged; returns whether it is, farther than a click may move.
 bool drags(const Frame& frame, const Drawn& d) {
   if (!ImGui::IsItemActive() || !ImGui::IsMouseDragging(ImGuiMouseButton_Left)) return false;
   const ImVec2 by = ImGui::GetIO().MouseDelta;
@@ -284,7 +282,7 @@ bool drags(const Frame& frame, const Drawn& d) {
   return true;
 }
 
-/// A press and a release on the same map, without a drag between them.
+/// Returns whether the map was pressed and released without a drag between.
 bool clicked() {
   const ImGuiIO& io = ImGui::GetIO();
   const float most = io.MouseDragThreshold;
@@ -293,7 +291,7 @@ bool clicked() {
          io.MouseDragMaxDistanceSqr[ImGuiMouseButton_Left] < most * most;
 }
 
-/// In the corner of a map that shows a part of its cells, how to come back.
+/// Draws the button that resets the zoom, in the corner of a map that shows a part of its cells.
 void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
   const Shape shape{d.numbers.n_rows, d.numbers.n_cols};
   if (map.whole || !has_cells_of_stage(map) || !frame.displayed.look.zoomed.contains(shape)) return;
@@ -316,7 +314,7 @@ void draw_way_back(const Frame& frame, const Heatmap& map, const Drawn& d) {
 }  // namespace
 
 void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
-  draw_way_back(frame, map, d);  // before the map, which would take the mouse from it
+  draw_way_back(frame, map, d);  // added before the map, which would capture the mouse
   platform::move_to(d.corner);
   hit_area(map.place.c_str(), {d.far.x - d.corner.x, d.far.y - d.corner.y});
   frame.landmarks.mark_item(map.place);
@@ -340,7 +338,7 @@ void handle_mouse(const Frame& frame, const Heatmap& map, const Drawn& d) {
 
 namespace {
 
-/// The pinned cell as a cross on another stage: token rows and columns carry over, features do not.
+/// Sets the cross of the pinned cell; other stages share its token rows and columns, not its features.
 void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
   const std::optional<CellRef>& pinned = frame.displayed.selection.pinned;
   if (!pinned || (!has_cells_of_stage(map) && !map.other->of_tokens)) return;
@@ -352,14 +350,14 @@ void link_selection(const Frame& frame, const Heatmap& map, Drawn& d) {
   if (here || both_tokens) {
     d.cross = render::Cross{pinned->row, pinned->column};
   } else {
-    // No such column: the row alone stays bright, of keys and values that of the key.
+    // Without such a column only the row stays bright; for keys and values, that of the key.
     const bool of_key = from.columns == Columns::tokens && d.stage.rows == core::attention::Rows::keys;
     d.cross = render::Cross{of_key ? pinned->column : pinned->row, d.numbers.n_cols};
     d.row_only = true;
   }
 }
 
-/// Other numbers than a stage's are shown whole.
+/// Returns the displayed part; numbers other than a stage's are displayed whole.
 CellWindow part_of(const Frame& frame, const Heatmap& map, const Numbers& numbers) {
   const Shape shape{numbers.n_rows, numbers.n_cols};
   return has_cells_of_stage(map) && !map.whole ? shown_part(frame.displayed.look, shape) : whole(shape);
